@@ -1,0 +1,220 @@
+"""What the formulas need to know of a chip, a machine, a fabric, a software stack and a workload.
+
+One frozen record each, in SI units. Every number in a chip, machine, fabric or software record is
+a figure of data/ (the catalogue builds the records); nothing here carries a default of its own.
+Fields of :class:`GpuSoftware` and :class:`IpuSoftware` may be arrays of samples: every formula
+broadcasts, so the single estimate, the plan search and the uncertainty samples are one code path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+FloatLike: TypeAlias = float | Floats
+
+
+class Precision(StrEnum):
+    """Number format of the matrix arithmetic."""
+
+    BF16 = "bf16"
+    FP16 = "fp16"
+    TF32 = "tf32"
+    FP32 = "fp32"
+    FP16_16 = "fp16.16"
+
+
+class Intra(StrEnum):
+    """How the accelerators of one machine reach each other."""
+
+    NVSWITCH = "nvswitch"
+    NVLINK = "nvlink"
+    PCIE = "pcie"
+    IPU_LINK = "ipu-link"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuChip:
+    """A GPU with matrix units and off-chip memory."""
+
+    name: str
+    matrix_peak: Mapping[Precision, float]
+    """Dense matrix rate by precision. [FLOP/s]"""
+    sustained_clock: float
+    """Share of the peak clock held under a matrix load (power limit). [-]"""
+    multiprocessors: int
+    memory_bandwidth: float
+    """[B/s]"""
+    achieved_bandwidth: float
+    """Share of the bandwidth that streaming kernels reach. [-]"""
+    memory_capacity: float
+    """[B]"""
+    kernel_overhead: float
+    """Launch and drain of one kernel. [s]"""
+    matrix_units: bool
+    """False where the half-precision rate is that of the vector units (P100)."""
+
+
+@dataclass(frozen=True, slots=True)
+class IpuChip:
+    """An IPU: tiles with their own SRAM, run in bulk-synchronous supersteps."""
+
+    name: str
+    tiles: int
+    clock: float
+    """[1/s]"""
+    products_per_cycle: float
+    """Fused multiply-adds per tile and cycle in fp16.16; fp32 runs at a quarter. [-]"""
+    sram_per_tile: float
+    """[B]"""
+    exchange_bytes_per_cycle: float
+    """On-chip exchange per tile and cycle. [B]"""
+    streaming_bandwidth: float
+    """Share of one IPU of its machine's streaming memory bandwidth, as achieved. [B/s]"""
+    streaming_capacity: float
+    """Share of one IPU of its machine's streaming memory. [B]"""
+    link_bandwidth: float
+    """IPU-Link towards the next pipeline stage, one direction. [B/s]"""
+    allreduce_bandwidth: float
+    """All-reduce over IPU-Links, per IPU, as achieved. [B/s]"""
+    gateway_bandwidth: float
+    """GW-Link between racks, per IPU, one direction. [B/s]"""
+    exchange_multiplier: float
+    """Exchanged bytes over the structural minimum. [-]"""
+    amp_efficiency: float
+    """Matrix unit cycles: ideal over spent. [-]"""
+    operation_cycles: float
+    """Synchronisation and control of one matrix operation. [cycles]"""
+    elementwise_operation_cycles: float
+    """The same for one elementwise operation. [cycles]"""
+    element_cycles: float
+    """One pass over one element on one tile. [cycles]"""
+    host_return: float
+    """One return to the host program. [s]"""
+    update_overhead: float
+    """Fixed part of one weight update. [s]"""
+    code_share: float
+    """Share of SRAM that code and vertex state take. [-]"""
+    pod_size: int
+    """IPUs joined by IPU-Links alone; beyond it all-reduce crosses GW-Links. [-]"""
+
+
+Chip: TypeAlias = GpuChip | IpuChip
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One node: its accelerators and the links between them."""
+
+    name: str
+    devices: int
+    intra: Intra
+    allreduce_bytes: Floats
+    """Message sizes of the measured all-reduce sweep over all devices, rising. [B]"""
+    allreduce_seconds: Floats
+    """Time of each, rising. [s]"""
+    bus_bandwidth: float
+    """Bus bandwidth of an all-reduce inside the node at large messages. [B/s]"""
+    latency: float
+    """Start-up of a collective inside the node. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The scale-out network as one node sees it."""
+
+    name: str
+    port_bandwidth: float
+    """One port, one direction, as achieved by collectives. [B/s]"""
+    ports_per_node: int
+    hop_latency: float
+    """One inter-node step of a ring. [s]"""
+    tree_latency: float
+    """One inter-node level of a tree. [s]"""
+    message_latency: float
+    """One point-to-point message or the start of one collective. [s]"""
+    oversubscription: float
+    """Downlinks over uplinks; 1 is non-blocking. [-]"""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSoftware:
+    """How good a GPU software stack is. Fields may be arrays of samples."""
+
+    matrix_efficiency: FloatLike
+    """Share of the tile-quantised matrix rate that long kernels reach. [-]"""
+    attention_efficiency: FloatLike
+    """Share of the matrix peak that fused attention reaches. [-]"""
+    elementwise_factor: FloatLike
+    """Memory traffic over that of well-fused kernels. [-]"""
+    overlap: FloatLike
+    """Share of data-parallel communication that may hide under computation. [-]"""
+    step_overhead: FloatLike
+    """Fixed time of one step. [s]"""
+    micro_batch_overhead: FloatLike
+    """Fixed time of one micro-batch of a pipeline. [s]"""
+    multi_device_overhead: FloatLike
+    """Extra fixed time of one step on more than one device. [s]"""
+    network_efficiency: FloatLike
+    """Share of the fabric's bandwidth that the stack reaches. [-]"""
+    evaluation_overhead: FloatLike
+    """Fixed time of one evaluation during training. [s]"""
+    broadcast_latency: FloatLike
+    """Extra time per rank of a sharded optimizer's per-rank parameter broadcast. [s]"""
+    fused_attention: bool
+    kernels_per_layer: float
+    """Forward and backward of one transformer layer. [-]"""
+    kernels_per_convolution: float
+    """Forward and backward of one convolution with its norm and activation. [-]"""
+    optimizer_bytes: float | None
+    """Memory traffic of the optimizer per parameter where the stack departs from the usual. [B]"""
+    balanced_head: bool
+    """True where the logits are spread over the pipeline stages."""
+    blocking_pipeline: bool
+    """True where sends between stages block both ways."""
+    scattered_pipeline: bool
+    """True where tensor ranks each send their share between stages."""
+    gradient_bytes: float
+    """Bytes of one gradient element in the data-parallel reduction. [B]"""
+
+
+@dataclass(frozen=True, slots=True)
+class IpuSoftware:
+    """How good an IPU software stack is. Fields may be arrays of samples."""
+
+    sdk_factor: FloatLike
+    """Slot time over that of the reference SDK. [-]"""
+    framework_factor: FloatLike
+    """Slot time over that of the reference framework. [-]"""
+    host_returns_per_update: FloatLike
+    """Returns to the host program per weight update. [-]"""
+    evaluation_seconds: FloatLike
+    """Evaluation of one run that holds the machine. [s]"""
+    available_memory: float
+    """Cap on a matrix operation's temporaries (availableMemoryProportion). [-]"""
+    io_tiles: int
+    """Tiles set aside for overlapped input and output. [-]"""
+
+
+Software: TypeAlias = GpuSoftware | IpuSoftware
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Lengths of the samples as the kernels see them.
+
+    ``rows`` is the padded length, ``mean`` the tokens a sample costs in dense layers (all of
+    ``rows`` when padded), ``squared`` the mean square that attention costs, ``scored`` the tokens
+    the output layer scores.
+    """
+
+    rows: float
+    mean: float
+    squared: float
+    scored: float

@@ -1,0 +1,130 @@
+"""Errors and messages, the lowest layer.
+
+::
+
+    AppError                       base; carries a Message and the fields it concerns
+    ├── BadInput        400        right type, but out of range, non-finite or contradictory
+    ├── Unprocessable   422        missing, unknown or wrongly typed field
+    ├── NotFound        404        unknown identifier; names the close ones
+    ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
+    ├── TooLarge        413        larger than a stated limit
+    └── CatalogError    500        data/ is wrong; raised by the loader at start-up, never later
+
+A :class:`Message` keeps its English template and its values apart, so that the page, the API
+and the PDF can say the same thing in the reader's language and number format.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A sentence with named places: ``Message("{needed} devices needed", {"needed": 320})``.
+
+    The template is the gettext key. Values are strings, numbers or nested messages.
+    """
+
+    template: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.template.format(**{name: plain(value) for name, value in self.values.items()})
+
+
+def plain(value: object) -> str:
+    """Write a value of a message in English without a locale: numbers in at most six digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}"
+    return f"{value:,.6g}"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One wrong field: its dotted path in the request and what to do about it."""
+
+    field: str
+    message: Message
+
+
+class AppError(Exception):
+    """Base of everything Rackline raises on purpose."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Error"
+
+    def __init__(self, message: Message | str, errors: Iterable[FieldError] = ()) -> None:
+        self.message = message if isinstance(message, Message) else Message(message)
+        self.errors = tuple(errors)
+        super().__init__(str(self.message))
+
+
+class BadInput(AppError):
+    """A value of the right type that can never be right."""
+
+    status = 400
+    title = "Bad input"
+
+    @classmethod
+    def at(cls, field_name: str, template: str, **values: object) -> BadInput:
+        """Return the error for one field."""
+        message = Message(template, values)
+        return cls(message, [FieldError(field_name, message)])
+
+
+class Unprocessable(BadInput):
+    """A missing, unknown or wrongly typed field."""
+
+    status = 422
+    title = "Unprocessable input"
+
+
+class NotFound(AppError):
+    """An identifier nobody knows; the message offers the close ones."""
+
+    status = 404
+    title = "Not found"
+
+    @classmethod
+    def named(cls, kind: str, name: str, known: Iterable[str], field_name: str = "") -> NotFound:
+        """Return the error for an unknown identifier, with the nearest known ones."""
+        names = sorted(known)
+        close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
+        message = Message(
+            "no {kind} is called “{name}”; the nearest are {close}",
+            {"kind": Message(kind), "name": name[:80], "close": ", ".join(close)},
+        )
+        return cls(message, [FieldError(field_name, message)] if field_name else [])
+
+
+class Conflict(AppError):
+    """What is asked for contradicts what is there."""
+
+    status = 409
+    title = "Conflict"
+
+    @classmethod
+    def at(cls, field_name: str, template: str, **values: object) -> Conflict:
+        """Return the error for one field."""
+        message = Message(template, values)
+        return cls(message, [FieldError(field_name, message)])
+
+
+class TooLarge(AppError):
+    """Larger than a limit, which the message states."""
+
+    status = 413
+    title = "Too large"
+
+
+class CatalogError(AppError):
+    """The files in data/ are wrong."""
+
+    status = 500
+    title = "Catalogue error"
