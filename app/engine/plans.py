@@ -1,0 +1,163 @@
+"""Plans as arrays, and what evaluating them gives.
+
+A plan says how a model is laid over devices. All fields of :class:`Plans` are arrays of one shape
+(N,), or of shapes that broadcast; a single plan is an array of length one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from app.engine.records import Floats
+
+
+class Recompute(IntEnum):
+    """Which activations the backward pass computes again."""
+
+    NONE = 0
+    SELECTIVE = 1
+    FULL = 2
+
+
+class Sharding(IntEnum):
+    """What data-parallel ranks share instead of each holding a copy (ZeRO stages 0 to 3)."""
+
+    NONE = 0
+    OPTIMIZER = 1
+    GRADIENTS = 2
+    PARAMETERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plans:
+    """How a model is laid over devices, one entry per plan."""
+
+    tensor: Floats
+    pipeline: Floats
+    data: Floats
+    micro_batch: Floats
+    """Samples of one micro-batch. [-]"""
+    accumulation: Floats
+    """Micro-batches per step and data-parallel rank. [-]"""
+    interleave: Floats
+    """Model chunks per pipeline stage. [-]"""
+    recompute: Floats
+    """:class:`Recompute`. [-]"""
+    sequence_parallel: Floats
+    """1 where tensor ranks also split tokens between tensor-parallel blocks. [-]"""
+    sharding: Floats
+    """:class:`Sharding`; GPU only. [-]"""
+    sharding_ranks: Floats
+    """Data-parallel ranks that share one copy; equal to ``data`` unless kept inside a node. [-]"""
+    offload: Floats
+    """1 where the optimizer state lives off the device (host memory, streaming memory). [-]"""
+    rts: Floats
+    """Replicas over which IPU weights are sharded (replicated tensor sharding). [-]"""
+    rts_optimizer: Floats
+    """Replicas over which IPU optimizer state is sharded. [-]"""
+    phases: Floats
+    """Phases of one pipeline stage on an IPU; 1 keeps the whole stage resident. [-]"""
+
+    @classmethod
+    def of(cls, **values: object) -> Plans:
+        """Return plans from scalars or arrays; what is left out takes its neutral value."""
+        neutral: dict[str, object] = dict.fromkeys(cls.__slots__, 1.0)
+        neutral |= dict.fromkeys(("recompute", "sequence_parallel", "sharding", "offload"), 0.0)
+        neutral["sharding_ranks"] = values.get("data", 1.0)
+        unknown = set(values) - set(neutral)
+        if unknown:
+            raise TypeError(f"unknown plan fields: {sorted(unknown)}")
+        arrays = {name: np.asarray(values.get(name, default), dtype=float) for name, default in neutral.items()}
+        return cls(**arrays)
+
+    @property
+    def devices(self) -> Floats:
+        """Devices a plan occupies. [-]"""
+        return self.tensor * self.pipeline * self.data
+
+    @property
+    def global_batch(self) -> Floats:
+        """Samples per step over all devices. [-]"""
+        return self.data * self.micro_batch * self.accumulation
+
+
+PARTS = (
+    "gemm",
+    "attention",
+    "memory_bound",
+    "tensor_comm",
+    "pipeline_bubble",
+    "pipeline_comm",
+    "data_comm",
+    "exchange",
+    "sync",
+    "optimizer",
+    "input",
+    "fixed",
+)
+"""Parts of one step, in the order they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Time of one step, by part; the parts add up to the step."""
+
+    parts: Mapping[str, Floats]
+    """Seconds of each of :data:`PARTS` that applies. [s]"""
+
+    @property
+    def total(self) -> Floats:
+        """Time of one step. [s]"""
+        return np.asarray(sum(self.parts.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Memory of the fullest device, by part."""
+
+    parts: Mapping[str, Floats]
+    """Bytes by part: weights, gradients, optimizer, activations, buffers, framework. [B]"""
+    capacity: float
+    """Memory of one device that a plan may fill. [B]"""
+    streaming: Floats
+    """Bytes one device keeps in host or streaming memory. [B]"""
+    streaming_capacity: float
+    """Host or streaming memory of one device; 0 where there is none. [B]"""
+
+    @property
+    def total(self) -> Floats:
+        """Bytes on the fullest device. [B]"""
+        return np.asarray(sum(self.parts.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTimes:
+    """Time of each operator of one micro-batch on one device, forward and backward.
+
+    Arrays have the operator axis first: (O, …). Values are for all repeats on one device when the
+    pipeline has one stage.
+    """
+
+    forward: Floats
+    """[s]"""
+    backward: Floats
+    """[s]"""
+    flop: Floats
+    """Executed in both directions. [FLOP]"""
+    traffic: Floats
+    """Off-chip memory (GPU) or exchanged (IPU) bytes in both directions. [B]"""
+    bound: Floats
+    """:class:`Bound`. [-]"""
+
+
+class Bound(IntEnum):
+    """What limits an operator."""
+
+    COMPUTE = 0
+    MEMORY = 1
+    EXCHANGE = 2
+    LATENCY = 3
