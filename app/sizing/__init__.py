@@ -1,0 +1,1 @@
+"""Decisions: estimates, comparisons, checks and validation, over the engine and the catalogue."""
