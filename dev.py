@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Set up, run and check Rackline. Needs Python 3.11 and nothing else.
+
+python3 dev.py run [arguments]    set up what is missing, then `rackline serve [arguments]`
+python3 dev.py test               every check, one after the other, with a summary
+python3 dev.py test [arguments]   pytest alone, from the project's directory
+
+Everything goes into `.venv` beside this file, from the two lock files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+RUNTIME_LOCK = "requirements.lock"
+DEV_LOCK = "requirements-dev.lock"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The virtual environment of the project and what is installed in it."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.root / ".venv"
+
+    @property
+    def stamp(self) -> Path:
+        return self.folder / "installed-locks.json"
+
+    def command(self, name: str) -> str:
+        """Path of a command of the environment."""
+        if os.name == "nt":
+            return str(self.folder / "Scripts" / f"{name}.exe")
+        return str(self.folder / "bin" / name)
+
+    def lock_hash(self, lock: str) -> str:
+        return hashlib.sha256((self.root / lock).read_bytes()).hexdigest()
+
+    def is_current(self, lock: str) -> bool:
+        """Whether this lock, as it stands now, was the one installed."""
+        try:
+            installed = json.loads(self.stamp.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return Path(self.command("python")).exists() and installed.get(lock) == self.lock_hash(lock)
+
+    def mark(self, lock: str) -> None:
+        """Note that the lock is installed. The dev lock holds all of the runtime lock."""
+        locks = [RUNTIME_LOCK, DEV_LOCK] if lock == DEV_LOCK else [lock]
+        self.stamp.write_text(json.dumps({name: self.lock_hash(name) for name in locks}), encoding="utf-8")
+
+    def install(self, lock: str) -> None:
+        """Bring the environment to this lock, unless it is there already."""
+        if self.is_current(lock):
+            return
+        say(f"Installing {lock} into {self.folder}")
+        # An installation that breaks off half way must not look finished the next time.
+        self.stamp.unlink(missing_ok=True)
+        uv = shutil.which("uv")
+        if not Path(self.command("python")).exists():
+            self.create(uv)
+        uv = uv or self.fetch_uv(lock)
+        if not (uv and self.install_with([uv, "pip", "install", "--python", self.command("python")], lock)):
+            pip = [self.command("python"), "-m", "pip", "install", "--disable-pip-version-check"]
+            self.add_pip()
+            if not self.install_with(pip, lock):
+                raise SystemExit(f"Installing {lock} failed; the messages above say why.")
+        self.mark(lock)
+
+    def create(self, uv: str | None) -> None:
+        maker = [uv, "venv", "--clear", "--python", sys.executable] if uv else [sys.executable, "-m", "venv", "--clear"]
+        if call([*maker, str(self.folder)], quiet=True) != 0:
+            raise SystemExit(
+                "The virtual environment could not be made. On Debian and Ubuntu: apt-get install python3-venv"
+            )
+
+    def add_pip(self) -> None:
+        """Give an environment that uv made the pip it comes without."""
+        if call([self.command("python"), "-c", "import pip"], quiet=True) != 0:
+            call([self.command("python"), "-m", "ensurepip"], quiet=True)
+
+    def fetch_uv(self, lock: str) -> str | None:
+        """Install the locked uv by pip: a second spent here saves half a minute after."""
+        with tempfile.TemporaryDirectory() as folder:
+            only_uv = Path(folder) / "uv.lock"
+            only_uv.write_text(requirement((self.root / lock).read_text(encoding="utf-8"), "uv"), encoding="utf-8")
+            pip = [self.command("python"), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+            done = call([*pip, "--require-hashes", "--requirement", str(only_uv)], quiet=True) == 0
+        return self.command("uv") if done else None
+
+    def install_with(self, installer: Sequence[str], lock: str) -> bool:
+        """Install a lock and the project itself, in place, with this installer."""
+        locked = [*installer, "--quiet", "--require-hashes", "--requirement", str(self.root / lock)]
+        project = [*installer, "--quiet", "--no-deps", "--no-build-isolation", "--editable", str(self.root)]
+        return call(locked) == 0 and call(project) == 0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its heading and its command."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+def checks(environment: Environment) -> list[Check]:
+    """Give every check, the quick ones first."""
+    python = environment.command("python")
+    rackline = environment.command("rackline")
+    return [
+        Check("ruff check", (python, "-m", "ruff", "check", ".")),
+        Check("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
+        Check("mypy --strict", (python, "-m", "mypy")),
+        Check("import-linter", (environment.command("lint-imports"),)),
+        Check("catalogue", (rackline, "check-catalog")),
+        Check("generated documents", (rackline, "docs", "--check")),
+        Check("pytest", (python, "-m", "pytest")),
+    ]
+
+
+def requirement(lock: str, name: str) -> str:
+    """Cut one requirement with its hashes out of the text of a lock."""
+    taken: list[str] = []
+    for line in lock.splitlines():
+        if taken or line.startswith(f"{name}=="):
+            taken.append(line)
+            if not line.endswith("\\"):
+                break
+    return "\n".join(taken) + "\n"
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def plain_environment() -> dict[str, str]:
+    """Give the tools' environment: no colours, and the certificates the machine trusts."""
+    return {**os.environ, "NO_COLOR": "1", "UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}
+
+
+def call(command: Sequence[str], *, quiet: bool = False) -> int:
+    """Run a command from the project's directory and give its exit code."""
+    output = subprocess.DEVNULL if quiet else None
+    try:
+        finished = subprocess.run(
+            command, cwd=ROOT, env=plain_environment(), stdout=output, stderr=output, check=False
+        )
+    except OSError as error:
+        say(f"{command[0]} cannot be run: {error}")
+        return 127
+    return finished.returncode
+
+
+def find_browser() -> str | None:
+    """Path of the Chromium that browser tests drive, or None."""
+    return next((path for path in map(shutil.which, BROWSERS) if path), None)
+
+
+def install_browser() -> None:
+    """Install the distribution's Chromium where this user may."""
+    if find_browser() or not shutil.which("apt-get") or os.name == "nt" or os.geteuid() != 0:
+        return
+    say("Installing Chromium for the browser tests")
+    os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+    if call(["apt-get", "update", "-qq"]) == 0:
+        call(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", "chromium"], quiet=True)
+
+
+def left_out() -> list[str]:
+    """Name the tests this machine cannot run, and why."""
+    return [] if find_browser() else ["browser tests: there is no Chromium on PATH"]
+
+
+def test_everything(environment: Environment) -> int:
+    """Run every check, then say which failed and what was left out."""
+    install_browser()
+    failed: list[str] = []
+    for check in checks(environment):
+        say(f"\n=== {check.name} ===")
+        started = time.monotonic()
+        code = call(check.command)
+        say(f"--- {check.name}: {'ok' if code == 0 else 'FAILED'} ({time.monotonic() - started:.1f} s)")
+        if code != 0:
+            failed.append(check.name)
+    omissions = left_out()
+    say("\n=== summary ===")
+    for omission in omissions:
+        say(f"Left out: {omission}")
+    if omissions and os.environ.get("CI") == "true":
+        failed.append("nothing may be left out when CI=true")
+    say(f"FAILED: {', '.join(failed)}" if failed else "All checks passed.")
+    return 1 if failed else 0
+
+
+def run(environment: Environment, arguments: Sequence[str]) -> int:
+    """Serve the application with the runtime lock."""
+    environment.install(RUNTIME_LOCK)
+    command = [environment.command("rackline"), "serve", *arguments]
+    if os.name == "nt":
+        return subprocess.run(command, check=False).returncode
+    # Take this process's place, so that a signal sent to it reaches the server.
+    os.execv(command[0], command)
+
+
+def test(environment: Environment, arguments: Sequence[str]) -> int:
+    """Run every check, or with arguments pytest alone."""
+    environment.install(DEV_LOCK)
+    if arguments:
+        return call([environment.command("python"), "-m", "pytest", *arguments])
+    return test_everything(environment)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if sys.version_info < (3, 11):
+        raise SystemExit("Rackline needs Python 3.11 or newer.")
+    environment = Environment(ROOT)
+    match list(arguments):
+        case ["run", *rest]:
+            return run(environment, rest)
+        case ["test", *rest]:
+            return test(environment, rest)
+        case ["-h" | "--help"]:
+            say(__doc__)
+            return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
