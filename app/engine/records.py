@@ -218,3 +218,59 @@ class Tokens:
     mean: float
     squared: float
     scored: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKernels:
+    """What the kernel libraries of a GPU cost beyond the roofline, shared by all software."""
+
+    tile_rows: Floats
+    """Rows of the output tiles a product may be cut into, (T,). [-]"""
+    tile_columns: Floats
+    """Columns of the same tiles, (T,). [-]"""
+    tile_efficiency: Floats
+    """Rate of each tile over that of the largest, (T,). [-]"""
+    tile_prologue: float
+    """Inner positions of start and end that each tile costs beside its own. [-]"""
+    split_bandwidth: float
+    """Rate at which the partial sums of a split inner dimension are added. [B/s]"""
+    misaligned_8: float
+    """Slow-down where columns or inner positions are no multiple of 8. [-]"""
+    misaligned_32: float
+    """Slow-down where they are no multiple of 32. [-]"""
+    batched_efficiency: float
+    """Rate of the batched products of unfused attention over that of single products. [-]"""
+    batched_misaligned_8: float
+    """Slow-down of the same where the head dimension is no multiple of 8. [-]"""
+    batched_misaligned_32: float
+    """Slow-down of the same where it is no multiple of 32. [-]"""
+    fused_head_penalty: float
+    """Slow-down of fused attention where the head dimension is neither 64 nor 128. [-]"""
+    depthwise_traffic: float
+    """Traffic of a depthwise convolution over its input and output. [-]"""
+    depthwise_area: float
+    """Kernel area at which a depthwise convolution costs twice its traffic. [-]"""
+    grouped_factor: float
+    """Time of a grouped convolution over that of its padded products. [-]"""
+    grouped_traffic: float
+    """Traffic of a grouped convolution over its input, output and weights. [-]"""
+    tf32_convolution: float
+    """Slow-down of convolutions in tf32 beyond half rate and double bytes. [-]"""
+    overlap_window: float
+    """Share of a micro-batch's time under which gradients can travel. [-]"""
+    bucket_bytes: float
+    """Size of one gradient bucket. [B]"""
+    most_buckets: float
+    """Buckets at most. [-]"""
+    recompute_kernels: float
+    """Launches that full recomputation adds to one transformer layer. [-]"""
+    cross_entropy_bytes: float
+    """Traffic of the loss per logit, forward and backward. [B]"""
+    cross_entropy_ceiling: float
+    """Largest elementwise factor that applies to the loss. [-]"""
+    sequence_parallel_volume: float
+    """Volume of tensor-parallel collectives with sequence parallelism over that without. [-]"""
+    framework_memory: float
+    """Memory of the driver, the libraries and their buffers on one device. [B]"""
+    fragmentation: float
+    """Allocated over live activations. [-]"""

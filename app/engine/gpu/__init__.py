@@ -1,0 +1,7 @@
+"""Time and memory of a training step on GPUs."""
+
+from app.engine.gpu.memory import gpu_memory
+from app.engine.gpu.operators import gpu_operator_times
+from app.engine.gpu.step import gpu_step
+
+__all__ = ["gpu_memory", "gpu_operator_times", "gpu_step"]
