@@ -1,0 +1,173 @@
+"""Software profiles and kernel constants: data/software*.csv and data/kernels.csv as records.
+
+A profile is a named, dated set of a few efficiencies. It extends one or more others, so that it
+states only what sets it apart; each figure says whether it was fitted to measured runs or assumed,
+and with which relative deviation it is known.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware
+from app.errors import CatalogError, NotFound
+
+ABSOLUTE = frozenset({"overlap"})
+"""Figures between 0 and 1 whose deviation is absolute; all others' is relative."""
+
+GREATEST_OVERLAP = 0.98
+SWITCHES = frozenset({"fused_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"})
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareFigure:
+    """One figure of a profile."""
+
+    parameter: str
+    value: float
+    deviation: float
+    status: str
+    note: str
+    profile: str
+    """The profile that states it, which may be one this profile extends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareProfile:
+    """How good a software stack is, with how well that is known."""
+
+    id: str
+    title: str
+    kind: str
+    """``gpu`` or ``ipu``."""
+    preset: str
+    """``tuned``, ``fused`` or ``eager``."""
+    as_of: str
+    source: str
+    figures: Mapping[str, SoftwareFigure]
+
+    @property
+    def fitted(self) -> int:
+        """Figures of its own that were fitted to measured runs."""
+        return sum(figure.status == "fitted" and figure.profile == self.id for figure in self.figures.values())
+
+    @property
+    def is_preset(self) -> bool:
+        """True for a class of software rather than one measured stack."""
+        return self.id.startswith("gpu-") or self.id == "ipu-base"
+
+    def value(self, parameter: str, normals: Mapping[str, Floats] | None = None) -> FloatLike:
+        """Return a figure, or samples of it from standard normals of its name."""
+        figure = self.figures[parameter]
+        if normals is None or figure.deviation == 0 or parameter not in normals:
+            return figure.value
+        moved = figure.deviation * normals[parameter]
+        if parameter in ABSOLUTE:
+            return np.clip(figure.value + moved, 0.0, GREATEST_OVERLAP)
+        return np.asarray(figure.value * np.exp(moved))
+
+    def gpu(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
+        """Return the engine's record, single or as samples."""
+        values: dict[str, object] = {}
+        for entry in fields(GpuSoftware):
+            if entry.name == "optimizer_bytes" and entry.name not in self.figures:
+                values[entry.name] = None
+            elif entry.name in SWITCHES:
+                values[entry.name] = bool(self.figures[entry.name].value)
+            else:
+                values[entry.name] = self.value(entry.name, normals)
+        return GpuSoftware(**values)  # type: ignore[arg-type]
+
+    def ipu(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
+        """Return the engine's record, single or as samples."""
+        values: dict[str, object] = {entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)}
+        values["io_tiles"] = int(self.figures["io_tiles"].value)
+        return IpuSoftware(**values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareCatalog:
+    """All profiles, and what the kernel libraries cost."""
+
+    profiles: Mapping[str, SoftwareProfile]
+    kernels: GpuKernels
+    kernel_rows: tuple[Mapping[str, str], ...]
+
+    def profile(self, name: str, field: str = "software") -> SoftwareProfile:
+        """Return a profile by its identifier."""
+        if name not in self.profiles:
+            raise NotFound.named("software profile", name, self.profiles, field)
+        return self.profiles[name]
+
+    @property
+    def fitted(self) -> int:
+        """Figures of all profiles and kernels that were fitted to measured runs."""
+        kernels = sum(row["status"] == "fitted" for row in self.kernel_rows)
+        return kernels + sum(profile.fitted for profile in self.profiles.values())
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def load_software(directory: Path) -> SoftwareCatalog:
+    """Load the software profiles and kernel constants from the data directory."""
+    own: dict[str, dict[str, SoftwareFigure]] = {}
+    for line, row in enumerate(_rows(directory / "software.csv"), start=2):
+        try:
+            value, deviation = float(row["value"]), float(row["deviation"] or 0.0)
+        except ValueError as error:
+            raise CatalogError(f"software.csv line {line}: value and deviation must be numbers") from error
+        if not math.isfinite(value) or row["status"] not in {"fitted", "assumed"}:
+            raise CatalogError(f"software.csv line {line}: a finite value, fitted or assumed, is needed")
+        own.setdefault(row["profile"], {})[row["parameter"]] = SoftwareFigure(
+            parameter=row["parameter"],
+            value=value,
+            deviation=deviation,
+            status=row["status"],
+            note=row["note"],
+            profile=row["profile"],
+        )
+    profiles: dict[str, SoftwareProfile] = {}
+    for row in _rows(directory / "software_profiles.csv"):
+        figures: dict[str, SoftwareFigure] = {}
+        for parent in filter(None, row["extends"].split(";")):
+            if parent not in profiles:
+                raise CatalogError(f"software_profiles.csv: {row['profile']} extends {parent}, which is not above it")
+            figures |= profiles[parent].figures
+        figures |= own.pop(row["profile"], {})
+        profiles[row["profile"]] = SoftwareProfile(
+            id=row["profile"],
+            title=row["title"],
+            kind=row["kind"],
+            preset=row["class"],
+            as_of=row["as_of"],
+            source=row["source"],
+            figures=figures,
+        )
+    if own:
+        raise CatalogError(f"software.csv: no such profile in software_profiles.csv: {sorted(own)}")
+    kernel_rows = tuple(_rows(directory / "kernels.csv"))
+    return SoftwareCatalog(profiles=profiles, kernels=_kernels(kernel_rows), kernel_rows=kernel_rows)
+
+
+def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:
+    values = {row["parameter"]: float(row["value"]) for row in rows}
+    names = [name for name in values if name.startswith("tile_") and name != "tile_prologue"]
+    tiles = [(name.removeprefix("tile_").split("x"), values.pop(name)) for name in names]
+    wanted = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
+    if wanted != set(values):
+        raise CatalogError(f"kernels.csv: missing {sorted(wanted - set(values))}, unknown {sorted(set(values) - wanted)}")
+    return GpuKernels(
+        tile_rows=np.array([float(sides[0]) for sides, _ in tiles]),
+        tile_columns=np.array([float(sides[1]) for sides, _ in tiles]),
+        tile_efficiency=np.array([efficiency for _, efficiency in tiles]),
+        **values,
+    )
