@@ -1,0 +1,297 @@
+"""The model profile: a model as operators with counts, shapes and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from app.engine.operators import Kind, OperatorTable, Pointwise
+from app.engine.records import Tokens
+from app.errors import BadInput, Message
+from app.profiles.bodies import (
+    ArchitectureBody,
+    Body,
+    FigureBody,
+    OperatorBody,
+    TransformerBody,
+    operator_from_json,
+    operator_table,
+    operator_to_json,
+    shape_from_json,
+    shape_to_json,
+)
+
+FORMAT = 1
+"""Version of the stored form."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Where the dimensions of a preset were published."""
+
+    title: str
+    url: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The parameter count its authors give, and how they count where that differs."""
+
+    parameters: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Tokens of a sample that the output layer scores."""
+
+    share: float = 1.0
+    table: tuple[tuple[int, int], ...] = ()
+    """Published pairs of length and scored tokens; they go before the share."""
+
+    def of(self, seq_len: float) -> float:
+        """Return the scored tokens of one sample. [-]"""
+        return float(dict(self.table).get(int(seq_len), self.share * seq_len))
+
+
+@dataclass(frozen=True)
+class ModelProfile:
+    """A model that can be sized.
+
+    A profile is either computed at any length and image size (transformer, architecture), or
+    fixed at the size its file was written for (operators), or a bare figure.
+    """
+
+    id: str
+    name: str
+    family: str
+    origin: str
+    """preset, config, onnx, layers, transformer or total_flop. [-]"""
+    body: Body
+    source: ModelSource | None = None
+    published: Published | None = None
+    assumptions: tuple[Message, ...] = ()
+    default_seq_len: int | None = None
+    default_image_size: int | None = None
+    scored: Scored = Scored()
+
+    def operators(self, tokens: Tokens | None = None, image_size: int | None = None) -> OperatorTable:
+        """Return the operators of one sample; what is left out takes the profile's default."""
+        if tokens is None and self.default_seq_len is not None:
+            tokens = self.tokens(self.default_seq_len)
+        if image_size is None:
+            image_size = self.default_image_size
+        return operator_table(self.body, tokens, image_size, float(self.default_seq_len or 0))
+
+    def tokens(
+        self,
+        seq_len: int,
+        mean_tokens: float | None = None,
+        squared: float | None = None,
+        *,
+        packed: bool = False,
+    ) -> Tokens:
+        """Return the lengths of one sample as the kernels see them.
+
+        Parameters
+        ----------
+        seq_len : int
+            Length of one row of the batch. [-]
+        mean_tokens : float, optional
+            Real tokens of a sample where padding is removed or rows are packed. [-]
+        squared : float, optional
+            Mean square of the sample lengths; without it, that of lengths spread evenly around
+            the mean as far as 0 and ``seq_len`` allow. [-]
+        packed : bool
+            True where several samples share a row and attention runs over the whole row. [-]
+
+        Returns
+        -------
+        tokens : Tokens
+            Padded, mean, squared and scored lengths. [-]
+
+        References
+        ----------
+        .. [1] M. Krell et al., "Efficient sequence packing without cross-contamination,"
+           arXiv:2107.02027, 2021.
+        """
+        if seq_len < 1:
+            raise BadInput.at("workload.seq_len", "must be at least 1, not {value}", value=seq_len)
+        rows = float(seq_len)
+        if mean_tokens is None:
+            return Tokens(rows=rows, mean=rows, squared=rows * rows, scored=self.scored.of(rows))
+        if not 0 < mean_tokens <= rows:
+            raise BadInput.at(
+                "workload.mean_tokens",
+                "must be above 0 and at most the length of a row, {seq_len}; it is {value}",
+                seq_len=seq_len,
+                value=mean_tokens,
+            )
+        if packed:
+            area = mean_tokens * rows
+        elif squared is not None:
+            area = min(max(squared, mean_tokens**2), mean_tokens * rows)
+        else:
+            area = mean_tokens**2 + min(mean_tokens, rows - mean_tokens) ** 2 / 3
+        scored = self.scored.of(rows) if mean_tokens == rows else self.scored.share * mean_tokens
+        return Tokens(rows=rows, mean=mean_tokens, squared=area, scored=scored)
+
+    @property
+    def fixed_size(self) -> bool:
+        """True where the operators belong to the one size the file was written for."""
+        return isinstance(self.body, OperatorBody)
+
+    @property
+    def total_flop(self) -> float | None:
+        """Training compute, where the profile is that bare figure. [FLOP]"""
+        return self.body.total_flop if isinstance(self.body, FigureBody) else None
+
+    @cached_property
+    def parameters(self) -> float:
+        """Parameters of the model; 0 for a bare figure. [-]"""
+        return 0.0 if isinstance(self.body, FigureBody) else self.operators().parameters
+
+    @cached_property
+    def active_parameters(self) -> float:
+        """Parameters one token uses; 0 for a bare figure. [-]"""
+        return 0.0 if isinstance(self.body, FigureBody) else self.operators().active_parameters
+
+    @cached_property
+    def forward_flop_per_sample(self) -> float:
+        """Model FLOP of the forward pass of one sample at the default size. [FLOP]"""
+        return 0.0 if isinstance(self.body, FigureBody) else float(np.sum(self.operators().forward_flop))
+
+    def summary(self) -> list[dict[str, object]]:
+        """Return the operators at the default size as rows a reader can check."""
+        if isinstance(self.body, FigureBody):
+            return []
+        table = self.operators()
+        flop = table.forward_flop
+        rows: list[dict[str, object]] = []
+        for index, name in enumerate(table.names):
+            kind = Kind(int(table.kind[index]))
+            pointwise = Pointwise(int(table.pointwise[index]))
+            label = pointwise.name if kind is Kind.POINTWISE else kind.name
+            rows.append(
+                {
+                    "name": name,
+                    "kind": label.lower(),
+                    "count": float(table.count[index]),
+                    "parameters": float(table.weights[index] * table.count[index]),
+                    "forward_flop": float(flop[index]),
+                    "elements": float(table.elements[index] * table.count[index]),
+                }
+            )
+        return rows
+
+    def to_json(self) -> dict[str, object]:
+        """Return a document that :meth:`from_json` reads back."""
+        return {
+            "format": FORMAT,
+            "id": self.id,
+            "name": self.name,
+            "family": self.family,
+            "origin": self.origin,
+            "source": None
+            if self.source is None
+            else {"title": self.source.title, "url": self.source.url, "date": self.source.date},
+            "published": None
+            if self.published is None
+            else {"parameters": self.published.parameters, "note": self.published.note},
+            "assumptions": [message_to_json(message) for message in self.assumptions],
+            "default_seq_len": self.default_seq_len,
+            "default_image_size": self.default_image_size,
+            "scored": {"share": self.scored.share, "table": [list(pair) for pair in self.scored.table]},
+            "body": body_to_json(self.body),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> ModelProfile:
+        """Return the profile of a document that :meth:`to_json` or a preset file wrote."""
+        source = cast("Mapping[str, str] | None", document.get("source"))
+        published = cast("Mapping[str, object] | None", document.get("published"))
+        scored = cast("Mapping[str, object]", document.get("scored") or {})
+        pairs = cast("list[list[int]]", scored.get("table", []))
+        return cls(
+            id=str(document["id"]),
+            name=str(document["name"]),
+            family=str(document["family"]),
+            origin=str(document["origin"]),
+            body=body_from_json(cast("Mapping[str, object]", document["body"])),
+            source=None if source is None else ModelSource(**source),
+            published=None if published is None else Published(**published),  # type: ignore[arg-type]
+            assumptions=tuple(
+                message_from_json(entry)
+                for entry in cast("list[Mapping[str, object]]", document.get("assumptions", []))
+            ),
+            default_seq_len=cast("int | None", document.get("default_seq_len")),
+            default_image_size=cast("int | None", document.get("default_image_size")),
+            scored=Scored(
+                cast("float", scored.get("share", 1.0)), tuple((pair[0], pair[1]) for pair in pairs)
+            ),
+        )
+
+
+def body_to_json(body: Body) -> dict[str, object]:
+    """Return the stored form of a profile's body."""
+    match body:
+        case TransformerBody(shape=shape, patch=patch):
+            return {"kind": "transformer", "shape": shape_to_json(shape), "patch": patch}
+        case ArchitectureBody(name=name, options=options):
+            return {"kind": "architecture", "name": name, "options": dict(options)}
+        case OperatorBody():
+            return {
+                "kind": "operators",
+                "operators": [operator_to_json(operator) for operator in body.operators],
+                "depth": body.depth,
+                "hidden": body.hidden,
+                "tokens": body.tokens,
+                "heads": body.heads,
+            }
+        case FigureBody(total_flop=total_flop):
+            return {"kind": "figure", "total_flop": total_flop}
+
+
+def body_from_json(document: Mapping[str, object]) -> Body:
+    """Return the body that :func:`body_to_json` wrote."""
+    values = {name: value for name, value in document.items() if name != "kind"}
+    match document["kind"]:
+        case "transformer":
+            shape = shape_from_json(cast("Mapping[str, object]", values["shape"]))
+            return TransformerBody(shape, int(cast("int", values.get("patch", 0))))
+        case "architecture":
+            options = cast("Mapping[str, int | float | str | bool]", values.get("options", {}))
+            return ArchitectureBody(str(values["name"]), tuple(sorted(options.items())))
+        case "operators":
+            rows = cast("list[Mapping[str, object]]", values.pop("operators"))
+            return OperatorBody(tuple(map(operator_from_json, rows)), **values)  # type: ignore[arg-type]
+        case _:
+            return FigureBody(cast("float", values["total_flop"]))
+
+
+def message_to_json(message: Message) -> dict[str, object]:
+    """Return a message with its template and values apart."""
+    return {
+        "template": message.template,
+        "values": {
+            name: message_to_json(value) if isinstance(value, Message) else value
+            for name, value in message.values.items()
+        },
+    }
+
+
+def message_from_json(document: Mapping[str, object]) -> Message:
+    """Return the message that :func:`message_to_json` wrote."""
+    values = cast("Mapping[str, object]", document.get("values", {}))
+    return Message(
+        str(document["template"]),
+        {
+            name: message_from_json(value) if isinstance(value, Mapping) else value
+            for name, value in values.items()
+        },
+    )

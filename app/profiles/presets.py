@@ -1,0 +1,51 @@
+"""Model presets: published models by identifier, read from data/models."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from app.errors import CatalogError, Message, NotFound
+from app.profiles.model import ModelProfile
+
+
+def models_directory() -> Path:
+    """Return data/models of the installed package, or of the working tree beside it."""
+    package = Path(__file__).resolve().parents[1]
+    bundled = package / "_bundled" / "data" / "models"
+    return bundled if bundled.is_dir() else package.parent / "data" / "models"
+
+
+@lru_cache(maxsize=1)
+def presets() -> dict[str, ModelProfile]:
+    """Return every preset by identifier, in the order of the files."""
+    found: dict[str, ModelProfile] = {}
+    for path in sorted(models_directory().glob("*.json")):
+        for entry in json.loads(path.read_text(encoding="utf-8"))["models"]:
+            try:
+                profile = ModelProfile.from_json({"origin": "preset", **entry})
+            except (KeyError, TypeError, ValueError) as error:
+                raise CatalogError(
+                    Message(
+                        "{file}: model {id} is wrong: {reason}",
+                        {"file": path.name, "id": str(entry.get("id")), "reason": str(error)},
+                    )
+                ) from error
+            if profile.source is None or profile.id in found:
+                raise CatalogError(
+                    Message(
+                        "{file}: model {id} has no source or occurs twice",
+                        {"file": path.name, "id": profile.id},
+                    )
+                )
+            found[profile.id] = profile
+    return found
+
+
+def preset(identifier: str) -> ModelProfile:
+    """Return one preset; an unknown identifier is answered with the nearest ones."""
+    known = presets()
+    if identifier not in known:
+        raise NotFound.named("model preset", identifier, known, "model.preset")
+    return known[identifier]
