@@ -1,0 +1,34 @@
+"""What all tests share: the browser's path, and no silent omissions in CI."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+import dev
+
+NO_BROWSER = "there is no Chromium on PATH"
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Leave browser tests out where there is no browser to drive."""
+    if dev.find_browser() is None:
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that left something out where nothing may be left out."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") == "true" and reporter is not None and reporter.stats.get("skipped"):
+        reporter.write_line("Tests were skipped, and with CI=true none may be.")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    """Path of the Chromium to drive; only for tests marked ``browser``."""
+    path = dev.find_browser()
+    assert path is not None, NO_BROWSER
+    return path
