@@ -22,6 +22,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run that left something out where nothing may be left out."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") == "true" and reporter is not None and reporter.stats.get("skipped"):
+        reporter.ensure_newline()
         reporter.write_line("Tests were skipped, and with CI=true none may be.")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
