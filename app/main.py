@@ -1,0 +1,43 @@
+"""Wiring: settings, catalogue, store, routes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from app import __version__
+from app.settings import Settings
+from app.store.database import Store
+from app.web import problems
+from app.web.api import health
+from app.web.security import Guard
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Return the application; settings come from the environment unless given."""
+    settings = settings or Settings.from_environment()
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    store = Store(settings.database_url)
+    store.migrate()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        store.close()
+
+    app = FastAPI(
+        title="Rackline",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.add_middleware(
+        Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
+    )
+    problems.install(app)
+    app.include_router(health.router)
+    return app

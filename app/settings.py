@@ -1,0 +1,74 @@
+"""What the surroundings decide: where data lives, how much is taken in.
+
+Nothing else reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.errors import BadInput
+
+VARIABLES = {
+    "RACKLINE_DATABASE_URL": "database_url",
+    "RACKLINE_DATA_DIR": "data_dir",
+    "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
+    "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
+}
+
+
+class Settings(BaseModel):
+    """Every setting; :data:`VARIABLES` names the environment variables that give them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data_dir: Path
+    """Directory of the database, made on first use."""
+    database_url: str
+    """SQLAlchemy address of the database; SQLite in the data directory unless given."""
+    max_body_bytes: int = Field(8_000_000, gt=0)
+    """Largest JSON or form body. [B]"""
+    max_upload_bytes: int = Field(256_000_000, gt=0)
+    """Largest multipart upload. [B]"""
+    hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
+    """Host names answered to, with any port. Without accounts only this machine's own: a page of
+    another site that resolves its name to this machine must not reach a customer's data."""
+
+    @classmethod
+    def at(cls, data_dir: Path, **values: object) -> Settings:
+        """Return the settings of a data directory, with its SQLite database unless another is given."""
+        values.setdefault("database_url", f"sqlite:///{data_dir / 'rackline.sqlite3'}")
+        return cls.model_validate({"data_dir": data_dir, **values})
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read ``RACKLINE_…``; an empty variable counts as not set.
+
+        Raises
+        ------
+        BadInput
+            When a variable's value cannot be used; names the variable.
+        """
+        environment = os.environ if environment is None else environment
+        given: dict[str, object] = {
+            field: environment[name] for name, field in VARIABLES.items() if environment.get(name)
+        }
+        data_dir = Path(str(given.pop("data_dir", "") or default_data_dir(environment))).expanduser()
+        try:
+            return cls.at(data_dir.absolute(), **given)
+        except ValidationError as error:
+            names = {field: name for name, field in VARIABLES.items()}
+            first = error.errors(include_url=False, include_input=False)[0]
+            name = names[str(first["loc"][0])]
+            message = "{name} cannot be used: {reason}"
+            raise BadInput.at(name, message, name=name, reason=first["msg"]) from None
+
+
+def default_data_dir(environment: Mapping[str, str]) -> Path:
+    """Return the user's directory for application data (XDG Base Directory Specification 0.8)."""
+    base = environment.get("XDG_DATA_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "rackline"

@@ -1,0 +1,1 @@
+"""What is kept: tables, transactions, every query by name, migrations."""

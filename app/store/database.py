@@ -1,0 +1,70 @@
+"""The database: connection, transactions, migrations at start-up."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlmodel import Session
+
+from app.errors import BadInput
+from app.store.migrate import upgrade
+from app.store.repository import Repository
+
+BUSY_MILLISECONDS = 5000
+"""How long a writer waits for another one on SQLite."""
+
+
+class Store:
+    """The database of one server."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = make_engine(url)
+
+    def migrate(self) -> None:
+        """Bring the tables up to date."""
+        upgrade(self.engine)
+
+    @contextmanager
+    def transaction(self, workspace_id: str) -> Iterator[Repository]:
+        """Open the queries of one workspace; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            yield Repository(session, workspace_id)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+
+def make_engine(url: str) -> Engine:
+    """Return an engine; on SQLite with write-ahead log, foreign keys and patience.
+
+    Raises
+    ------
+    BadInput
+        When the address is not one of a database that can be used.
+    """
+    try:
+        engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
+        message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
+        raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
+    if make_url(url).get_backend_name() == "sqlite":
+        event.listen(engine, "connect", prepare_sqlite)
+    return engine
+
+
+def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
+    """Set what SQLite leaves off."""
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+    cursor.close()

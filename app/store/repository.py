@@ -1,0 +1,198 @@
+"""Every query by name, each within one workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from sqlmodel import Session, col, delete, select, tuple_
+
+from app.store.tables import (
+    ComparisonOption,
+    ComparisonRecord,
+    EstimateRow,
+    IdempotencyKey,
+    Profile,
+    WorkloadSample,
+    Workspace,
+)
+
+Listed = TypeVar("Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Where a listing goes on: behind the row made at this moment with this identifier."""
+
+    created_at: datetime
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Listed]):
+    """A stretch of rows, newest first, and where the next one begins."""
+
+    rows: Sequence[Listed]
+    next: After | None
+
+
+class Repository:
+    """The queries of one transaction in one workspace."""
+
+    def __init__(self, session: Session, workspace_id: str) -> None:
+        self._session = session
+        self._workspace_id = workspace_id
+
+    def ensure_workspace(self, name: str) -> None:
+        """Make the workspace unless it is there."""
+        if self._session.get(Workspace, self._workspace_id) is None:
+            self._session.add(Workspace(id=self._workspace_id, name=name))
+
+    def add_profile(self, identifier: str, name: str, kind: str, document: dict[str, object]) -> None:
+        """Keep an uploaded model."""
+        self._session.add(
+            Profile(id=identifier, workspace_id=self._workspace_id, name=name, kind=kind, document=document)
+        )
+
+    def profile(self, identifier: str) -> Profile | None:
+        """Return an uploaded model."""
+        return self._one(Profile, identifier)
+
+    def profiles(self, limit: int, after: After | None) -> Listing[Profile]:
+        """Return uploaded models, newest first."""
+        return self._listing(Profile, limit, after)
+
+    def add_workload_sample(self, identifier: str, name: str, document: dict[str, object]) -> None:
+        """Keep what was counted in a sample of the data."""
+        self._session.add(
+            WorkloadSample(id=identifier, workspace_id=self._workspace_id, name=name, document=document)
+        )
+
+    def workload_sample(self, identifier: str) -> WorkloadSample | None:
+        """Return what was counted in a sample of the data."""
+        return self._one(WorkloadSample, identifier)
+
+    def workload_samples(self, limit: int, after: After | None) -> Listing[WorkloadSample]:
+        """Return uploaded samples, newest first."""
+        return self._listing(WorkloadSample, limit, after)
+
+    def add_estimate(
+        self, identifier: str, label: str, request: dict[str, object], document: dict[str, object]
+    ) -> None:
+        """Keep an estimate with what was asked."""
+        self._session.add(
+            EstimateRow(
+                id=identifier,
+                workspace_id=self._workspace_id,
+                label=label,
+                request=request,
+                document=document,
+            )
+        )
+
+    def estimate(self, identifier: str) -> EstimateRow | None:
+        """Return an estimate."""
+        return self._one(EstimateRow, identifier)
+
+    def estimates(self, limit: int, after: After | None) -> Listing[EstimateRow]:
+        """Return estimates, newest first."""
+        return self._listing(EstimateRow, limit, after)
+
+    def estimates_named(self, identifiers: Iterable[str]) -> dict[str, EstimateRow]:
+        """Return estimates by identifier."""
+        query = select(EstimateRow).where(
+            EstimateRow.workspace_id == self._workspace_id, col(EstimateRow.id).in_(list(identifiers))
+        )
+        return {row.id: row for row in self._session.exec(query)}
+
+    def add_comparison(
+        self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]
+    ) -> None:
+        """Keep a comparison and its options, each with the identifier of its estimate."""
+        record.workspace_id = self._workspace_id
+        self._session.add(record)
+        self.replace_options(record, options)
+
+    def comparison(self, identifier: str) -> ComparisonRecord | None:
+        """Return a comparison without its options."""
+        return self._one(ComparisonRecord, identifier)
+
+    def comparisons(self, limit: int, after: After | None) -> Listing[ComparisonRecord]:
+        """Return comparisons, newest first."""
+        return self._listing(ComparisonRecord, limit, after)
+
+    def comparison_options(self, identifier: str) -> Sequence[ComparisonOption]:
+        """Return the options of a comparison in their order."""
+        query = (
+            select(ComparisonOption)
+            .where(
+                ComparisonOption.workspace_id == self._workspace_id,
+                ComparisonOption.comparison_id == identifier,
+            )
+            .order_by(col(ComparisonOption.position))
+        )
+        return self._session.exec(query).all()
+
+    def replace_options(
+        self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]
+    ) -> None:
+        """Give a comparison other options."""
+        self._session.flush()
+        self._session.exec(
+            delete(ComparisonOption).where(
+                col(ComparisonOption.workspace_id) == self._workspace_id,
+                col(ComparisonOption.comparison_id) == record.id,
+            )
+        )
+        self._session.add_all(
+            ComparisonOption(
+                comparison_id=record.id,
+                position=position,
+                workspace_id=self._workspace_id,
+                request=request,
+                estimate_id=estimate_id,
+            )
+            for position, (request, estimate_id) in enumerate(options)
+        )
+
+    def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
+        """Return the first answer given under a key."""
+        return self._session.get(IdempotencyKey, (self._workspace_id, endpoint, key))
+
+    def add_idempotent_answer(
+        self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object]
+    ) -> None:
+        """Keep the first answer given under a key.
+
+        Raises
+        ------
+        sqlalchemy.exc.IntegrityError
+            When another request with the key was faster.
+        """
+        self._session.add(
+            IdempotencyKey(
+                workspace_id=self._workspace_id,
+                endpoint=endpoint,
+                key=key,
+                body_sha256=body_sha256,
+                answer=answer,
+            )
+        )
+        self._session.flush()
+
+    def _one(self, table: type[Listed], identifier: str) -> Listed | None:
+        query = select(table).where(table.workspace_id == self._workspace_id, table.id == identifier)
+        return self._session.exec(query).first()
+
+    def _listing(self, table: type[Listed], limit: int, after: After | None) -> Listing[Listed]:
+        query = select(table).where(table.workspace_id == self._workspace_id)
+        if after is not None:
+            place = tuple_(col(table.created_at), col(table.id))
+            query = query.where(place < tuple_(after.created_at, after.id))
+        query = query.order_by(col(table.created_at).desc(), col(table.id).desc()).limit(limit + 1)
+        rows = self._session.exec(query).all()
+        more = len(rows) > limit
+        rows = rows[:limit]
+        return Listing(rows, After(rows[-1].created_at, rows[-1].id) if more else None)

@@ -1,0 +1,116 @@
+"""The tables. Every row belongs to a workspace.
+
+A ``table=True`` class does not validate; what goes in has passed the schemas of
+:mod:`app.sizing.request` and :mod:`app.sizing.document`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from app.store.types import DOCUMENT, UtcDateTime, now
+
+
+class Workspace(SQLModel, table=True):
+    """Whose rows they are."""
+
+    id: str = Field(primary_key=True, max_length=40)
+    name: str = Field(max_length=200)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Profile(SQLModel, table=True):
+    """An uploaded model."""
+
+    __table_args__ = (Index("ix_profile_listing", "workspace_id", "created_at", "id"),)
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    name: str = Field(max_length=300)
+    kind: str = Field(max_length=40)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class WorkloadSample(SQLModel, table=True):
+    """What was counted in an uploaded sample of the data: lengths, never the text."""
+
+    __tablename__ = "workload_sample"
+    __table_args__ = (Index("ix_workload_sample_listing", "workspace_id", "created_at", "id"),)
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    name: str = Field(max_length=300)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class EstimateRow(SQLModel, table=True):
+    """An estimate as it was answered, with what was asked."""
+
+    __tablename__ = "estimate"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_estimate_listing", "workspace_id", "created_at", "id"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    label: str = Field(max_length=300)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class ComparisonRecord(SQLModel, table=True):
+    """A comparison; its options are :class:`ComparisonOption`."""
+
+    __tablename__ = "comparison"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_comparison_listing", "workspace_id", "created_at", "id"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    title: str = Field(max_length=300)
+    locale: str = Field(max_length=20)
+    currency: str = Field(max_length=3)
+    version: int
+    """Counts the edits, so that two people's edits cannot overwrite each other unseen."""
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class ComparisonOption(SQLModel, table=True):
+    """One option of a comparison: what was asked and, where it was modelled, the estimate."""
+
+    __tablename__ = "comparison_option"
+    __table_args__ = (
+        # Both keys carry the workspace: an option cannot point into another's rows.
+        ForeignKeyConstraint(["workspace_id", "comparison_id"], ["comparison.workspace_id", "comparison.id"]),
+        ForeignKeyConstraint(["workspace_id", "estimate_id"], ["estimate.workspace_id", "estimate.id"]),
+    )
+
+    comparison_id: str = Field(primary_key=True, max_length=40)
+    position: int = Field(primary_key=True)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    estimate_id: str | None = Field(max_length=40)
+
+
+class IdempotencyKey(SQLModel, table=True):
+    """The first answer to a request that carried a key, to give the same one again."""
+
+    __tablename__ = "idempotency_key"
+
+    workspace_id: str = Field(foreign_key="workspace.id", primary_key=True, max_length=40)
+    endpoint: str = Field(primary_key=True, max_length=100)
+    key: str = Field(primary_key=True, max_length=200)
+    body_sha256: str = Field(max_length=64)
+    answer: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)

@@ -1,0 +1,1 @@
+"""HTTP: the JSON API and the pages. Routes parse, call one service and render."""

@@ -1,0 +1,118 @@
+"""JSON bodies, read strictly: finite numbers, bounded depth, one error that names the place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from app.errors import BadInput, FieldError, Message
+from app.web.problems import UnsupportedMediaType
+
+MAX_DEPTH = 64
+"""Deeper than any request of ours, shallower than the interpreter's recursion limit."""
+
+MAX_WHOLE = 10**300
+"""Whole numbers beyond this cannot become a float."""
+
+
+def read_json(text: bytes) -> Any:
+    """Parse a JSON body.
+
+    Raises
+    ------
+    BadInput
+        When it is not JSON, holds a number that is not finite, or is nested too deeply.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise too_deep() from None
+    except json.JSONDecodeError as error:
+        message = "the body is not JSON: {reason} at character {position}"
+        raise BadInput(Message(message, {"reason": error.msg, "position": error.pos})) from None
+    except ValueError:
+        # Not text in a Unicode encoding, or a number of thousands of digits.
+        raise BadInput("the body is not JSON in UTF-8, or holds a number out of all bounds") from None
+    wrong = non_finite(value)
+    if wrong:
+        raise BadInput(
+            "every number must be finite",
+            [FieldError(place, Message("must be a finite number")) for place in wrong[:20]],
+        )
+    return value
+
+
+def non_finite(value: Any) -> list[str]:
+    """Return the dotted places of numbers that are not finite.
+
+    Raises
+    ------
+    BadInput
+        When the value is nested too deeply.
+    """
+    wrong: list[str] = []
+    level: list[tuple[str, Any]] = [("", value)]
+    for _ in range(MAX_DEPTH + 1):
+        wrong += [place[:200] or "body" for place, item in level if out_of_bounds(item)]
+        level = [child for place, item in level for child in children(place, item)]
+        if not level:
+            return wrong
+    raise too_deep()
+
+
+def children(place: str, item: Any) -> list[tuple[str, Any]]:
+    """Return what a JSON value holds, with dotted places."""
+    prefix = f"{place}." if place else ""
+    if isinstance(item, dict):
+        return [(f"{prefix}{key}", child) for key, child in item.items()]
+    if isinstance(item, list):
+        return [(f"{prefix}{index}", child) for index, child in enumerate(item)]
+    return []
+
+
+def out_of_bounds(item: Any) -> bool:
+    """Tell whether a JSON value is a number that is not finite, or cannot become a finite float."""
+    if isinstance(item, float):
+        return not math.isfinite(item)
+    return isinstance(item, int) and abs(item) > MAX_WHOLE
+
+
+def too_deep() -> BadInput:
+    """Return the error for a body nested too deeply."""
+    return BadInput(Message("the body is nested more than {limit} levels deep", {"limit": MAX_DEPTH}))
+
+
+class StrictRequest(Request):
+    """A request whose JSON body is read by :func:`read_json`."""
+
+    async def json(self) -> Any:
+        """Return the body, read once."""
+        if not hasattr(self, "_strict"):
+            self._strict = read_json(await self.body())
+        return self._strict
+
+
+class StrictRoute(APIRoute):
+    """A route of the API: refuses bodies it cannot read before the framework looks at them."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler with the strict body in front."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            kind = strict.headers.get("content-type", "").split(";")[0].strip().lower()
+            if kind == "application/json" or kind.endswith("+json"):
+                if await strict.body():
+                    await strict.json()
+            elif kind != "multipart/form-data" and await strict.body():
+                raise UnsupportedMediaType("send the body as application/json")
+            return await handle(strict)
+
+        return strictly

@@ -1,0 +1,216 @@
+"""Every failure as one shape: ``application/problem+json`` (RFC 9457).
+
+A problem never repeats what was sent, except identifiers inside a message that names their close
+relatives: raw input may be huge, secret or not representable in JSON.
+"""
+
+from __future__ import annotations
+
+import http
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, NotFound, TooLarge, Unprocessable
+
+logger = logging.getLogger("rackline.web")
+
+MEDIA_TYPE = "application/problem+json"
+
+PageRenderer = Callable[[Request, "Problem"], Response]
+
+
+class ProblemField(BaseModel):
+    """One wrong field."""
+
+    model_config = ConfigDict(frozen=True)
+
+    field: str = Field(description="Dotted path in the request.", examples=["plan.tensor"])
+    message: str = Field(description="What is wrong with it and what is allowed.")
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str = Field(description="Kind of problem, as a reference.", examples=["/problems/bad-input"])
+    title: str = Field(description="Kind of problem in words.", examples=["Bad input"])
+    status: int = Field(description="HTTP status.", examples=[400])
+    detail: str = Field(description="What happened and what to do about it.")
+    errors: list[ProblemField] = Field(description="The fields it concerns; may be empty.")
+
+    @classmethod
+    def of(cls, error: AppError) -> Problem:
+        """Return the problem of an error of our own."""
+        return cls(
+            type=problem_type(error.title),
+            title=error.title,
+            status=error.status,
+            detail=str(error.message),
+            errors=[ProblemField(field=item.field, message=str(item.message)) for item in error.errors],
+        )
+
+
+class MethodNotAllowed(AppError):
+    """The path exists, the method does not."""
+
+    status = 405
+    title = "Method not allowed"
+
+
+class UnsupportedMediaType(AppError):
+    """The body is not in a format this path reads."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
+class Forbidden(AppError):
+    """Refused whatever the input."""
+
+    status = 403
+    title = "Forbidden"
+
+
+class Misdirected(AppError):
+    """Sent to a host name this server does not answer to."""
+
+    status = 421
+    title = "Misdirected request"
+
+
+class ServerError(AppError):
+    """A fault of ours; the log has it."""
+
+    status = 500
+    title = "Server error"
+
+
+BY_STATUS: dict[int, type[AppError]] = {
+    kind.status: kind
+    for kind in (
+        BadInput,
+        Forbidden,
+        NotFound,
+        MethodNotAllowed,
+        Conflict,
+        TooLarge,
+        UnsupportedMediaType,
+        Misdirected,
+        Unprocessable,
+        ServerError,
+    )
+}
+
+# What pydantic says of a value of the right type that is out of range: 400. Everything else it
+# says is about presence, names and types: 422.
+OUT_OF_RANGE = {
+    "finite_number",
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "multiple_of",
+    "string_too_long",
+    "string_too_short",
+    "string_pattern_mismatch",
+    "too_long",
+    "too_short",
+    "int_parsing_size",
+    "value_error",
+    "recursion_loop",
+}
+
+
+def problem_type(title: str) -> str:
+    """Return the relative reference that names a kind of problem."""
+    return f"/problems/{title.lower().replace(' ', '-')}"
+
+
+def dotted(location: Iterable[str | int]) -> str:
+    """Return pydantic's location as a path: ``("body", "rows", 0, "hours")`` → ``rows.0.hours``."""
+    parts = [str(part) for part in location]
+    return ".".join(parts[1:] if parts[:1] and parts[0] in {"body", "query", "path", "header"} else parts)
+
+
+def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
+    """Return pydantic's complaints as one error: 422 unless all are about range."""
+    found = list(errors)
+    fields = [FieldError(dotted(item["loc"]) or "body", Message(escaped(str(item["msg"])))) for item in found]
+    kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
+    if len(fields) == 1:
+        message = Message("{field}: {reason}", {"field": fields[0].field, "reason": fields[0].message})
+    else:
+        message = Message("{count} fields cannot be used as they are", {"count": len(fields)})
+    return kind(message, fields)
+
+
+def escaped(text: str) -> str:
+    """Return text as a template without places."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def from_http(error: HTTPException, path: str) -> AppError:
+    """Return the framework's own refusals as errors of ours."""
+    kind = BY_STATUS.get(error.status_code, BadInput)
+    if error.status_code == http.HTTPStatus.NOT_FOUND:
+        return kind(Message("there is nothing at {path}", {"path": path[:200]}))
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "")
+        return kind(Message("this address takes {methods}", {"methods": allowed or "other methods"}))
+    return kind(Message(escaped(str(error.detail))))
+
+
+def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error as the response of the JSON API."""
+    body = Problem.of(error).model_dump_json()
+    return Response(body, status_code=error.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def wants_page(request: Request) -> bool:
+    """Tell whether a browser asks for a page rather than for data."""
+    path = request.url.path
+    if path.startswith("/api/") or path.endswith(".json"):
+        return False
+    return "text/html" in request.headers.get("accept", "")
+
+
+def install(app: FastAPI, page: PageRenderer | None = None) -> None:
+    """Answer every failure of an application with a problem; browsers get ``page``, where there is one."""
+
+    def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
+        if page is not None and wants_page(request):
+            return page(request, Problem.of(error))
+        return problem_response(error, headers)
+
+    async def of_ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, AppError)
+        return answer(request, error)
+
+    async def of_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return answer(request, from_validation(error.errors()))
+
+    async def of_framework(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return answer(request, from_http(error, request.url.path), error.headers)
+
+    async def of_fault(request: Request, error: Exception) -> Response:
+        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return answer(request, ServerError("something went wrong here; it is in the server's log"))
+
+    handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
+        AppError: of_ours,
+        RequestValidationError: of_validation,
+        HTTPException: of_framework,
+        Exception: of_fault,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)

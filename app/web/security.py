@@ -1,0 +1,137 @@
+"""What stands in front of every route: who may ask, how much may be sent, which headers go back.
+
+Rackline without accounts serves one workspace to whoever reaches it. It therefore listens on this
+machine alone and refuses what another site's page could do with the reader's browser: asking
+through a name of its own (DNS rebinding), posting across sites, or arriving through a proxy that
+would make a stranger look local.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.errors import AppError, TooLarge
+from app.errors import Message as Sentence
+from app.web.problems import Forbidden, Misdirected, problem_response
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Content security policy: everything from here, nothing inline, no frames. Charts are saved as
+images through ``data:`` and ``blob:``."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+FORWARDED = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*", re.IGNORECASE)
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?", re.IGNORECASE)
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Guard:
+    """ASGI middleware: host, origin and size checks before, security headers after."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], max_body: int, max_upload: int) -> None:
+        self.app = app
+        self.hosts = frozenset(hosts)
+        self.max_body = max_body
+        self.max_upload = max_upload
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on and add the headers."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        headers = Headers(scope=scope)
+        limit = self.limit(headers)
+        refusal = self.refusal(scope["method"], headers, limit)
+        if refusal is not None:
+            await problem_response(refusal)(scope, receive, send_with_headers)
+            return
+        await self.app(scope, counted(receive, limit), send_with_headers)
+
+    def limit(self, headers: Headers) -> int:
+        """Return the largest body taken: uploads may be larger than JSON and forms."""
+        multipart = headers.get("content-type", "").lower().startswith("multipart/form-data")
+        return self.max_upload if multipart else self.max_body
+
+    def refusal(self, method: str, headers: Headers, limit: int) -> AppError | None:
+        """Return why a request is not let in, or None."""
+        if not self.knows(headers.get("host", "")):
+            return Misdirected("this server answers to the name of this machine only, such as localhost")
+        if any(FORWARDED.fullmatch(name) for name in headers):
+            return Forbidden("requests through a proxy are refused while there are no accounts")
+        if method not in SAFE_METHODS and crosses_sites(headers):
+            return Forbidden("changes may be asked for by pages of this server only")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > 15 or int(length) > limit:
+            return too_large(limit)
+        return None
+
+    def knows(self, host: str) -> bool:
+        """Tell whether a Host header names this machine, with any port."""
+        found = HOST.fullmatch(host)
+        return found is not None and found["name"].lower() in self.hosts
+
+
+def crosses_sites(headers: Headers) -> bool:
+    """Tell whether a browser sends this on behalf of another site's page."""
+    site = headers.get("sec-fetch-site")
+    if site is not None and site not in {"same-origin", "none"}:
+        return True
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+
+
+def too_large(limit: int) -> TooLarge:
+    """Return the error for a body over the limit."""
+    return TooLarge(Sentence("the body is larger than {limit} bytes", {"limit": limit}))
+
+
+def counted(receive: Receive, limit: int) -> Receive:
+    """Return ``receive`` that stops at the limit, whatever length the request declared."""
+    total = 0
+
+    async def receive_counted() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > limit:
+            # The framework passes its own exceptions on where it would hide others.
+            raise HTTPException(413, str(too_large(limit).message))
+        return message
+
+    return receive_counted
