@@ -1,0 +1,59 @@
+"""Facts as data: chips, machines, systems, links, prices, energy, reliability, convergence.
+
+Every number has a unit, a source and a date; a competing claim stays with the reason why it is not
+used. :func:`load_catalog` refuses files that break these rules.
+"""
+
+from app.catalog.catalog import Catalog
+from app.catalog.check import check_directory
+from app.catalog.defaults import ConvergenceTarget, CostDefaults, ReliabilityDefaults
+from app.catalog.entries import (
+    Acquisition,
+    BillLine,
+    ChipEntry,
+    ChipKind,
+    FabricEntry,
+    MachineEntry,
+    SystemEntry,
+)
+from app.catalog.figures import (
+    Claim,
+    Curve,
+    Derived,
+    Direction,
+    Figure,
+    Source,
+    SourceKind,
+    Spread,
+    Status,
+    Unit,
+)
+from app.catalog.files import Problem
+from app.catalog.load import load_catalog
+
+__all__ = [
+    "Acquisition",
+    "BillLine",
+    "Catalog",
+    "ChipEntry",
+    "ChipKind",
+    "Claim",
+    "ConvergenceTarget",
+    "CostDefaults",
+    "Curve",
+    "Derived",
+    "Direction",
+    "FabricEntry",
+    "Figure",
+    "MachineEntry",
+    "Problem",
+    "ReliabilityDefaults",
+    "Source",
+    "SourceKind",
+    "Spread",
+    "Status",
+    "SystemEntry",
+    "Unit",
+    "check_directory",
+    "load_catalog",
+]

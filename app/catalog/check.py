@@ -1,0 +1,221 @@
+"""Refuse a figure without unit, source, date or reason; ``rackline check-catalog`` prints these faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from app.catalog.figures import RECALLED, Direction, SourceKind, Status
+from app.catalog.files import UNDATED, Problem, Row, Sheets, date_problems, number, read_sheets
+from app.catalog.identifiers import ITEM_PARAMETERS, REQUIRED
+
+NOT_FOUND = "not found"
+"""How the note of a row without a value begins."""
+
+
+def check_directory(directory: Path) -> list[Problem]:
+    """Return every fault of the data files in a directory, by file and line."""
+    return check_sheets(read_sheets(directory))
+
+
+def check_sheets(sheets: Sheets) -> list[Problem]:
+    """Return every fault of files already read."""
+    problems = list(sheets.problems)
+    if problems:
+        return problems
+    for part in (_lists, _facts, _competitors, _claims, _curves, _aliases, _presence):
+        problems.extend(part(sheets))
+    return sorted(problems, key=lambda problem: (problem.file, problem.line))
+
+
+def _unique(rows: Iterable[Row], column: str) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for row in rows:
+        if not row[column]:
+            yield row.problem(column, "the identifier is missing")
+        elif row[column] in seen:
+            yield row.problem(column, f"“{row[column]}” is declared twice")
+        seen.add(row[column])
+
+
+def _names(sheets: Sheets, sheet: str, column: str) -> set[str]:
+    return {row[column] for row in sheets.rows[sheet]}
+
+
+def _lists(sheets: Sheets) -> Iterator[Problem]:
+    """Check the closed lists: units, sources, fields, items."""
+    for sheet, column in (("units", "unit"), ("sources", "id"), ("fields", "parameter"), ("items", "item")):
+        yield from _unique(sheets.rows[sheet], column)
+    for row in sheets.rows["units"]:
+        faults: list[Problem] = []
+        factor = number(row, "factor", faults)
+        yield from faults
+        if factor is not None and factor <= 0:
+            yield row.problem("factor", "the factor must be positive")
+        if not row["dimension"] or not row["si_unit"]:
+            yield row.problem("dimension", "a unit needs a dimension and an SI unit")
+    for row in sheets.rows["sources"]:
+        if row["kind"] not in set(SourceKind):
+            yield row.problem("kind", f"unknown kind “{row['kind']}”; known are {', '.join(SourceKind)}")
+        if not row["title"] or not row["publisher"]:
+            yield row.problem("title", "a source needs a title and a publisher")
+        if row["published"] != UNDATED:
+            yield from date_problems(row, "published")
+    units = _names(sheets, "units", "unit")
+    for row in sheets.rows["fields"]:
+        for unit in row["units"].split(";"):
+            if unit not in units:
+                yield row.problem("units", f"unknown unit “{unit}”")
+        if row["varies"] not in ("yes", "no"):
+            yield row.problem("varies", "must be yes or no")
+        if not row["description"]:
+            yield row.problem("description", "a parameter needs a description")
+
+
+def _provenance(row: Row, sources: set[str]) -> Iterator[Problem]:
+    """Check source, date and status, which every statement carries."""
+    if not row["source"]:
+        yield row.problem("source", "the source is missing")
+    elif row["source"] not in sources:
+        yield row.problem("source", f"unknown source “{row['source']}”")
+    yield from date_problems(row, "as_of")
+    if row["status"] not in set(Status):
+        yield row.problem("status", f"unknown status “{row['status']}”; known are {', '.join(Status)}")
+
+
+def _facts(sheets: Sheets) -> Iterator[Problem]:
+    """Check each figure on its own."""
+    items, sources = _names(sheets, "items", "item"), _names(sheets, "sources", "id")
+    dimension = {row["unit"]: row["dimension"] for row in sheets.rows["units"]}
+    numeric = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
+    fields = {row["parameter"]: row for row in sheets.rows["fields"]}
+    for row in sheets.facts():
+        yield from _provenance(row, sources)
+        if row["item"] not in items:
+            yield row.problem("item", f"unknown item “{row['item']}”")
+        if row["direction"] not in set(Direction):
+            yield row.problem("direction", f"unknown direction “{row['direction']}”")
+        if row["status"] == Status.REJECTED and not row["note"]:
+            yield row.problem("note", "a rejected figure needs the reason")
+        if row["source"] == RECALLED and RECALLED not in row["note"] and row["status"] == Status.ACCEPTED:
+            yield row.problem("note", "a recalled figure must say so: “recalled, unverified”")
+        field = fields.get(row["parameter"])
+        if field is None:
+            yield row.problem("parameter", f"unknown parameter “{row['parameter']}”")
+        if not row["unit"]:
+            yield row.problem("unit", "the unit is missing")
+        elif row["unit"] not in dimension:
+            yield row.problem("unit", f"unknown unit “{row['unit']}”")
+        elif field is not None:
+            allowed = {dimension.get(unit) for unit in field["units"].split(";")}
+            if dimension[row["unit"]] not in allowed:
+                yield row.problem(
+                    "unit", f"“{row['unit']}” does not measure {row['parameter']} ({field['units']})"
+                )
+        yield from _value(row, row["unit"] in numeric, items)
+
+
+def _value(row: Row, numeric: bool, items: set[str]) -> Iterator[Problem]:
+    missing = row["status"] == Status.REJECTED and row["note"].startswith(NOT_FOUND)
+    if not row["value"]:
+        if not missing:
+            yield row.problem("value", f"the value is missing; only a rejected “{NOT_FOUND}” may be empty")
+        return
+    if row["unit"] == "id" and row["value"] not in items:
+        yield row.problem("value", f"unknown item “{row['value']}”")
+    if not numeric:
+        return
+    faults: list[Problem] = []
+    value, low, high = (number(row, column, faults) for column in ("value", "low", "high"))
+    yield from faults
+    if value is None:
+        return
+    if (low is not None and value < low) or (high is not None and value > high):
+        yield row.problem("value", f"{row['value']} lies outside {row['low']} … {row['high']}")
+
+
+def _competitors(sheets: Sheets) -> Iterator[Problem]:
+    """Refuse two accepted figures of one thing.
+
+    Where the parameter changes with time several are accepted if their dates differ, and the newest
+    may not be a recalled one while a checked one exists.
+    """
+    varies = {row["parameter"] for row in sheets.rows["fields"] if row["varies"] == "yes"}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in sheets.facts():
+        if row["status"] == Status.ACCEPTED:
+            groups.setdefault((row["item"], row["parameter"], row["condition"]), []).append(row)
+    for (item, parameter, _), rows in groups.items():
+        dates: set[str] = set()
+        for row in rows:
+            if row["as_of"] in dates or (dates and parameter not in varies):
+                advice = "give a condition, or reject one with the reason"
+                yield row.problem("parameter", f"a second accepted {parameter} of {item}: {advice}")
+            dates.add(row["as_of"])
+        newest = max(rows, key=lambda row: row["as_of"])
+        if newest["source"] == RECALLED and any(row["source"] != RECALLED for row in rows):
+            yield newest.problem("source", "a recalled figure would replace a checked one")
+
+
+def _claims(sheets: Sheets) -> Iterator[Problem]:
+    sources, units = _names(sheets, "sources", "id"), _names(sheets, "units", "unit")
+    yield from _unique(sheets.rows["claims"], "claim")
+    for row in sheets.rows["claims"]:
+        yield from _provenance(row, sources)
+        faults: list[Problem] = []
+        number(row, "value", faults)
+        yield from faults
+        if row["unit"] not in units:
+            yield row.problem("unit", f"unknown unit “{row['unit']}”")
+        if not row["statement"] or not row["verdict"]:
+            yield row.problem("verdict", "a claim needs its statement and a verdict")
+
+
+def _curves(sheets: Sheets) -> Iterator[Problem]:
+    items, sources = _names(sheets, "items", "item"), _names(sheets, "sources", "id")
+    units = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
+    last: dict[str, tuple[float, Row]] = {}
+    for row in sheets.points():
+        yield from _provenance(row, sources)
+        faults: list[Problem] = []
+        x, y = number(row, "x", faults), number(row, "y", faults)
+        yield from faults
+        if row["curve"] not in items:
+            yield row.problem("curve", f"unknown item “{row['curve']}”")
+        for column in ("x_unit", "y_unit"):
+            if row[column] not in units:
+                yield row.problem(column, f"unknown unit “{row[column]}”")
+        if x is None or y is None:
+            if not faults:
+                yield row.problem("x", "a point needs both numbers")
+            continue
+        before = last.get(row["curve"])
+        if before is not None and x <= before[0]:
+            yield row.problem("x", "the points of a curve must rise")
+        shared = ("x_unit", "y_unit", "source", "as_of", "status")
+        if before is not None and any(row[column] != before[1][column] for column in shared):
+            yield row.problem("curve", "all points of a curve share units, source, date and status")
+        last[row["curve"]] = (x, row)
+
+
+def _aliases(sheets: Sheets) -> Iterator[Problem]:
+    systems = {row["item"] for row in sheets.rows["items"] if "system" in row["kinds"].split()}
+    yield from _unique(sheets.rows["aliases"], "alias")
+    for row in sheets.rows["aliases"]:
+        if row["system"] not in systems:
+            yield row.problem("system", f"“{row['system']}” is not a system")
+
+
+def _presence(sheets: Sheets) -> Iterator[Problem]:
+    """Check that every identifier of the contract is there and every item has what it needs."""
+    kinds = {row["item"]: row["kinds"].split() for row in sheets.rows["items"]}
+    for kind, names in REQUIRED.items():
+        for name in names:
+            if kind not in kinds.get(name, []):
+                yield Problem("items.csv", 0, "item", f"the {kind} “{name}” of the contract is missing")
+    known = {(row["item"], row["parameter"]) for row in sheets.facts() if row["status"] == Status.ACCEPTED}
+    for row in sheets.rows["items"]:
+        for kind in row["kinds"].split():
+            for parameter in ITEM_PARAMETERS.get(kind, ()):
+                if (row["item"], parameter) not in known:
+                    yield row.problem("item", f"{kind} “{row['item']}” has no accepted {parameter}")

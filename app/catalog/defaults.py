@@ -1,0 +1,169 @@
+"""Defaults of the cost and reliability models, and convergence targets, each with its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.catalog.entries import ChipKind
+from app.catalog.figures import Curve, Figure, Source
+from app.catalog.lookup import Lookup
+from app.engine.records import Floats
+from app.errors import CatalogError
+
+COST = "cost-defaults"
+
+
+@dataclass(frozen=True, slots=True)
+class CostDefaults:
+    """What the cost model takes where the customer states nothing."""
+
+    amortisation: Figure
+    residual: Figure
+    capital_rate: Figure
+    support_rate: Figure
+    installation_share: Figure
+    spares_share: Figure
+    utilisation: Figure
+    pue: Figure
+    tariff: Figure
+    colocation: Figure
+    staff_per_node: Figure
+    staff_cost: Figure
+    storage_flash: Figure
+    storage_object: Figure
+    egress: Figure
+    carbon: Figure
+    won_per_dollar: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityDefaults:
+    """Failures and checkpoints of one node."""
+
+    failure_rate: Figure
+    """[1/s per node]"""
+    restart: Figure
+    """[s]"""
+    checkpoint_interval: Figure | None
+    """None where only the optimum after Young and Daly is known. [s]"""
+    checkpoint_bandwidth: Figure
+    """Per node. [B/s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceTarget:
+    """Samples to a target by global batch: published points and a law for other batches."""
+
+    id: str
+    name: str
+    batches: Floats
+    """Global batch of each published point, rising. [samples]"""
+    samples: Floats
+    """Samples to the target. [samples]"""
+    law_samples: float
+    """S0 of S = S0 (1 + (B/Bc)^g). [samples]"""
+    law_batch: float
+    """Bc. [samples]"""
+    law_exponent: float
+    """g. [-]"""
+    scatter: float
+    """Log-deviation between runs. [-]"""
+    dataset_samples: float | None
+    """Samples of one epoch. [samples]"""
+    seq_len: int | None
+    image_size: int | None
+    mean_tokens: float | None
+    """Real tokens of one sample where padding is removed. [tokens]"""
+    mean_square_share: float | None
+    """Mean squared length over the squared padded length. [-]"""
+    evaluation_samples: float | None
+    """Training samples between two evaluations. [samples]"""
+    figures: tuple[Figure, ...]
+    points_source: Source
+    points_as_of: str
+
+
+def cost_defaults(lookup: Lookup, chip_kind: ChipKind, country: str = "korea") -> CostDefaults:
+    """Return the cost defaults for an architecture and a country ("korea" or "us")."""
+    korean = country == "korea"
+    return CostDefaults(
+        amortisation=lookup.figure(COST, "amortisation"),
+        residual=lookup.figure(COST, "residual", chip_kind.value),
+        capital_rate=lookup.figure(COST, "capital_rate"),
+        support_rate=lookup.figure(COST, "support_rate"),
+        installation_share=lookup.figure(COST, "installation_share"),
+        spares_share=lookup.figure(COST, "spares_share"),
+        utilisation=lookup.figure(COST, "utilisation"),
+        pue=lookup.figure("facility", "pue"),
+        tariff=lookup.figure("korea-industrial-large" if korean else "us-industrial", "tariff"),
+        colocation=lookup.figure("korea-colocation" if korean else "us-primary", "colocation"),
+        staff_per_node=lookup.figure(COST, "staff_per_node"),
+        staff_cost=lookup.figure(COST, "staff_cost", "korea" if korean else "us"),
+        storage_flash=lookup.figure(COST, "storage_flash"),
+        storage_object=lookup.figure(COST, "storage_object"),
+        egress=lookup.figure(COST, "egress"),
+        carbon=lookup.figure("korea-grid", "carbon"),
+        won_per_dollar=lookup.figure(COST, "exchange_rate", "krw"),
+    )
+
+
+def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefaults:
+    """Return failure and checkpoint figures of a GPU node or an IPU machine."""
+    item = "reliability-gpu-node" if chip_kind is ChipKind.GPU else "reliability-ipu-machine"
+    return ReliabilityDefaults(
+        lookup.figure(item, "failure_rate"),
+        lookup.figure(item, "restart"),
+        lookup.find(item, "checkpoint_interval"),
+        lookup.figure(item, "checkpoint_bandwidth"),
+    )
+
+
+def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
+    """Return a convergence target; its published points are turned into samples."""
+    item = lookup.item("target", target)
+
+    def number(parameter: str) -> float | None:
+        found = lookup.find(target, parameter)
+        return None if found is None else found.si
+
+    def whole(parameter: str) -> int | None:
+        found = number(parameter)
+        return None if found is None else round(found)
+
+    curve = lookup.curves[target]
+    return ConvergenceTarget(
+        id=target,
+        name=item.name,
+        batches=np.array([point.x for point in curve.points]),
+        samples=np.array([point.y for point in curve.points]) * _samples_per(lookup, curve),
+        law_samples=lookup.figure(target, "law_samples").si,
+        law_batch=lookup.figure(target, "law_batch").si,
+        law_exponent=lookup.figure(target, "law_exponent").si,
+        scatter=lookup.figure(target, "run_scatter").si,
+        dataset_samples=number("dataset_samples"),
+        seq_len=whole("seq_len"),
+        image_size=whole("image_size"),
+        mean_tokens=number("mean_tokens"),
+        mean_square_share=number("mean_square_share"),
+        evaluation_samples=number("evaluation_samples"),
+        figures=lookup.figures_of(target),
+        points_source=curve.source,
+        points_as_of=curve.as_of,
+    )
+
+
+def _samples_per(lookup: Lookup, curve: Curve) -> float:
+    """Return the samples that one unit of the published points stands for."""
+    match curve.y_unit.name:
+        case "sample":
+            return 1.0
+        case "epoch":
+            return lookup.figure(curve.item, "dataset_samples").si
+        case "token":
+            return 1.0 / lookup.figure(curve.item, "seq_len").si
+        case other:
+            raise CatalogError(
+                f"the points of {curve.item} are in {other}: sample, epoch or token is expected"
+            )

@@ -1,0 +1,183 @@
+"""Read the CSV files of data/ line by line, noting every fault with its file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FACT_FILES = (
+    "chips",
+    "machines",
+    "systems",
+    "links",
+    "prices",
+    "cloud",
+    "energy",
+    "tco",
+    "reliability",
+    "convergence",
+)
+CURVE_FILES = ("collectives", "convergence_points")
+FACT_COLUMNS = (
+    "item",
+    "parameter",
+    "condition",
+    "value",
+    "unit",
+    "low",
+    "high",
+    "direction",
+    "source",
+    "as_of",
+    "status",
+    "note",
+)
+CURVE_COLUMNS = ("curve", "x", "x_unit", "y", "y_unit", "source", "as_of", "status", "note")
+COLUMNS = {
+    **dict.fromkeys(FACT_FILES, FACT_COLUMNS),
+    **dict.fromkeys(CURVE_FILES, CURVE_COLUMNS),
+    "claims": (
+        "claim",
+        "source",
+        "as_of",
+        "statement",
+        "value",
+        "unit",
+        "status",
+        "verdict",
+        "use",
+        "warning",
+    ),
+    "sources": ("id", "kind", "title", "publisher", "published", "url"),
+    "units": ("unit", "dimension", "factor", "si_unit", "description"),
+    "fields": ("parameter", "units", "varies", "description"),
+    "items": ("item", "kinds", "name", "maker"),
+    "aliases": ("alias", "system"),
+}
+DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
+UNDATED = "undated"
+"""A source that bears no date; its figures carry the day they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of a data file; line 0 where the whole file is meant."""
+
+    file: str
+    line: int
+    column: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.column}: {self.message}" if self.column else f"{place}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a file: its cells by column and where it stands."""
+
+    file: str
+    line: int
+    cells: dict[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells[column]
+
+    def problem(self, column: str, message: str) -> Problem:
+        """Return a fault of this line."""
+        return Problem(self.file, self.line, column, message)
+
+
+@dataclass(slots=True)
+class Sheets:
+    """Rows of every file by its name without ``.csv``, and what was wrong while reading."""
+
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    version: str = ""
+
+    def facts(self) -> Iterator[Row]:
+        """Rows of the files of figures."""
+        for name in FACT_FILES:
+            yield from self.rows[name]
+
+    def points(self) -> Iterator[Row]:
+        """Rows of the files of curves."""
+        for name in CURVE_FILES:
+            yield from self.rows[name]
+
+
+def read_sheets(directory: Path) -> Sheets:
+    """Read every file the catalogue is made of."""
+    sheets = Sheets(version=hash_files(directory))
+    for name, columns in COLUMNS.items():
+        path = directory / f"{name}.csv"
+        sheets.rows[name] = []
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            sheets.problems.append(Problem(path.name, 0, "", "the file is missing"))
+            continue
+        except UnicodeDecodeError:
+            sheets.problems.append(Problem(path.name, 0, "", "the file is not UTF-8"))
+            continue
+        sheets.rows[name] = list(_rows(path.name, text, columns, sheets.problems))
+    return sheets
+
+
+def hash_files(directory: Path) -> str:
+    """Return a short hash of every file that decides a number: the tables and the model presets."""
+    digest = hashlib.sha256()
+    presets = directory / "models"
+    for path in sorted([*directory.glob("*.csv"), *presets.glob("**/*")]):
+        if path.is_file():
+            digest.update(path.relative_to(directory).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[Problem]) -> Iterator[Row]:
+    reader = csv.reader(text.splitlines(keepends=True))
+    header = next(reader, [])
+    if tuple(header) != columns:
+        problems.append(Problem(file, 1, "", f"the columns must be {', '.join(columns)}"))
+        return
+    for cells in reader:
+        if not cells:
+            continue
+        if len(cells) != len(columns):
+            message = f"{len(cells)} cells where {len(columns)} columns are declared"
+            problems.append(Problem(file, reader.line_num, "", message))
+            continue
+        stripped = {column: cell.strip() for column, cell in zip(columns, cells, strict=True)}
+        yield Row(file, reader.line_num, stripped)
+
+
+def number(row: Row, column: str, problems: list[Problem]) -> float | None:
+    """Read a number; None where the cell is empty or wrong (a fault is noted)."""
+    text = row[column]
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        problems.append(row.problem(column, f"“{text[:40]}” is not a number"))
+        return None
+    if not math.isfinite(value):
+        problems.append(row.problem(column, f"“{text[:40]}” is not finite"))
+        return None
+    return value
+
+
+def date_problems(row: Row, column: str) -> Iterator[Problem]:
+    """Check a date: year, year-month or year-month-day."""
+    if not row[column]:
+        yield row.problem(column, "the date is missing")
+    elif not DATE.fullmatch(row[column]):
+        yield row.problem(column, f"“{row[column][:40]}” is not a date (2026, 2026-11 or 2026-11-21)")

@@ -1,0 +1,245 @@
+"""Build the engine's records from figures, and say which figure each field came from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from app.catalog.figures import Figure
+from app.catalog.lookup import Lookup
+from app.engine.records import Fabric, Floats, GpuChip, Intra, IpuChip, Machine, Precision
+from app.errors import BadInput, Conflict, NotFound
+
+PEAKS = {
+    Precision.BF16: "peak_bf16_dense",
+    Precision.FP16: "peak_fp16_dense",
+    Precision.TF32: "peak_tf32_dense",
+    Precision.FP32: "peak_fp32",
+}
+MATRIX_UNITS, TILES = "matrix_units", "tiles"
+
+Figures = Mapping[str, Figure]
+"""Figure by the name of the record's field."""
+
+
+def is_ipu(lookup: Lookup, chip_id: str) -> bool:
+    """Tell an IPU from a GPU by its tiles."""
+    return lookup.find(chip_id, TILES) is not None
+
+
+def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
+    """Return the figures of a GPU's record; the peaks by "matrix_peak." and the precision."""
+    lookup.item("chip", chip_id)
+    if is_ipu(lookup, chip_id):
+        raise NotFound.named(
+            "GPU", chip_id, (name for name in lookup.names("chip") if not is_ipu(lookup, name))
+        )
+    skipped = {"name", "matrix_peak"}
+    figures = {
+        field.name: lookup.figure(chip_id, field.name)
+        for field in dataclasses.fields(GpuChip)
+        if field.name not in skipped
+    }
+    for precision, parameter in PEAKS.items():
+        peak = lookup.find(chip_id, parameter)
+        if peak is not None:
+            figures[f"matrix_peak.{precision}"] = peak
+    return figures
+
+
+def gpu_chip(lookup: Lookup, chip_id: str) -> GpuChip:
+    """Return the engine's record of a GPU."""
+    figures = gpu_figures(lookup, chip_id)
+    numbers = {name: figure.si for name, figure in figures.items() if "." not in name}
+    peaks = {
+        precision: figures[f"matrix_peak.{precision}"].si
+        for precision in PEAKS
+        if f"matrix_peak.{precision}" in figures
+    }
+    return GpuChip(
+        name=chip_id,
+        matrix_peak=peaks,
+        sustained_clock=numbers["sustained_clock"],
+        multiprocessors=round(numbers["multiprocessors"]),
+        memory_bandwidth=numbers["memory_bandwidth"],
+        achieved_bandwidth=numbers["achieved_bandwidth"],
+        memory_capacity=numbers["memory_capacity"],
+        kernel_overhead=numbers["kernel_overhead"],
+        matrix_units=numbers[MATRIX_UNITS] > 0,
+    )
+
+
+def ipu_figures(lookup: Lookup, chip_id: str) -> Figures:
+    """Return the figures of an IPU's record; ``streaming_capacity`` is the memory of its machine."""
+    lookup.item("chip", chip_id)
+    if not is_ipu(lookup, chip_id):
+        raise NotFound.named("IPU", chip_id, (name for name in lookup.names("chip") if is_ipu(lookup, name)))
+    skipped = {"name", "streaming_capacity"}
+    figures = {
+        field.name: lookup.figure(chip_id, field.name)
+        for field in dataclasses.fields(IpuChip)
+        if field.name not in skipped
+    }
+    figures["streaming_capacity"] = lookup.figure(home_machine(lookup, chip_id), "streaming_memory")
+    return figures
+
+
+def home_machine(lookup: Lookup, chip_id: str) -> str:
+    """Return the machine that carries an IPU and its streaming memory."""
+    for name in lookup.names("machine"):
+        if lookup.figure(name, "chip").text == chip_id and lookup.find(name, "streaming_memory"):
+            return name
+    raise NotFound.named("machine with streaming memory for", chip_id, lookup.names("machine"))
+
+
+def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None) -> IpuChip:
+    """Return the engine's record of an IPU.
+
+    Parameters
+    ----------
+    lookup : Lookup
+        The catalogue. [-]
+    chip_id : str
+        Identifier of the IPU. [-]
+    streaming_memory : float or None
+        DRAM of one machine, shared by its IPUs; the default option of the machine if left out. [B]
+    """
+    figures = ipu_figures(lookup, chip_id)
+    number = {name: figure.si for name, figure in figures.items()}
+    memory = number["streaming_capacity"] if streaming_memory is None else streaming_memory
+    devices = lookup.figure(home_machine(lookup, chip_id), "devices").si
+    return IpuChip(
+        name=chip_id,
+        tiles=round(number["tiles"]),
+        clock=number["clock"],
+        products_per_cycle=number["products_per_cycle"],
+        sram_per_tile=number["sram_per_tile"],
+        exchange_bytes_per_cycle=number["exchange_bytes_per_cycle"],
+        streaming_bandwidth=number["streaming_bandwidth"],
+        streaming_capacity=memory / devices,
+        link_bandwidth=number["link_bandwidth"],
+        allreduce_bandwidth=number["allreduce_bandwidth"],
+        gateway_bandwidth=number["gateway_bandwidth"],
+        exchange_multiplier=number["exchange_multiplier"],
+        amp_efficiency=number["amp_efficiency"],
+        operation_cycles=number["operation_cycles"],
+        elementwise_operation_cycles=number["elementwise_operation_cycles"],
+        element_cycles=number["element_cycles"],
+        host_return=number["host_return"],
+        update_overhead=number["update_overhead"],
+        code_share=number["code_share"],
+        pod_size=round(number["pod_size"]),
+    )
+
+
+def machine_name(lookup: Lookup, name: str) -> str:
+    """Return the machine a system is made of; a machine's own identifier stays."""
+    found = lookup.items.get(name)
+    if found is not None and "system" in found.kinds:
+        return lookup.figure(name, "machine").text
+    return lookup.item("machine", name).id
+
+
+def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Figures:
+    """Return the figures of a machine's record.
+
+    A bus bandwidth measured on fewer devices ("4 devices") holds up to that number of them.
+    """
+    machine_id = machine_name(lookup, name)
+    fitted = lookup.figure(machine_id, "devices")
+    figures = {"devices": fitted, "intra": lookup.figure(machine_id, "intra")}
+    wanted = round(fitted.si) if devices is None else devices
+    smaller = sorted(
+        (int(condition.split()[0]), condition)
+        for condition in lookup.conditions(machine_id, "bus_bandwidth")
+        if condition
+    )
+    condition = next((text for measured, text in smaller if wanted <= measured), "")
+    figures["bus_bandwidth"] = lookup.figure(machine_id, "bus_bandwidth", condition)
+    figures["latency"] = lookup.figure(machine_id, "collective_latency")
+    curve = lookup.find(machine_id, "allreduce_curve")
+    if curve is not None:
+        figures["allreduce_seconds"] = curve
+    return figures
+
+
+def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
+    """Return the engine's record of one node.
+
+    Parameters
+    ----------
+    lookup : Lookup
+        The catalogue. [-]
+    name : str
+        A system, whose machine is meant, or a machine. [-]
+    devices : int or None
+        Accelerators of the node where it has fewer than the machine sold; the measured curve is
+        scaled by (n - 1)/n, which is what a ring or a switch moves per accelerator. [-]
+    bridged : bool
+        True where NVLink bridges join pairs of PCIe boards. [-]
+
+    Returns
+    -------
+    machine : Machine
+        Without a measured curve its arrays are empty. [-]
+    """
+    figures = machine_figures(lookup, name, devices)
+    fitted = round(figures["devices"].si)
+    count = fitted if devices is None else devices
+    if count < 1:
+        raise BadInput.at("devices", "a machine has at least one accelerator, not {devices}", devices=count)
+    if count > fitted:
+        message = "{devices} accelerators are asked for; one {machine} has {fitted}"
+        raise Conflict.at("devices", message, devices=count, machine=figures["devices"].item, fitted=fitted)
+    bandwidth = figures["bus_bandwidth"].si
+    if bridged:
+        bandwidth *= lookup.figure(figures["devices"].item, "bridge_gain").si
+    size, seconds = _curve(lookup, figures)
+    if count > 1:
+        seconds = seconds * ((count - 1) / count) / ((fitted - 1) / fitted)
+    return Machine(
+        name=figures["devices"].item,
+        devices=count,
+        intra=Intra(figures["intra"].text),
+        allreduce_bytes=size,
+        allreduce_seconds=seconds,
+        bus_bandwidth=bandwidth,
+        latency=figures["latency"].si,
+    )
+
+
+def _curve(lookup: Lookup, figures: Figures) -> tuple[Floats, Floats]:
+    if "allreduce_seconds" not in figures:
+        return np.array([]), np.array([])
+    curve = lookup.curves[figures["allreduce_seconds"].text]
+    size = np.array([point.x for point in curve.points]) * (curve.x_unit.factor or 1.0)
+    seconds = np.array([point.y for point in curve.points]) * (curve.y_unit.factor or 1.0)
+    return size, np.maximum.accumulate(seconds)
+
+
+def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
+    """Return the figures of a fabric's record."""
+    lookup.item("fabric", fabric_id)
+    measured = ("port_bandwidth", "hop_latency", "tree_latency", "message_latency")
+    return {name: lookup.figure(fabric_id, name) for name in measured}
+
+
+def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
+    """Return the engine's record of a fabric as one node with so many ports sees it."""
+    figures = fabric_figures(lookup, fabric_id)
+    if ports_per_node < 1:
+        raise BadInput.at("ports_per_node", "a node has at least one port, not {ports}", ports=ports_per_node)
+    if not oversubscription >= 1.0:
+        template = "oversubscription is 1 or more, not {given}"
+        raise BadInput.at("oversubscription", template, given=oversubscription)
+    return Fabric(
+        name=fabric_id,
+        port_bandwidth=figures["port_bandwidth"].si,
+        ports_per_node=ports_per_node,
+        hop_latency=figures["hop_latency"].si,
+        tree_latency=figures["tree_latency"].si,
+        message_latency=figures["message_latency"].si,
+        oversubscription=oversubscription,
+    )
