@@ -1,0 +1,43 @@
+"""The records that this package's worked examples use; an estimate takes its own from data/.
+
+References
+----------
+.. [1] Graphcore, "Bow-2000 IPU-Machine datasheet" (tiles, clock, links, memory).
+.. [2] Efficiencies fitted on data/validation/measured.csv.
+"""
+
+from app.engine.records import IpuChip, IpuSoftware
+
+BOW = IpuChip(
+    name="Bow IPU",
+    tiles=1472,
+    clock=1.85e9,
+    products_per_cycle=64.0,
+    sram_per_tile=638976.0,
+    exchange_bytes_per_cycle=4.0,
+    streaming_bandwidth=5e9,
+    streaming_capacity=32e9,
+    link_bandwidth=64e9,
+    allreduce_bandwidth=22e9,
+    gateway_bandwidth=6.25e9,
+    exchange_multiplier=1.6,
+    amp_efficiency=0.7,
+    operation_cycles=3500.0,
+    elementwise_operation_cycles=950.0,
+    element_cycles=0.6,
+    host_return=0.10,
+    update_overhead=0.002,
+    code_share=0.22,
+    pod_size=64,
+)
+"""A Bow IPU."""
+
+POPART = IpuSoftware(
+    sdk_factor=1.0,
+    framework_factor=1.0,
+    host_returns_per_update=1.0,
+    evaluation_seconds=0.0,
+    available_memory=0.2,
+    io_tiles=0,
+)
+"""PopART on the reference SDK."""
