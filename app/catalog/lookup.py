@@ -50,7 +50,7 @@ class Lookup:
         """Return the accepted figure as :meth:`find` does, or raise NotFound."""
         found = self.find(item, parameter, condition, on)
         if found is None:
-            known = {f"{key[0]} {key[1]}" for key in self.accepted if item in (key[0], "")}
+            known = {f"{item} {key[1]}" for key in self.accepted if key[0] == item}
             raise NotFound.named("figure", f"{item} {parameter}", known or self.items)
         return found
 

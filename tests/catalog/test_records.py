@@ -1,0 +1,108 @@
+"""Engine records from figures."""
+
+import math
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.catalog import Catalog, load_catalog
+from app.engine.records import GpuChip, Intra, IpuChip, Precision
+from app.errors import BadInput, Conflict, NotFound
+
+from .conftest import DATA
+
+
+def test_records_build_for_every_system(catalog: Catalog) -> None:
+    for system in catalog.systems():
+        chip = catalog.chip_record(system.chip)
+        machine = catalog.machine(system.id)
+        fabric = catalog.fabric(system.fabric, system.ports_per_node)
+        assert machine.devices * system.machines == system.devices
+        for record in (chip, machine, fabric):
+            for field in fields(record):
+                value = getattr(record, field.name)
+                if isinstance(value, float):
+                    assert math.isfinite(value)
+                    assert value > 0, (record.name, field.name)
+
+
+def test_every_field_of_a_record_has_its_figure(catalog: Catalog) -> None:
+    for chip in catalog.chips():
+        record = catalog.chip_record(chip.id)
+        figures = catalog.chip_figures(chip.id)
+        for field in fields(record):
+            if field.name in ("name", "matrix_peak", "streaming_capacity"):
+                continue
+            assert float(getattr(record, field.name)) == pytest.approx(figures[field.name].si)
+        if isinstance(record, GpuChip):
+            for precision, peak in record.matrix_peak.items():
+                assert figures[f"matrix_peak.{precision}"].si == peak
+    assert catalog.fabric_figures("hdr-infiniband")["port_bandwidth"].source.id == "nvidia-gtc24-collectives"
+    assert catalog.machine_figures("ipu-pod64")["devices"].item == "ipu-m2000"
+
+
+def test_precisions_of_older_chips(catalog: Catalog) -> None:
+    assert set(catalog.gpu_chip("v100").matrix_peak) == {Precision.FP16, Precision.FP32}
+    assert catalog.gpu_chip("v100").matrix_units
+    assert not catalog.gpu_chip("p100").matrix_units
+    assert catalog.gpu_chip("p100").matrix_peak[Precision.FP16] == 21.2e12
+
+
+def test_chips_are_not_mistaken(catalog: Catalog) -> None:
+    with pytest.raises(NotFound):
+        catalog.gpu_chip("bow")
+    with pytest.raises(NotFound):
+        catalog.ipu_chip("v100")
+    assert isinstance(catalog.chip_record("bow"), IpuChip)
+
+
+def test_streaming_memory_is_shared_by_the_ipus_of_a_machine(catalog: Catalog) -> None:
+    assert catalog.ipu_chip("gc200").streaming_capacity == 32e9
+    assert catalog.ipu_chip("gc200", streaming_memory=256e9).streaming_capacity == 64e9
+
+
+def test_a_smaller_node_moves_less_in_an_allreduce(catalog: Catalog) -> None:
+    whole, half = catalog.machine("dgx-a100-640gb"), catalog.machine("dgx-a100-640gb", devices=4)
+    assert whole.intra is Intra.NVSWITCH
+    assert whole.allreduce_seconds[-1] == pytest.approx(0.127997)
+    assert np.allclose(half.allreduce_seconds / whole.allreduce_seconds, (3 / 4) / (7 / 8))
+    assert np.all(np.diff(whole.allreduce_seconds) >= 0)
+    assert half.devices == 4
+
+
+def test_bus_bandwidth_of_pcie_nodes(catalog: Catalog) -> None:
+    assert catalog.machine("a100-pcie-80gb").bus_bandwidth == 16e9
+    assert catalog.machine("a100-pcie-80gb", devices=4).bus_bandwidth == 18e9
+    assert catalog.machine("a100-pcie-80gb", devices=5).bus_bandwidth == 16e9
+    bridged = catalog.machine("a100-pcie-80gb", devices=4, bridged=True)
+    assert bridged.bus_bandwidth == pytest.approx(18e9 * 1.35)
+
+
+def test_impossible_nodes_are_refused(catalog: Catalog) -> None:
+    with pytest.raises(Conflict, match=r"9 .* 8"):
+        catalog.machine("dgx-a100-320gb", devices=9)
+    with pytest.raises(BadInput):
+        catalog.machine("dgx-a100-320gb", devices=0)
+    with pytest.raises(NotFound):
+        catalog.machine("dgx-a100")
+    with pytest.raises(BadInput):
+        catalog.fabric("hdr-infiniband", 0)
+    with pytest.raises(BadInput):
+        catalog.fabric("hdr-infiniband", 8, oversubscription=float("nan"))
+
+
+def test_hdr_node_reaches_what_was_measured(catalog: Catalog) -> None:
+    fabric = catalog.fabric("hdr-infiniband", ports_per_node=8)
+    measured = catalog.figure("dgx-a100-320gb", "inter_node_bus_bandwidth")
+    assert fabric.port_bandwidth * fabric.ports_per_node == measured.si
+
+
+def test_version_follows_the_files(copied: Path) -> None:
+    version = load_catalog(DATA).version
+    unchanged = load_catalog(copied).version
+    path = copied / "tco.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace("0.08,1/year", "0.09,1/year"), encoding="utf-8")
+    assert load_catalog(copied).version != unchanged
+    assert len(version) == 12
