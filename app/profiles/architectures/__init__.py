@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from app.engine.operators import OperatorTable
 from app.engine.records import Tokens
 from app.errors import NotFound
-from app.profiles.architectures import resnet
+from app.profiles.architectures import conformer, efficientnet, resnet
 
 _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
+    "conformer": conformer.build,
+    "efficientnet": efficientnet.build,
     "resnet": resnet.build,
 }
 

@@ -1,0 +1,190 @@
+"""Conformer: convolution-augmented transformer for speech.
+
+References
+----------
+.. [1] A. Gulati et al., "Conformer: convolution-augmented transformer for speech recognition,"
+   Interspeech, 2020, table 1.
+.. [2] B. Zhang et al., "WeNet," arXiv:2102.01547, 2021: attention decoder and connectionist
+   temporal classification share one encoder.
+.. [3] Graphcore, "Conformer for PyTorch," graphcore/examples, speech/conformer/pytorch, 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.engine.operators import (
+    Kind,
+    Operator,
+    OperatorTable,
+    Pointwise,
+    Section,
+    Stack,
+    TransformerShape,
+    convolution_layer,
+    dense_layer,
+    output_head,
+    pointwise_layer,
+    transformer_layer,
+)
+from app.engine.operators.transformer import attention_operators, feed_forward_operators
+from app.engine.records import Tokens
+from app.profiles.architectures.common import LAUNCH_SHARE, depthwise_1d, need_tokens, norm_layer
+
+
+def conformer_block(
+    *, count: int, hidden: int, heads: int, feed_forward: int, kernel: int, frames: float, biases: bool = True
+) -> list[Operator]:
+    """Return the operators of ``count`` equal encoder blocks.
+
+    Half a feed-forward layer, attention with relative positions, a convolution module and the
+    other half of the feed-forward layer (Gulati et al. 2020, figure 1).
+    """
+    width = hidden // heads
+
+    def half(prefix: str) -> list[Operator]:
+        layers = feed_forward_operators(
+            prefix=prefix, count=count, hidden=hidden, feed_forward=feed_forward, tokens=frames, gated=False,
+            biases=biases, experts=1, experts_per_token=1,
+        )
+        swish = [
+            replace(layer, pointwise=Pointwise.SWISH) if layer.kind is Kind.POINTWISE else layer
+            for layer in layers
+        ]
+        return [norm_layer(f"{prefix}norm", hidden, frames, count), *swish, _residual(f"{prefix}add")]
+
+    def _residual(name: str) -> Operator:
+        return pointwise_layer(
+            name=name, pointwise=Pointwise.RESIDUAL, elements=frames * hidden, count=float(count)
+        )
+
+    positions = replace(
+        dense_layer(name="positions", inputs=hidden, outputs=hidden, rows=frames, count=float(count)),
+        # No bias, but two learned vectors of one head's width for every head.
+        weights=float(hidden * hidden + 2 * heads * width),
+        convolution_launches=0.0,
+    )
+    module: list[Operator] = [
+        norm_layer("convolution_norm", hidden, frames, count),
+        replace(
+            dense_layer(
+                name="pointwise_in", inputs=hidden, outputs=2 * hidden, rows=frames, count=float(count)
+            ),
+            convolution_launches=0.0,
+        ),
+        pointwise_layer(
+            name="gate", pointwise=Pointwise.GATED, elements=frames * hidden, count=float(count)
+        ),
+        depthwise_1d("depthwise", hidden, kernel, frames, count),
+        pointwise_layer(
+            name="depthwise_norm", pointwise=Pointwise.BATCH_NORM, elements=frames * hidden,
+            count=float(count), weights=2.0 * hidden,
+        ),
+        pointwise_layer(
+            name="depthwise_activation", pointwise=Pointwise.SWISH, elements=frames * hidden,
+            count=float(count),
+        ),
+        replace(
+            dense_layer(name="pointwise_out", inputs=hidden, outputs=hidden, rows=frames, count=float(count)),
+            convolution_launches=0.0,
+        ),
+        _residual("convolution_add"),
+    ]
+    block = [
+        *half("first_"),
+        norm_layer("attention_norm", hidden, frames, count),
+        *attention_operators(
+            prefix="", count=count, hidden=hidden, heads=heads, key_heads=heads, head_dimension=width,
+            queries=frames, keys=frames, squared=frames * frames, causal=False, rotary=False, biases=biases,
+        ),
+        positions,
+        _residual("attention_add"),
+        *module,
+        *half("second_"),
+        norm_layer("final_norm", hidden, frames, count),
+    ]
+    return [replace(operator, layer_launches=LAUNCH_SHARE) for operator in block]
+
+
+def subsampling(hidden: int, frames: float, features: int) -> tuple[list[Operator], float]:
+    """Return two strided convolutions without padding and the projection after them."""
+    operators: list[Operator] = []
+    channels, time, bands = 1, int(frames), features
+    for number in (1, 2):
+        operators += convolution_layer(
+            name=f"subsampling{number}", channels_in=channels, channels_out=hidden, height=max(time - 2, 1),
+            width=bands - 2, stride=2, norm=Pointwise.NONE, bias=True, first=number == 1,
+        )
+        channels, time, bands = hidden, max((time - 1) // 2, 1), (bands - 1) // 2
+    operators.append(
+        dense_layer(name="subsampling_out", inputs=hidden * bands, outputs=hidden, rows=float(time))
+    )
+    return operators, float(time)
+
+
+def build(
+    tokens: Tokens | None,
+    image_size: int | None,
+    *,
+    layers: int = 12,
+    hidden: int = 256,
+    heads: int = 4,
+    feed_forward: int = 2048,
+    kernel: int = 15,
+    features: int = 80,
+    vocabulary: int = 4233,
+    decoder_layers: int = 6,
+    target_tokens: int = 48,
+    default_frames: int = 1220,
+) -> OperatorTable:
+    """Return the operators of a Conformer over ``tokens`` frames of audio.
+
+    An attention decoder and the temporal classification loss follow the encoder, as in WeNet.
+    Targets are as many for each frame as in the reference's longest utterance.
+
+    Examples
+    --------
+    The encoder keeps 304 of the 1,220 frames of the longest utterance:
+
+    >>> build(Tokens(rows=1220, mean=1220, squared=1220.0**2, scored=1220), None).tokens
+    304.0
+    """
+    lengths = need_tokens(tokens)
+    operators, frames = subsampling(hidden, lengths.mean, features)
+    targets = target_tokens * lengths.mean / default_frames
+    operators += conformer_block(
+        count=layers, hidden=hidden, heads=heads, feed_forward=feed_forward, kernel=kernel, frames=frames
+    )
+    operators += _attention_decoder(
+        decoder_layers, hidden, heads, feed_forward, vocabulary, frames, targets
+    )
+    return OperatorTable.of(
+        operators, depth=layers + decoder_layers, hidden=float(hidden), tokens=frames, heads=float(heads)
+    )
+
+
+def _attention_decoder(
+    layers: int, hidden: int, heads: int, feed_forward: int, vocabulary: int, frames: float, targets: float
+) -> list[Operator]:
+    shape = TransformerShape(
+        layers=layers, hidden=hidden, heads=heads, key_heads=heads, head_dimension=hidden // heads,
+        feed_forward=feed_forward, vocabulary=vocabulary, stack=Stack.DECODER, tied=False,
+    )
+    embedding = Operator(
+        name="decoder_embedding", kind=Kind.EMBEDDING, rows=targets, columns=float(hidden),
+        elements=targets * hidden, weights=float(vocabulary * hidden), input_gradient=False,
+    )
+    temporal = dense_layer(
+        name="temporal_logits", inputs=hidden, outputs=vocabulary, rows=frames, section=Section.HEAD
+    )
+    loss = pointwise_layer(name="temporal_loss", pointwise=Pointwise.CTC_LOSS, elements=frames * vocabulary)
+    return [
+        embedding,
+        *transformer_layer(
+            shape, count=layers, tokens=targets, squared=targets * targets, causal=True, cross_tokens=frames,
+            prefix="decoder_",
+        ),
+        *output_head(shape, scored=targets),
+        temporal,
+        replace(loss, section=Section.HEAD),
+    ]
