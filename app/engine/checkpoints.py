@@ -1,0 +1,172 @@
+"""Checkpoints: how long one takes, how far apart they are best, and what they cost a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.engine.records import FloatLike, Floats
+from app.errors import BadInput, Message
+
+
+def checkpoint_time(checkpoint_bytes: FloatLike, storage_bandwidth: FloatLike) -> Floats:
+    """Time to write one checkpoint while training waits.
+
+    Parameters
+    ----------
+    checkpoint_bytes : FloatLike
+        Weights and optimizer state, one copy. [B]
+    storage_bandwidth : FloatLike
+        Write bandwidth of the storage over all nodes that write. [B/s]
+
+    Returns
+    -------
+    seconds : Floats
+        Time of one checkpoint. [s]
+
+    Notes
+    -----
+    An asynchronous checkpoint stops training only for the copy to host memory: pass that
+    bandwidth then.
+
+    References
+    ----------
+    .. [1] W. An et al., "Fire-Flyer AI-HPC: a cost-effective software-hardware co-design for deep
+       learning," SC24, arXiv:2408.14158 (more than 10 GiB/s per node).
+
+    Examples
+    --------
+    2.3 TB at 230 GB/s:
+
+    >>> float(checkpoint_time(2.3e12, 230e9))
+    10.0
+    """
+    return np.asarray(np.asarray(checkpoint_bytes, dtype=float) / storage_bandwidth)
+
+
+def young_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -> Floats:
+    r"""Young's optimal time between checkpoints.
+
+    .. math:: \tau = \sqrt{2 \delta M}
+
+    Parameters
+    ----------
+    checkpoint_time : FloatLike
+        Time of one checkpoint, :math:`\delta`. [s]
+    mean_time_to_failure : FloatLike
+        :math:`M`; infinite where nothing fails. [s]
+
+    Returns
+    -------
+    seconds : Floats
+        Useful time between the end of a checkpoint and the start of the next. [s]
+
+    Raises
+    ------
+    BadInput
+        Where the checkpoint time is not above zero.
+
+    Notes
+    -----
+    Valid for :math:`\delta \ll M`. Checkpoints that cost nothing have no best interval.
+
+    References
+    ----------
+    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval," Commun.
+       ACM, vol. 17, no. 9, pp. 530-531, 1974.
+
+    Examples
+    --------
+    Five minutes a checkpoint and one failure a day:
+
+    >>> float(young_interval(300.0, 86400.0))
+    7200.0
+    """
+    delta = np.asarray(checkpoint_time, dtype=float)
+    if not np.all(delta > 0):
+        shortest = float(np.min(delta))
+        raise BadInput(Message("checkpoint time must be above 0 s, got {seconds}", {"seconds": shortest}))
+    return np.sqrt(2.0 * delta * mean_time_to_failure)
+
+
+def daly_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -> Floats:
+    r"""Daly's optimal time between checkpoints, for checkpoints that are not short.
+
+    .. math::
+        \tau = \sqrt{2 \delta M} \left(1 + \tfrac{1}{3} \sqrt{\delta / 2M}
+        + \tfrac{1}{9}\, \delta / 2M\right) - \delta, \qquad \delta < 2M
+
+    Parameters
+    ----------
+    checkpoint_time : FloatLike
+        Time of one checkpoint, :math:`\delta`. [s]
+    mean_time_to_failure : FloatLike
+        :math:`M`; infinite where nothing fails. [s]
+
+    Returns
+    -------
+    seconds : Floats
+        Useful time between the end of a checkpoint and the start of the next. [s]
+
+    Notes
+    -----
+    From :math:`\delta = 2M` on the interval is :math:`M`; the published formula has a step of 11 %
+    there, which changes the run time by less than 0.1 %.
+
+    References
+    ----------
+    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps," Future Gener. Comput. Syst., vol. 22, pp. 303-312, 2006 (perturbation
+       solution; figure 3).
+
+    Examples
+    --------
+    Five minutes a checkpoint and one failure a day give 117 minutes in the paper's figure 3:
+
+    >>> round(float(daly_interval(300.0, 86400.0)) / 60)
+    117
+    """
+    delta = np.asarray(checkpoint_time, dtype=float)
+    ratio = delta / (2.0 * np.asarray(mean_time_to_failure))
+    series = 1.0 + np.sqrt(ratio) / 3.0 + ratio / 9.0
+    short = young_interval(delta, mean_time_to_failure) * series - delta
+    return np.where(ratio < 1.0, short, mean_time_to_failure)
+
+
+def checkpoint_overhead(useful_time: FloatLike, checkpoint_time: FloatLike, interval: FloatLike) -> Floats:
+    r"""Time a run spends on checkpoints that it keeps.
+
+    .. math:: t = T \delta / \tau
+
+    Parameters
+    ----------
+    useful_time : FloatLike
+        Run time without checkpoints and failures, :math:`T`. [s]
+    checkpoint_time : FloatLike
+        Time of one checkpoint, :math:`\delta`. [s]
+    interval : FloatLike
+        Useful time between checkpoints, :math:`\tau`; infinite for none. [s]
+
+    Returns
+    -------
+    seconds : Floats
+        Time of all checkpoints; a part of an interval costs that part. [s]
+
+    Raises
+    ------
+    BadInput
+        Where the interval is not above zero.
+
+    References
+    ----------
+    .. [1] J. T. Daly, Future Gener. Comput. Syst., vol. 22, pp. 303-312, 2006.
+
+    Examples
+    --------
+    >>> float(checkpoint_overhead(72_000.0, 300.0, 7200.0))
+    3000.0
+    """
+    between = np.asarray(interval, dtype=float)
+    if not np.all(between > 0):
+        shortest = float(np.min(between))
+        raise BadInput(Message("checkpoint interval must be above 0 s, got {seconds}", {"seconds": shortest}))
+    return np.asarray(np.asarray(useful_time) / between * checkpoint_time)

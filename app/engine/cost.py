@@ -1,0 +1,294 @@
+"""What an hour of a system costs, owned or rented, and what a run costs.
+
+Amounts are in one currency throughout; the caller says which. Capital is counted in years, as
+its interest is, and machines are charged per useful hour: an hour in which they work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.engine.energy import electricity_cost, run_energy
+from app.engine.records import FloatLike, Floats
+from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
+from app.errors import BadInput, Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedSystem:
+    """What has to be known of a bought system to price an hour of it. Fields may be arrays."""
+
+    equipment: Mapping[str, FloatLike]
+    """Price by line: machines, hosts, fabric, storage. [currency]"""
+    install_share: FloatLike
+    """Freight and installation over the price of the equipment. [-]"""
+    spares_share: FloatLike
+    """Spare parts over the price of the equipment. [-]"""
+    residual_share: FloatLike
+    """Resale over purchase price of equipment and spares when the lifetime ends. [-]"""
+    discount_rate: FloatLike
+    """Interest on capital. [1/year]"""
+    lifetime: FloatLike
+    """How long the system serves. [year]"""
+    support_rate: FloatLike
+    """Support contract over the price of the equipment. [1/year]"""
+    power: FloatLike
+    """Mean draw of the facility for the system over the whole year, idle hours included. [W]"""
+    electricity_price: FloatLike
+    """[currency/J]"""
+    reserved_power: FloatLike
+    """Power that is provisioned in the racks, by which space is let. [W]"""
+    space_price: FloatLike
+    """[currency/(W s)]"""
+    staff: FloatLike
+    """People who run the system. [-]"""
+    staff_pay: FloatLike
+    """Loaded cost of one of them. [currency/year]"""
+    utilisation: FloatLike
+    """Share of the calendar in which the system does useful work. [-]"""
+
+
+def capital_recovery_factor(discount_rate: FloatLike, lifetime: FloatLike) -> Floats:
+    r"""Constant yearly payment that repays one unit of capital with interest (annuity).
+
+    .. math:: f = \frac{r}{1 - (1 + r)^{-n}}
+
+    Parameters
+    ----------
+    discount_rate : FloatLike
+        Interest, :math:`r`. [1/year]
+    lifetime : FloatLike
+        Years of equal payments at the end of each, :math:`n`. [year]
+
+    Returns
+    -------
+    factor : Floats
+        Yearly payment over capital: 1/n at zero interest, r for ever. [1/year]
+
+    Raises
+    ------
+    BadInput
+        Where the rate is below zero or the lifetime is not above zero.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018.
+
+    Examples
+    --------
+    >>> round(float(capital_recovery_factor(0.08, 4)), 5)
+    0.30192
+    """
+    rate, years = np.asarray(discount_rate, dtype=float), np.asarray(lifetime, dtype=float)
+    if not np.all(rate >= 0):
+        raise BadInput(Message("discount rate must be 0 or more, got {rate}", {"rate": float(np.min(rate))}))
+    if not np.all(years > 0):
+        raise BadInput(Message("lifetime must be above 0 years, got {n}", {"n": float(np.min(years))}))
+    bears_interest = rate > np.finfo(float).tiny
+    repaid = -np.expm1(-years * np.log1p(np.where(bears_interest, rate, 1.0)))
+    return np.where(bears_interest, rate / repaid, 1.0 / years)
+
+
+def capital_charge(
+    price: FloatLike, residual_share: FloatLike, discount_rate: FloatLike, lifetime: FloatLike
+) -> Floats:
+    r"""Yearly cost of a purchase that is sold for its residual value when its lifetime ends.
+
+    .. math:: a = P \left(f - s (f - r)\right)
+
+    Parameters
+    ----------
+    price : FloatLike
+        Paid at the start, :math:`P`. [currency]
+    residual_share : FloatLike
+        Residual value over price, :math:`s`. [-]
+    discount_rate : FloatLike
+        Interest, :math:`r`. [1/year]
+    lifetime : FloatLike
+        Years until the sale. [year]
+
+    Returns
+    -------
+    charge : Floats
+        Equal yearly cost, with :math:`f` the capital recovery factor. [currency/year]
+
+    Notes
+    -----
+    :math:`f - r` is the sinking fund factor: what is put aside yearly to hold one unit at the end.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018 (capital
+       recovery with salvage value).
+
+    Examples
+    --------
+    Without interest, a fifth of nine tenths of the price a year:
+
+    >>> float(capital_charge(1000.0, 0.1, 0.0, 5.0))
+    180.0
+    """
+    recovery = capital_recovery_factor(discount_rate, lifetime)
+    return np.asarray(price * (recovery - residual_share * (recovery - discount_rate)))
+
+
+def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
+    r"""Cost of one useful hour of a bought system, by line.
+
+    .. math:: c = \frac{\sum a + \text{support} + \text{power} + \text{space} + \text{staff}}{h\, u}
+
+    with :math:`h` hours in a year and the utilisation :math:`u`.
+
+    Parameters
+    ----------
+    system : OwnedSystem
+        Prices, rates and use. [-]
+
+    Returns
+    -------
+    lines : dict of str to Floats
+        The lines of ``equipment``, then install, spares, support, power, space and staff; their
+        sum is the hour. [currency/h]
+
+    Notes
+    -----
+    A line left out of the basis is a price, share or rate of zero, or dropped from the answer.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
+       Morgan & Claypool, 2018, chapter 6 (total cost of ownership).
+
+    Examples
+    --------
+    8,766 of equipment written off in a year, in use half of the time:
+
+    >>> lines = owned_hourly_cost(OwnedSystem(
+    ...     equipment={"machines": 8766.0}, install_share=0.5, spares_share=0.0, residual_share=0.0,
+    ...     discount_rate=0.0, lifetime=1.0, support_rate=0.0, power=0.0, electricity_price=0.0,
+    ...     reserved_power=0.0, space_price=0.0, staff=0.0, staff_pay=0.0, utilisation=0.5))
+    >>> float(lines["machines"]), float(lines["install"]), float(hourly_cost(lines))
+    (2.0, 1.0, 3.0)
+    """
+    hours = _useful_share(system.utilisation) * HOURS_PER_YEAR
+    residual, rate, years = system.residual_share, system.discount_rate, system.lifetime
+    price = hourly_cost(system.equipment)
+    yearly = {name: capital_charge(line, residual, rate, years) for name, line in system.equipment.items()}
+    yearly |= {
+        "install": capital_charge(price * system.install_share, 0.0, rate, years),
+        "spares": capital_charge(price * system.spares_share, residual, rate, years),
+        "support": np.asarray(price * system.support_rate),
+        "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price),
+        "space": np.asarray(np.asarray(system.reserved_power, dtype=float) * YEAR * system.space_price),
+        "staff": np.asarray(np.asarray(system.staff, dtype=float) * system.staff_pay),
+    }
+    return {name: np.asarray(amount / hours) for name, amount in yearly.items()}
+
+
+def rented_hourly_cost(
+    instances: FloatLike,
+    instance_price: FloatLike,
+    stored_bytes: FloatLike,
+    storage_price: FloatLike,
+    utilisation: FloatLike,
+) -> dict[str, Floats]:
+    """Cost of one useful hour of rented instances, by line.
+
+    Parameters
+    ----------
+    instances : FloatLike
+        Instances rented together. [-]
+    instance_price : FloatLike
+        Of one instance. [currency/h]
+    stored_bytes : FloatLike
+        Storage kept beside them. [B]
+    storage_price : FloatLike
+        Of that storage. [currency/(B s)]
+    utilisation : FloatLike
+        Share of the paid hours in which they do useful work; 1 when rented for the run alone. [-]
+
+    Returns
+    -------
+    lines : dict of str to Floats
+        Instances and storage; their sum is the hour. [currency/h]
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
+       Morgan & Claypool, 2018, chapter 6.
+
+    Examples
+    --------
+    >>> lines = rented_hourly_cost(16, 21.96, 0.0, 0.0, 1.0)
+    >>> round(float(hourly_cost(lines)), 2)
+    351.36
+    """
+    share = _useful_share(utilisation)
+    return {
+        "instances": np.asarray(np.asarray(instances, dtype=float) * instance_price / share),
+        "storage": np.asarray(np.asarray(stored_bytes, dtype=float) * storage_price * HOUR / share),
+    }
+
+
+def hourly_cost(lines: Mapping[str, FloatLike]) -> Floats:
+    """Sum of cost lines, in their order.
+
+    Parameters
+    ----------
+    lines : Mapping of str to FloatLike
+        Amount by line, all per hour or all once. [currency/h]
+
+    Returns
+    -------
+    total : Floats
+        Exactly the lines added one after the other. [currency/h]
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
+       Morgan & Claypool, 2018, chapter 6.
+
+    Examples
+    --------
+    >>> float(hourly_cost({"instances": 2.0, "storage": 0.5}))
+    2.5
+    """
+    return np.asarray(sum(lines.values()), dtype=float)
+
+
+def run_cost(hourly_cost: FloatLike, run_time: FloatLike) -> Floats:
+    """Cost of a run.
+
+    Parameters
+    ----------
+    hourly_cost : FloatLike
+        Cost of one useful hour of the system. [currency/h]
+    run_time : FloatLike
+        Time to train, with checkpoints, failures and evaluation. [s]
+
+    Returns
+    -------
+    cost : Floats
+        Share of the system's cost that the run bears. [currency]
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
+       Morgan & Claypool, 2018, chapter 6.
+
+    Examples
+    --------
+    >>> float(run_cost(351.36, 86_400.0))
+    8432.64
+    """
+    return np.asarray(np.asarray(hourly_cost, dtype=float) * run_time / HOUR)
+
+
+def _useful_share(utilisation: FloatLike) -> Floats:
+    share = np.asarray(utilisation, dtype=float)
+    if not np.all((share > 0) & (share <= 1)):
+        raise BadInput(Message("utilisation must be above 0 and at most 1"))
+    return share
