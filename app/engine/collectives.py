@@ -57,7 +57,7 @@ def intra_node_allreduce_time(size: FloatLike, ranks: FloatLike, machine: Machin
         curve = np.maximum.accumulate(machine.allreduce_seconds)
         whole = np.exp(np.interp(known, np.log(machine.allreduce_bytes), np.log(curve)))
         whole = whole * np.maximum(size / largest, 1.0)
-        everyone = (machine.devices - 1) / machine.devices
+        everyone = max(machine.devices - 1, 1) / machine.devices
         seconds = whole * ((ranks - 1) / ranks) / everyone
     return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))
 

@@ -205,9 +205,9 @@ def _products(setting: _Setting, index: Floats) -> Evaluated:
     )
     slow = misalignment(columns[0], inner[0], setting.kernels.misaligned_8, setting.kernels.misaligned_32)
     compute = compute * np.where(setting.column("aligned", index) > 0, slow, 1.0)
-    if setting.precision is Precision.TF32:
-        compute = compute * np.where(convolution, setting.kernels.tf32_convolution, 1.0)
     seconds = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth) * steps
+    if setting.precision is Precision.TF32:
+        seconds = seconds * np.where(convolution, setting.kernels.tf32_convolution, 1.0)
     wanted = np.stack([np.ones_like(steps), setting.column("input_gradient", index), np.ones_like(steps)])
     flop = 2.0 * rows[0] * columns[0] * inner[0] * batch * steps * wanted.sum(axis=0)
     limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
@@ -229,11 +229,11 @@ def _grouped(setting: _Setting, index: Floats) -> Evaluated:
     padding = np.maximum(1.0, GROUP_WIDTH / channels) * np.maximum(1.0, GROUP_WIDTH / columns)
     flop = 2.0 * rows * inner * columns * batch
     compute = flop / setting.peak * kernels.grouped_factor * (0.5 + 0.5 * padding)
-    if setting.precision is Precision.TF32:
-        compute = compute * kernels.tf32_convolution
     image = setting.micro_batch * (setting.column("input_elements", index) + setting.column("output_elements", index))
     traffic = setting.size * kernels.grouped_traffic * (image + inner * columns * batch)
     one = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth)
+    if setting.precision is Precision.TF32:
+        one = one * kernels.tf32_convolution
     limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
     bound = np.where(limited, Bound.COMPUTE, Bound.MEMORY).astype(float)
     return one, 2.0 * one, 3.0 * flop, 3.0 * traffic, bound

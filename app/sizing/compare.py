@@ -1,0 +1,295 @@
+"""Options side by side: hours of each row, ratios between them, and what to beware of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.errors import BadInput, Message, NotFound, Unprocessable
+from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
+from app.sizing.questions import PublishedFigure
+from app.sizing.request import EstimateRequest
+
+MAX_ROWS = 8
+ROUNDING = 0.01
+"""Share by which a stated linear figure may differ from the computed one: publications round."""
+
+SECONDS_PER_HOUR = 3600.0
+
+COST_BASIS = ("acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "currency")
+"""What two costs must share to be compared; prices themselves may differ."""
+
+Generation: TypeAlias = Callable[[str], str | None]
+"""Generation of the chip of a system, by the system's identifier or name; None where unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row as asked; an estimate request comes with its estimate."""
+
+    request: EstimateRequest | PublishedFigure
+    estimate: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Time to train of one row; all None where it does not fit. [h]"""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    def over(self, divisor: float) -> Hours:
+        """Return the hours divided by a number."""
+        low, high = self.low, self.high
+        return Hours(
+            None if self.value is None else self.value / divisor,
+            None if low is None else low / divisor,
+            None if high is None else high / divisor,
+        )
+
+
+def compare(
+    options: Sequence[Option],
+    *,
+    generation_of: Generation,
+    scaling_efficiency: float = 1.0,
+    title: str | None = None,
+    locale: str = "en",
+    currency: str = "USD",
+) -> Comparison:
+    """Return options side by side; the identifier is empty.
+
+    A linear row has the hours of the row it is scaled from, over its factor times the scaling
+    efficiency. Efficiency 1 is what publications assume; it flatters the row that is scaled.
+    """
+    check_row_count(len(options))
+    if not 0 < scaling_efficiency <= 1:
+        raise BadInput.at(
+            "scaling_efficiency", "must be above 0 and at most 1, not {value}", value=scaling_efficiency
+        )
+    labels = row_labels(options)
+    hours = Scaling(options, labels, scaling_efficiency).hours()
+    rows = [comparison_row(*entry) for entry in zip(options, labels, hours, strict=True)]
+    return Comparison(
+        id="",
+        title=title or " · ".join(labels)[:200],
+        locale=locale,
+        currency=currency,
+        scaling_efficiency=scaling_efficiency,
+        rows=rows,
+        ratios=ratios(rows),
+        warnings=comparison_warnings(rows, generation_of),
+    )
+
+
+def check_row_count(count: int) -> None:
+    """Refuse too few or too many rows; also before their estimates are made."""
+    if not 1 <= count <= MAX_ROWS:
+        raise BadInput.at(
+            "rows", "a comparison has 1 to {most} rows, not {count}", most=MAX_ROWS, count=count
+        )
+
+
+def row_labels(options: Sequence[Option]) -> list[str]:
+    """Return the name of each row; those without one are named after their system."""
+    given = [option.request.label for option in options if option.request.label]
+    twice = sorted({label for label in given if given.count(label) > 1})
+    if twice:
+        raise BadInput.at("rows", "two rows are called “{label}”; give each its own label", label=twice[0])
+    taken = set(given)
+    labels = []
+    for option in options:
+        label = option.request.label or made_label(option, taken)
+        taken.add(label)
+        labels.append(label)
+    return labels
+
+
+def made_label(option: Option, taken: set[str]) -> str:
+    """Return a name for an estimate without one that no other row has."""
+    assert option.estimate is not None, "figures always carry a label"
+    system = option.estimate.system
+    base = option.estimate.label or (f"{system.count} × {system.name}" if system.count > 1 else system.name)
+    names = itertools.chain([base], (f"{base} ({number})" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
+
+
+class Scaling:
+    """Hours of every row, linear ones from the rows they are scaled from."""
+
+    def __init__(self, options: Sequence[Option], labels: Sequence[str], efficiency: float) -> None:
+        self.options = options
+        self.index = {label: position for position, label in enumerate(labels)}
+        self.efficiency = efficiency
+
+    def hours(self) -> list[Hours]:
+        """Return the hours of each row."""
+        return [self.of(position, ()) for position in range(len(self.options))]
+
+    def of(self, position: int, path: tuple[int, ...]) -> Hours:
+        """Return the hours of one row; ``path`` are the rows that wait for it."""
+        request, estimate = self.options[position].request, self.options[position].estimate
+        if position in path:
+            raise BadInput.at(f"rows.{position}.scaled_from", "rows are scaled from each other in a circle")
+        if isinstance(request, EstimateRequest):
+            time = estimate.time_to_train if estimate else None
+            if time is None:
+                return Hours(None)
+            return Hours(time.value, time.low, time.high).over(SECONDS_PER_HOUR)
+        if request.kind != "linear":
+            return Hours(stated_hours(request, position))
+        if request.scaled_from is None:
+            return Hours(stated_hours(request, position)).over(self.loss(request.factor))
+        return self.scaled(request, position, path)
+
+    def scaled(self, request: PublishedFigure, position: int, path: tuple[int, ...]) -> Hours:
+        """Return the hours of a row that is scaled from another."""
+        if request.factor is None:
+            raise Unprocessable.at(f"rows.{position}.factor", "a row scaled from another needs its factor")
+        if request.scaled_from not in self.index:
+            raise NotFound.named("row", str(request.scaled_from), self.index, f"rows.{position}.scaled_from")
+        base = self.of(self.index[request.scaled_from], (*path, position))
+        linear = base.over(request.factor)
+        if request.hours is not None and linear.value is not None:
+            check_agreement(request.hours, linear.value, position)
+        return linear.over(self.loss(request.factor))
+
+    def loss(self, factor: float | None) -> float:
+        """Return what scaling loses: only rows with more hardware than their base lose anything."""
+        return self.efficiency if factor is None or factor > 1 else 1.0
+
+
+def stated_hours(request: PublishedFigure, position: int) -> float:
+    """Return the hours of a published figure, which must have them."""
+    if request.hours is None:
+        raise Unprocessable.at(
+            f"rows.{position}.hours", "a figure that is not scaled from a row needs its hours"
+        )
+    return request.hours
+
+
+def check_agreement(stated: float, linear: float, position: int) -> None:
+    """Refuse stated hours that the row's own base and factor contradict."""
+    if abs(stated - linear) > ROUNDING * linear:
+        raise BadInput.at(
+            f"rows.{position}.hours",
+            "{stated} h contradicts the row it is scaled from, which gives {linear} h; leave the hours out",
+            stated=stated,
+            linear=round(linear, 4),
+        )
+
+
+def comparison_row(option: Option, label: str, hours: Hours) -> ComparisonRow:
+    """Return one row of the answer."""
+    request = option.request
+    if isinstance(request, PublishedFigure):
+        return ComparisonRow(
+            label=label,
+            kind=request.kind,
+            hours=hours.value,
+            low=hours.low,
+            high=hours.high,
+            system=request.system,
+            scaled_from=request.scaled_from,
+            factor=request.factor,
+            estimate=None,
+        )
+    return ComparisonRow(
+        label=label,
+        kind="modelled",
+        hours=hours.value,
+        low=hours.low,
+        high=hours.high,
+        system=request.system.id,
+        scaled_from=None,
+        factor=None,
+        estimate=option.estimate,
+    )
+
+
+def ratios(rows: Sequence[ComparisonRow]) -> list[Ratio]:
+    """Return the hours of each row over those of each faster one, the fastest row's first."""
+    timed = sorted(
+        ((row.hours, row.label) for row in rows if row.hours is not None), key=lambda entry: entry[0]
+    )
+    return [
+        Ratio(slower=slower, faster=faster, ratio=more / less)
+        for position, (less, faster) in enumerate(timed)
+        for more, slower in reversed(timed[position + 1 :])
+    ]
+
+
+def comparison_warnings(rows: Sequence[ComparisonRow], generation_of: Generation) -> list[CheckWarning]:
+    """Return what to beware of when reading the rows side by side."""
+    found = (
+        vendor_figure(rows),
+        linear_scaling_assumed(rows),
+        generation_mk2(rows, generation_of),
+        cost_bases_differ(rows),
+    )
+    return [warning for warning in found if warning is not None]
+
+
+def joined(rows: Sequence[ComparisonRow], chosen: Sequence[int]) -> str:
+    """Return the labels of some rows as one string."""
+    return ", ".join(rows[position].label for position in chosen)
+
+
+def vendor_figure(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
+    """Rows that only their vendor vouches for."""
+    chosen = [position for position, row in enumerate(rows) if row.kind == "vendor"]
+    if not chosen:
+        return None
+    message = Message(
+        "{rows}: published by the vendor; nobody else has measured it", {"rows": joined(rows, chosen)}
+    )
+    return CheckWarning.of("vendor_figure", "caution", message, *(f"rows.{position}" for position in chosen))
+
+
+def linear_scaling_assumed(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
+    """Rows that were never run at their size."""
+    chosen = [position for position, row in enumerate(rows) if row.kind == "linear"]
+    if not chosen:
+        return None
+    message = Message(
+        "{rows}: extrapolated, not measured; real scaling falls short of it, so this flatters the row",
+        {"rows": joined(rows, chosen)},
+    )
+    return CheckWarning.of(
+        "linear_scaling_assumed", "caution", message, *(f"rows.{position}" for position in chosen)
+    )
+
+
+def generation_mk2(rows: Sequence[ComparisonRow], generation_of: Generation) -> CheckWarning | None:
+    """Rows on the second IPU generation, which has a faster successor at the same size."""
+    generations = [generation_of(row.system or row.label) for row in rows]
+    chosen = [position for position, generation in enumerate(generations) if generation == "MK2"]
+    if not chosen:
+        return None
+    message = Message(
+        "{rows}: IPU of the MK2 generation (GC200), not Bow; the vendor puts Bow at up to 40 % faster",
+        {"rows": joined(rows, chosen)},
+    )
+    return CheckWarning.of("generation_mk2", "info", message, *(f"rows.{position}" for position in chosen))
+
+
+def cost_bases_differ(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
+    """Costs that must not be compared: bought here, rented there, other parts or years counted."""
+    costed = {
+        position: {name: row.estimate.cost.basis.get(name) for name in COST_BASIS}
+        for position, row in enumerate(rows)
+        if row.estimate is not None and row.estimate.cost is not None
+    }
+    bases = list(costed.values())
+    apart = [name for name in COST_BASIS if any(basis[name] != bases[0][name] for basis in bases)]
+    if not apart:
+        return None
+    message = Message(
+        "the costs rest on different bases ({fields}) and cannot be compared as they are",
+        {"fields": ", ".join(apart)},
+    )
+    fields = (f"rows.{position}.estimate.cost" for position in costed)
+    return CheckWarning.of("cost_bases_differ", "caution", message, *fields)

@@ -1,0 +1,74 @@
+"""What a decision is made with: catalogue, software profiles, rules, and ways to find uploads."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.catalog import Catalog, load_catalog
+from app.catalog.software import SoftwareCatalog, load_software
+from app.errors import NotFound
+from app.profiles.model import ModelProfile
+
+from app.sizing.hardware import HardwareFinder
+from app.sizing.spread import Residuals, load_residuals
+from app.sizing.validation.rules import Rules, load_rules
+
+
+if TYPE_CHECKING:
+    from app.profiles.samples import WorkloadSample
+
+
+def unknown_profile(identifier: str) -> ModelProfile:
+    """Refuse an uploaded profile where there are none."""
+    raise NotFound.named("uploaded profile", identifier, [], "model.profile_id")
+
+
+def unknown_workload(identifier: str) -> WorkloadSample:
+    """Refuse an uploaded sample where there are none."""
+    raise NotFound.named("uploaded sample", identifier, [], "workload.workload_id")
+
+
+@dataclass(frozen=True)
+class SizingContext:
+    """Catalogue and look-ups; built once per process, or per workspace for uploads."""
+
+    catalog: Catalog
+    software: SoftwareCatalog
+    rules: Rules
+    residuals: Residuals
+    measured: frozenset[tuple[str, str]]
+    """Pairs of family and chip with measured rows."""
+    find_profile: Callable[[str], ModelProfile] = unknown_profile
+    find_workload: Callable[[str], WorkloadSample] = unknown_workload
+
+    @cached_property
+    def hardware(self) -> HardwareFinder:
+        """Finder of hardware in the catalogue."""
+        return HardwareFinder(self.catalog, self.software)
+
+
+def load_context(directory: Path) -> SizingContext:
+    """Load everything under the data directory."""
+    rules = load_rules(directory / "validation")
+    return SizingContext(
+        catalog=load_catalog(directory),
+        software=load_software(directory),
+        rules=rules,
+        residuals=load_residuals(directory),
+        measured=_measured_pairs(directory / "validation" / "measured.csv", rules),
+    )
+
+
+def _measured_pairs(path: Path, rules: Rules) -> frozenset[tuple[str, str]]:
+    with path.open(encoding="utf-8", newline="") as handle:
+        found = {
+            (row["family"], rules.systems[row["system"]]["chip"])
+            for row in csv.DictReader(handle)
+            if row["system"] in rules.systems
+        }
+    return frozenset(found)

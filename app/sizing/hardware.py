@@ -1,0 +1,134 @@
+"""Hardware of a scenario from the catalogue: chip, machine and fabric of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.catalog import Catalog, ChipKind, SystemEntry
+from app.catalog.software import SoftwareCatalog
+from app.engine.gpu.step import GpuSystem
+from app.engine.records import IpuChip
+from app.errors import BadInput, Conflict
+
+BRIDGE = "BRIDGE"
+"""Word in the description of a PCIe machine whose GPUs are joined in pairs."""
+
+GIGABYTE = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """A system as it is bought, and what the engine needs of it."""
+
+    entry: SystemEntry
+    count: int
+    engine: GpuSystem | IpuChip
+    fabric: str
+    ports_per_node: int
+    devices_per_machine: int
+
+    @property
+    def machines(self) -> int:
+        """Accelerated machines in all. [-]"""
+        return self.count * self.entry.machines
+
+    @property
+    def devices(self) -> int:
+        """Accelerators in all. [-]"""
+        return self.machines * self.devices_per_machine
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareFinder:
+    """Finds hardware in the catalogue."""
+
+    catalog: Catalog
+    software: SoftwareCatalog
+
+    def system(
+        self,
+        system_id: str,
+        count: int,
+        fabric: str | None = None,
+        ports_per_node: int | None = None,
+        streaming_memory_gb: float | None = None,
+    ) -> Hardware:
+        """Return ``count`` systems of the catalogue, on its fabric or another."""
+        entry = self.catalog.system(system_id)
+        if count < 1:
+            raise BadInput.at("system.count", "{count} systems: at least 1 is needed", count=count)
+        if count * entry.machines * entry.devices_per_machine > MOST_DEVICES:
+            raise BadInput.at(
+                "system.count",
+                "{count} × {system} are more than {most} accelerators; ask for fewer",
+                count=count,
+                system=entry.name,
+                most=MOST_DEVICES,
+            )
+        if entry.chip_kind is ChipKind.IPU:
+            if fabric not in (None, entry.fabric):
+                raise Conflict.at(
+                    "system.fabric",
+                    "{system} is joined by IPU-Links and GW-Links; leave the fabric out or give {fabric}",
+                    system=entry.name,
+                    fabric=entry.fabric,
+                )
+            memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
+            if memory is not None and memory <= 0:
+                raise BadInput.at(
+                    "system.streaming_memory_gb", "{value} GB: more than 0 is needed", value=streaming_memory_gb
+                )
+            return Hardware(
+                entry=entry,
+                count=count,
+                engine=self.catalog.ipu_chip(entry.chip, memory),
+                fabric=entry.fabric,
+                ports_per_node=entry.ports_per_node,
+                devices_per_machine=entry.devices_per_machine,
+            )
+        name = entry.fabric if fabric is None else self.catalog.fabric_entry(fabric).id
+        if name == "ipu-fabric":
+            raise Conflict.at("system.fabric", "{fabric} joins IPUs only", fabric=name)
+        ports = entry.ports_per_node if ports_per_node is None else ports_per_node
+        if ports < 1:
+            raise BadInput.at("system.ports_per_node", "{ports} ports: at least 1 is needed", ports=ports)
+        if ports > MOST_PORTS:
+            raise BadInput.at(
+                "system.ports_per_node", "{ports} ports: at most {most} fit a machine", ports=ports, most=MOST_PORTS
+            )
+        return Hardware(
+            entry=entry,
+            count=count,
+            engine=self._gpu(entry, entry.devices_per_machine, name, ports, bridged=False),
+            fabric=name,
+            ports_per_node=ports,
+            devices_per_machine=entry.devices_per_machine,
+        )
+
+    def measured(
+        self, system_id: str, devices_per_node: int, network: Mapping[str, str] | None, interconnect: str
+    ) -> GpuSystem | IpuChip:
+        """Return the hardware a measured run names, with as many devices in a machine as it had."""
+        entry = self.catalog.system(system_id)
+        if entry.chip_kind is ChipKind.IPU:
+            return self.catalog.ipu_chip(entry.chip)
+        fabric, ports = entry.fabric, entry.ports_per_node
+        if network is not None:
+            fabric, ports = network["fabric"], int(network["ports"])
+        return self._gpu(entry, devices_per_node, fabric, ports, bridged=BRIDGE in interconnect.upper())
+
+    def _gpu(self, entry: SystemEntry, devices: int, fabric: str, ports: int, *, bridged: bool) -> GpuSystem:
+        return GpuSystem(
+            chip=self.catalog.gpu_chip(entry.chip),
+            kernels=self.software.kernels,
+            machine=self.catalog.machine(entry.id, devices, bridged),
+            fabric=self.catalog.fabric(fabric, ports),
+        )
+
+
+MOST_DEVICES = 65_536
+"""Accelerators beyond which no estimate is given; the largest IPU system Graphcore describes."""
+
+MOST_PORTS = 16
+"""Ports of one machine."""

@@ -1,0 +1,122 @@
+"""What else is asked and answered: comparisons, IPU mappings, checks of a plan."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from app.sizing.document import CheckWarning, Document
+from app.sizing.request import EstimateRequest, Number, Schema, Whole
+
+Locale = Literal["en", "ko", "zh"]
+Currency = Literal["USD", "KRW"]
+ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
+
+
+class PublishedFigure(Schema):
+    """A time to train that somebody states; a linear one is scaled from another row."""
+
+    label: str = Field(min_length=1, max_length=200, description="Name of the row; no two are alike.")
+    hours: Number | None = Field(
+        None, gt=0, description="Time to train. A linear row may leave it out and scale another row. [h]"
+    )
+    kind: ClaimKind = Field(description="Who says so; “linear” is an extrapolation.")
+    scaled_from: str | None = Field(
+        None, description="Label of the row a linear one is scaled from.", examples=["1 × DGX A100"]
+    )
+    factor: Number | None = Field(
+        None, gt=0, description="How many times the hardware of that row a linear one has. [-]"
+    )
+    system: str | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
+
+
+def row_tag(value: Any) -> str:
+    """Tell published figures from estimate requests by the fields only the former have."""
+    if isinstance(value, dict):
+        return "(figure)" if value.keys() & {"hours", "kind", "scaled_from", "factor"} else "(estimate)"
+    return "(figure)" if isinstance(value, PublishedFigure) else "(estimate)"
+
+
+RowRequest: TypeAlias = Annotated[
+    Annotated[EstimateRequest, Tag("(estimate)")] | Annotated[PublishedFigure, Tag("(figure)")],
+    Discriminator(row_tag),
+]
+
+
+class ComparisonRequest(Schema):
+    """Options to put side by side."""
+
+    title: str | None = Field(None, max_length=200, description="Left out, the labels of the rows.")
+    locale: Locale = Field("en", description="Language the comparison is shown in.")
+    currency: Currency = Field("USD", description="Currency of every estimate in it.")
+    rows: list[RowRequest] = Field(description="1 to 8 estimate requests or published figures.")
+
+
+class ComparisonPatch(Schema):
+    """What to change of a comparison; what is left out stays."""
+
+    title: str | None = Field(None, max_length=200, description="New title.")
+    locale: Locale | None = Field(None, description="New language.")
+    currency: Currency | None = Field(None, description="New currency; estimates are made anew.")
+    rows: list[RowRequest] | None = Field(None, description="New rows in place of all there are.")
+
+
+class MappingRequest(Schema):
+    """How a model is to be laid over the IPUs of a pod."""
+
+    system: str = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])
+    parameters: Number = Field(gt=0, le=1e15, description="Parameters of the model. [-]")
+    layers: Whole = Field(ge=1, le=100_000, description="Layers of the model. [-]")
+    tensor: Whole = Field(1, ge=1, le=1_000_000, description="IPUs that share each layer. [-]")
+    pipeline: Whole = Field(1, ge=1, le=1_000_000, description="Pipeline stages. [-]")
+    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Copies of the model. [-]")
+    replica_batch: Whole = Field(1, ge=1, le=1_000_000_000, description="Samples per replica and step. [-]")
+    replicated_tensor_sharding: Whole = Field(
+        1, ge=1, le=1_000_000, description="Replicas over which one copy of weights and state is spread. [-]"
+    )
+
+
+class Mapping(Document):
+    """What a mapping comes to."""
+
+    system: str = Field(description="Identifier of the system.")
+    devices: int = Field(description="IPUs used: tensor × pipeline × replicas. [-]")
+    devices_available: int = Field(description="IPUs of the system. [-]")
+    devices_per_replica: int = Field(description="tensor × pipeline. [-]")
+    global_batch: int = Field(description="replica_batch × replicas. [-]")
+    weight_fraction: float = Field(description="Share of the weights one IPU works on, 1/(t·p). [-]")
+    resident_weight_fraction: float = Field(description="Share one IPU keeps, 1/(t·p·rts). [-]")
+    layers_per_stage: float = Field(description="Layers of one stage; the mean where they differ. [-]")
+    weights_per_device: float = Field(description="fp16 weights one IPU works on. [B]")
+    memory_per_device: float = Field(description="In-processor memory as the data sheet gives it. [B]")
+    needs_phased_execution: bool = Field(description="True where these weights exceed that memory.")
+    minimum_phases: int = Field(
+        description="Lower bound for weights alone; sharding does not lower it, each phase gathers its share."
+    )
+    planned_phases: int | None = Field(
+        description="Phases of training over the memory that is really free; null where none is."
+    )
+    warnings: list[CheckWarning] = Field(description="What to beware of.")
+
+
+class ChecksRequest(Schema):
+    """A plan to check by arithmetic alone, before anything is estimated."""
+
+    devices: Whole = Field(ge=1, le=1_000_000, description="Accelerators. [-]")
+    global_batch: Whole = Field(ge=1, le=10**12, description="Samples per step over all devices. [-]")
+    tensor: Whole = Field(1, ge=1, le=10_000_000, description="Accelerators that share each layer. [-]")
+    pipeline: Whole = Field(1, ge=1, le=10_000_000, description="Pipeline stages. [-]")
+    micro_batch: Whole = Field(1, ge=1, le=10**9, description="Samples per micro-batch. [-]")
+    devices_per_node: Whole | None = Field(None, ge=1, le=10_000, description="Accelerators per node. [-]")
+    layers: Whole | None = Field(None, ge=1, le=100_000, description="Layers of the model. [-]")
+    heads: Whole | None = Field(None, ge=1, le=100_000, description="Attention heads of the model. [-]")
+
+
+class Checks(Document):
+    """What the checks found."""
+
+    warnings: list[CheckWarning] = Field(description="Empty where nothing was found.")
+    suggested_devices: int | None = Field(
+        description="Most devices, not above those given, over which the batch divides; null where none are."
+    )

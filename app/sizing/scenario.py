@@ -1,0 +1,91 @@
+"""A scenario: everything that is decided, ready for the engine, on a GPU or an IPU system.
+
+One class answers for both kinds of hardware, so that estimate, search and validation share one
+path from a request to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from app.catalog.software import SoftwareProfile
+from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu.step import GpuSystem
+from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step
+from app.engine.operators import OperatorTable
+from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
+from app.engine.records import Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware, Precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """Model, workload, hardware and software of one estimate."""
+
+    table: OperatorTable
+    """Operators of one sample. [-]"""
+    hardware: GpuSystem | IpuChip
+    software: SoftwareProfile
+    precision: Precision
+    optimizer: str
+    overrides: Mapping[str, float]
+    """Software figures the caller sets instead of the profile's. [-]"""
+
+    @property
+    def is_ipu(self) -> bool:
+        """True on an IPU system."""
+        return isinstance(self.hardware, IpuChip)
+
+    @property
+    def chip(self) -> GpuChip | IpuChip:
+        """The chip."""
+        return self.hardware if isinstance(self.hardware, IpuChip) else self.hardware.chip
+
+    @property
+    def peak(self) -> float:
+        """Dense matrix peak of one device in the scenario's precision. [FLOP/s]"""
+        if isinstance(self.hardware, IpuChip):
+            chip = self.hardware
+            share = 0.25 if self.precision is Precision.FP32 else 1.0
+            return 2.0 * chip.tiles * chip.products_per_cycle * chip.clock * share
+        return self.hardware.chip.matrix_peak[self.precision]
+
+    def gpu_software(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
+        """Return the software record of a GPU, single or as samples."""
+        return replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+
+    def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
+        """Return the software record of an IPU, single or as samples."""
+        return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
+
+    def step(self, plans: Plans, normals: Mapping[str, Floats] | None = None) -> StepTime:
+        """Return the time of one step of each plan, or of each sample."""
+        if isinstance(self.hardware, IpuChip):
+            software = self.ipu_software(normals)
+            return ipu_step(self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer)
+        return gpu_step(
+            self.table, plans, self.hardware, self.gpu_software(normals), self.precision, self.optimizer
+        )
+
+    def memory(self, plans: Plans) -> MemoryUse:
+        """Return the memory of the fullest device of each plan."""
+        if isinstance(self.hardware, IpuChip):
+            software = self.ipu_software()
+            return ipu_memory(self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer)
+        return gpu_memory(
+            self.table,
+            plans,
+            self.hardware.chip,
+            self.hardware.kernels,
+            self.gpu_software(),
+            self.precision,
+            self.optimizer,
+        )
+
+    def operator_times(self, plans: Plans) -> OperatorTimes:
+        """Return the time of every operator of one micro-batch."""
+        if isinstance(self.hardware, IpuChip):
+            return ipu_operator_times(self.table, plans, self.hardware, self.ipu_software(), precision=self.precision)
+        return gpu_operator_times(
+            self.table, plans, self.hardware.chip, self.hardware.kernels, self.gpu_software(), self.precision
+        )

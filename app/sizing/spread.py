@@ -1,0 +1,143 @@
+"""How sure an answer is: samples of the software's figures and a residual by regime.
+
+The residuals are data (data/residuals.csv): what remained unexplained in measured runs that were
+left out, by how far a case is from anything measured.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from app.catalog.software import SoftwareProfile
+from app.engine.plans import Plans
+from app.engine.records import Floats, Intra, IpuChip
+from app.engine.uncertainty import combined_standard_deviation, log_normal_samples, standard_normals
+from app.errors import CatalogError
+from app.sizing.scenario import Scenario
+
+SAMPLES = 256
+"""Samples of one estimate; the ends of an 80 % band then stand on 26 samples each."""
+
+SEED = 20_211_208
+"""One table of normal numbers for every estimate, so that options share what they have in common."""
+
+STRUCTURE = ("structure_gpu", "structure_ipu", "run_length")
+"""Columns for what no figure of the software explains."""
+
+FEW_SAMPLES = 8.0
+MANY_DEVICES = 512.0
+LARGE_GRADIENTS = 0.5e9
+PCIE_DEVICES = 8
+FEW_ACCUMULATIONS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """Log-deviation by regime."""
+
+    deviations: Mapping[str, float]
+    fitted: int
+
+    def __getitem__(self, regime: str) -> float:
+        return self.deviations[regime]
+
+
+def load_residuals(directory: Path) -> Residuals:
+    """Load data/residuals.csv."""
+    with (directory / "residuals.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    try:
+        deviations = {row["regime"]: float(row["deviation"]) for row in rows}
+    except ValueError as error:
+        raise CatalogError("residuals.csv: every deviation must be a number") from error
+    return Residuals(deviations, sum(row["basis"] == "fitted" for row in rows))
+
+
+@lru_cache(maxsize=8)
+def _table(names: tuple[str, ...], samples: int) -> dict[str, Floats]:
+    columns = standard_normals(samples, len(names), SEED)
+    return {name: columns[:, number] for number, name in enumerate(names)}
+
+
+def common_normals(profile: SoftwareProfile, samples: int = SAMPLES) -> Mapping[str, Floats]:
+    """Return standard normals by the name of each uncertain figure; the same for every option."""
+    names = tuple(sorted({*STRUCTURE, *profile.figures}))
+    return _table(names, samples)
+
+
+def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[tuple[str, str]]) -> list[str]:
+    """Return the regimes a case falls into, the base first.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    plans : Plans
+        One plan. [-]
+    family : str
+        Family of the model. [-]
+    measured : frozenset
+        Pairs of family and chip with measured rows. [-]
+
+    Returns
+    -------
+    regimes : list of str
+        Rows of data/residuals.csv. [-]
+    """
+    chip = scenario.chip.name
+    seen = (family, chip) in measured
+    if isinstance(scenario.hardware, IpuChip):
+        return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)
+    found = ["gpu_class_known" if scenario.software.is_preset else "gpu_profile_known"]
+    devices = float(np.max(plans.devices))
+    if not any(name == chip for _, name in measured):
+        found.append("gpu_other_chip")
+    elif not seen:
+        found.append("gpu_other_family")
+    per_device = float(np.max(plans.global_batch)) / devices
+    if devices > MANY_DEVICES:
+        found.append("gpu_many_devices")
+    if per_device < FEW_SAMPLES and float(np.max(plans.tensor * plans.pipeline)) == 1 and family not in DECODERS:
+        found.append("gpu_few_samples")
+    machine = scenario.hardware.machine
+    gradients = 2.0 * scenario.table.parameters
+    if machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES and gradients > LARGE_GRADIENTS:
+        found.append("gpu_pcie")
+    return found
+
+
+DECODERS = frozenset({"gpt", "llama"})
+SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
+
+
+def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, seen: bool) -> list[str]:
+    if float(np.max(plans.tensor)) > 1 or float(np.max(plans.phases)) > 1:
+        found = ["ipu_phased"]
+    elif family in DECODERS or (scenario.table.tokens > 1 and family == "t5"):
+        found = ["ipu_decoder"]
+    elif family in SMALL_OPERATIONS:
+        found = ["ipu_small_operations"]
+    elif seen:
+        found = ["ipu_known"]
+    else:
+        found = ["ipu_other_family"]
+    if float(np.max(plans.accumulation)) < FEW_ACCUMULATIONS:
+        found.append("ipu_few_accumulations")
+    if float(np.max(plans.devices)) > chip.pod_size:
+        found.append("ipu_gateway")
+    return found
+
+
+def residual_samples(
+    scenario: Scenario, names: list[str], residuals: Residuals, normals: Mapping[str, Floats]
+) -> Floats:
+    """Return factors on a time for what the figures of the software do not explain."""
+    deviation = combined_standard_deviation([residuals[name] for name in names])
+    column = "structure_ipu" if scenario.is_ipu else "structure_gpu"
+    return log_normal_samples(deviation, normals[column])

@@ -1,0 +1,1 @@
+"""Validation: predict measured runs from their configuration, then compare."""

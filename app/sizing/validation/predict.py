@@ -1,0 +1,217 @@
+"""Predict a case: from its configuration to a value in its own metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.catalog.software import SoftwareProfile
+from app.engine.convergence import samples_to_target
+from app.engine.plans import Plans
+from app.engine.records import Floats, Precision, Tokens
+from app.profiles.model import ModelProfile
+from app.sizing.context import SizingContext
+from app.sizing.scenario import Scenario
+from app.sizing.validation.cases import Case, Unsupported
+from app.sizing.validation.models import find_model
+
+LARGEST_MICRO_BATCH = 64.0
+"""Micro-batch at most where a row states none."""
+
+EVALUATION_INTERVAL = {"bert": 150_000.0, "resnet50": 4 * 1_281_167.0}
+"""Samples between two evaluations. MLPerf training rules, versions 1.0 to 2.1."""
+
+EVALUATION_WORK = {"bert": 10_000.0, "resnet50": 50_000.0}
+"""Samples of one evaluation. MLPerf training rules, versions 1.0 to 2.1."""
+
+RUN_SAMPLES = {"bert": 2.75e6, "resnet50": 4.44e7}
+"""Samples of one run, over which a constant evaluation is spread; mean of MLPerf runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What was predicted, as the engine's central value and samples."""
+
+    case: Case
+    scenario: Scenario
+    model: ModelProfile
+    plans: Plans
+    value: float
+    samples: Floats
+
+
+def build(
+    case: Case, context: SizingContext, profile: SoftwareProfile
+) -> tuple[Scenario, ModelProfile, Plans]:
+    """Return the scenario, model and plan of a case."""
+    model = find_model(case, context.rules.preset({"model": case.model, "family": case.family}))
+    tokens = _tokens(case, model)
+    table = model.operators(tokens, case.image_size)
+    network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
+    found = context.hardware.measured(case.system, case.devices_per_node, network, case.interconnect)
+    overrides: dict[str, float] = {}
+    if network is not None and profile.kind == "gpu":
+        stack = float(profile.figures["network_efficiency"].value)
+        overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
+    if "host_returns" in case.completed:
+        overrides["host_returns_per_update"] = float(case.completed["host_returns"])
+    scenario = Scenario(
+        table=table,
+        hardware=found,
+        software=profile,
+        precision=Precision(case.precision),
+        optimizer=case.completed.get("optimizer", "adam"),
+        overrides=overrides,
+    )
+    if not scenario.is_ipu and scenario.precision not in scenario.hardware.chip.matrix_peak:  # type: ignore[union-attr]
+        scenario = replace(scenario, precision=Precision.FP16)
+    return scenario, model, _plans(case, scenario)
+
+
+def predict(
+    case: Case, context: SizingContext, profile: SoftwareProfile, normals: Mapping[str, Floats]
+) -> Prediction:
+    """Return the prediction of a case in its own metric."""
+    scenario, model, plans = build(case, context, profile)
+    central = scenario.step(plans).total
+    sampled = scenario.step(plans, normals).total
+    convert = _conversion(case, scenario, plans, context)
+    return Prediction(
+        case=case,
+        scenario=scenario,
+        model=model,
+        plans=plans,
+        value=float(np.ravel(convert(central))[0]),
+        samples=np.ravel(convert(sampled)),
+    )
+
+
+def _tokens(case: Case, model: ModelProfile) -> Tokens | None:
+    seq_len = case.seq_len or model.default_seq_len
+    if seq_len is None:
+        return None
+    mean = case.completed.get("mean_tokens")
+    return model.tokens(seq_len, float(mean) if mean else None, packed=case.completed.get("packed") == "1")
+
+
+def _plans(case: Case, scenario: Scenario) -> Plans:
+    data = case.data or case.devices / (case.tensor * case.pipeline)
+    data = max(1.0, float(data))
+    completed = case.completed
+    batch = case.global_batch or (float(completed["global_batch"]) if "global_batch" in completed else None)
+    micro = case.micro_batch or (float(completed["micro_batch"]) if "micro_batch" in completed else None)
+    per_device = float(completed.get("device_batch", 0.0)) or None
+    if batch is None and (micro or per_device):
+        batch = data * float(micro or per_device or 1.0)
+    if batch is None and "step_tokens" in completed and case.seq_len:
+        batch = max(data, float(completed["step_tokens"]) / case.seq_len)
+    if batch is None:
+        raise Unsupported("the global batch is missing, and no rule for {software} gives it", software=case.software)
+    ours = max(1.0, batch / data)
+    depth = scenario.table.depth
+    interleave = float(completed.get("interleave", 1.0)) if case.pipeline > 1 else 1.0
+    if depth % (case.pipeline * interleave):
+        interleave = 1.0
+    recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
+    if scenario.is_ipu and recompute:
+        recompute = 2.0
+
+    def plans(micro_batch: float) -> Plans:
+        return Plans.of(
+            tensor=case.tensor,
+            pipeline=case.pipeline,
+            data=np.array([data]),
+            micro_batch=micro_batch,
+            accumulation=max(1.0, round(ours / micro_batch)) if not scenario.is_ipu else ours / micro_batch,
+            interleave=interleave,
+            recompute=recompute,
+            sequence_parallel=float(case.sequence_parallel),
+            sharding=case.sharding,
+            sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
+            offload=float(completed.get("offload", float(scenario.is_ipu and case.family == "bert"))),
+            rts=float(completed.get("rts", 1.0)),
+            rts_optimizer=float(completed.get("rts", 1.0)),
+        )
+
+    if micro is None:
+        micro = min(ours, LARGEST_MICRO_BATCH) if per_device is None else min(ours, per_device)
+        while micro > 1 and not _fits(scenario, plans(micro)):
+            micro = max(1.0, micro // 2)
+    return plans(min(micro, ours))
+
+
+def _fits(scenario: Scenario, plans: Plans) -> bool:
+    memory = scenario.memory(plans)
+    return bool(np.all(memory.total <= memory.capacity))
+
+
+def _conversion(
+    case: Case, scenario: Scenario, plans: Plans, context: SizingContext
+) -> Callable[[Floats], Floats]:
+    """Return the function from step seconds to the case's metric."""
+    batch = float(plans.global_batch[0])
+    tokens = scenario.table.tokens
+
+    def seconds(step: Floats) -> Floats:
+        whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
+        if not whole_run or case.family not in EVALUATION_INTERVAL:
+            return step
+        if scenario.is_ipu:
+            run = scenario.ipu_software().evaluation_seconds
+            return np.asarray(step + run * batch / RUN_SAMPLES[case.family])
+        interval = EVALUATION_INTERVAL[case.family]
+        forward = EVALUATION_WORK[case.family] / 3.0 / interval
+        fixed = scenario.gpu_software().evaluation_overhead * batch / interval
+        return np.asarray(step * (1.0 + forward) + fixed)
+
+    def tflops(step: Floats) -> Floats:
+        flop = 3.0 * float(np.sum(scenario.table.forward_flop))
+        if case.recompute == 2.0:
+            layers = scenario.table.section == 1
+            flop += float(np.sum(scenario.table.forward_flop[layers]))
+        return np.asarray(flop * batch / seconds(step) / float(plans.devices[0]) / 1e12)
+
+    conversions = {
+        "samples_per_s": lambda step: batch / seconds(step),
+        "tokens_per_s": lambda step: batch * (case.seq_len or tokens) / seconds(step),
+        "step_time_s": seconds,
+        "tflops_per_accel": tflops,
+        "time_to_train_min": lambda step: target_samples(case, batch, context) / batch * seconds(step) / 60.0,
+        "gpu_hours": lambda step: (case.total or np.nan) / (batch * (case.seq_len or tokens)) * seconds(step)
+        * float(plans.devices[0]) / 3600.0,
+    }
+    if case.metric not in conversions:
+        raise Unsupported("the metric {metric} is not predicted", metric=case.metric)
+    if case.metric == "gpu_hours" and not case.total:
+        raise Unsupported("the total number of tokens is missing")
+    return conversions[case.metric]
+
+
+def target_samples(case: Case, batch: float, context: SizingContext) -> float:
+    """Samples to the target of a run, from the published reference points at its batch.
+
+    Parameters
+    ----------
+    case : Case
+        The run. [-]
+    batch : float
+        Global batch. [samples]
+    context : SizingContext
+        Catalogue with the reference points. [-]
+
+    Returns
+    -------
+    samples : float
+        Samples to train on. [samples]
+    """
+    identifier = case.completed.get("target")
+    if identifier is None:
+        raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
+    target = context.catalog.convergence(identifier)
+    return float(
+        samples_to_target(
+            batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
+        )
+    )
