@@ -94,6 +94,9 @@ def test_lines_of_an_owned_cluster() -> None:
     assert list(lines) == [*equipment, "install", "spares", "support", "power", "space", "staff"]
     # by hand: the charge on 3,184,000 is 0.30192 - 0.1 (0.30192 - 0.08) = 0.27973 a year
     assert float(lines["machines"]) == pytest.approx(3_184_000 * 0.27973 / (8766 * 0.75), rel=1e-4)
+    # 3 % of 4,304,000 each; installation has no resale, spares have
+    assert float(lines["install"]) == pytest.approx(129_120 * 0.30192 / (8766 * 0.75), rel=1e-4)
+    assert float(lines["spares"]) == pytest.approx(129_120 * 0.27973 / (8766 * 0.75), rel=1e-4)
     assert float(lines["support"]) == pytest.approx(430_400 / (8766 * 0.75), rel=1e-9)
     # 135.25 kW all year at 8.06 cents, spread over three quarters of the hours
     assert float(lines["power"]) == pytest.approx(135.248 * 0.0806 / 0.75, rel=1e-9)
