@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from app.catalog import Catalog
 from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
 from app.sizing.questions import PublishedFigure
@@ -21,8 +22,8 @@ SECONDS_PER_HOUR = 3600.0
 COST_BASIS = ("acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "currency")
 """What two costs must share to be compared; prices themselves may differ."""
 
-Generation: TypeAlias = Callable[[str], str | None]
-"""Generation of the chip of a system, by the system's identifier or name; None where unknown."""
+MK2_CHIP = "gc200"
+"""The IPU of the IPU-M2000 and the IPU-PODs; Bow is its successor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Hours:
 def compare(
     options: Sequence[Option],
     *,
-    generation_of: Generation,
+    catalog: Catalog,
     scaling_efficiency: float = 1.0,
     title: str | None = None,
     locale: str = "en",
@@ -70,6 +71,7 @@ def compare(
         raise BadInput.at(
             "scaling_efficiency", "must be above 0 and at most 1, not {value}", value=scaling_efficiency
         )
+    check_systems(options, catalog)
     labels = row_labels(options)
     hours = Scaling(options, labels, scaling_efficiency).hours()
     rows = [comparison_row(*entry) for entry in zip(options, labels, hours, strict=True)]
@@ -81,7 +83,7 @@ def compare(
         scaling_efficiency=scaling_efficiency,
         rows=rows,
         ratios=ratios(rows),
-        warnings=comparison_warnings(rows, generation_of),
+        warnings=comparison_warnings(rows, catalog),
     )
 
 
@@ -91,6 +93,14 @@ def check_row_count(count: int) -> None:
         raise BadInput.at(
             "rows", "a comparison has 1 to {most} rows, not {count}", most=MAX_ROWS, count=count
         )
+
+
+def check_systems(options: Sequence[Option], catalog: Catalog) -> None:
+    """Refuse figures of systems the catalogue does not have."""
+    for position, option in enumerate(options):
+        system = option.request.system
+        if isinstance(system, str) and system not in catalog.names("system"):
+            raise NotFound.named("system", system, catalog.names("system"), f"rows.{position}.system")
 
 
 def row_labels(options: Sequence[Option]) -> list[str]:
@@ -222,12 +232,12 @@ def ratios(rows: Sequence[ComparisonRow]) -> list[Ratio]:
     ]
 
 
-def comparison_warnings(rows: Sequence[ComparisonRow], generation_of: Generation) -> list[CheckWarning]:
+def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
     """Return what to beware of when reading the rows side by side."""
     found = (
         vendor_figure(rows),
         linear_scaling_assumed(rows),
-        generation_mk2(rows, generation_of),
+        generation_mk2(rows, catalog),
         cost_bases_differ(rows),
     )
     return [warning for warning in found if warning is not None]
@@ -263,10 +273,9 @@ def linear_scaling_assumed(rows: Sequence[ComparisonRow]) -> CheckWarning | None
     )
 
 
-def generation_mk2(rows: Sequence[ComparisonRow], generation_of: Generation) -> CheckWarning | None:
+def generation_mk2(rows: Sequence[ComparisonRow], catalog: Catalog) -> CheckWarning | None:
     """Rows on the second IPU generation, which has a faster successor at the same size."""
-    generations = [generation_of(row.system or row.label) for row in rows]
-    chosen = [position for position, generation in enumerate(generations) if generation == "MK2"]
+    chosen = [position for position, row in enumerate(rows) if chip_of(row, catalog) == MK2_CHIP]
     if not chosen:
         return None
     message = Message(
@@ -274,6 +283,15 @@ def generation_mk2(rows: Sequence[ComparisonRow], generation_of: Generation) -> 
         {"rows": joined(rows, chosen)},
     )
     return CheckWarning.of("generation_mk2", "info", message, *(f"rows.{position}" for position in chosen))
+
+
+def chip_of(row: ComparisonRow, catalog: Catalog) -> str | None:
+    """Return the chip of a row's system; a figure without one may name it in its label."""
+    if row.system is not None:
+        return catalog.system(row.system).chip
+    words = f"-{re.sub(r'[^a-z0-9]+', '-', row.label.lower())}-"
+    named = [system for system in catalog.names("system") if f"-{system}-" in words]
+    return catalog.system(max(named, key=len)).chip if named else None
 
 
 def cost_bases_differ(rows: Sequence[ComparisonRow]) -> CheckWarning | None:

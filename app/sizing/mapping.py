@@ -34,7 +34,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
             software,
         )
     )
-    phases = int(ipu.minimum_phases(request.parameters, tensor, pipeline, nominal))
+    minimum = int(ipu.minimum_phases(request.parameters, tensor, pipeline, nominal))
     return Mapping(
         system=system.id,
         devices=tensor * pipeline * request.replicas,
@@ -47,9 +47,9 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
         weights_per_device=weights,
         memory_per_device=nominal,
         needs_phased_execution=weights > nominal,
-        minimum_phases=phases,
+        minimum_phases=minimum,
         planned_phases=int(planned) if math.isfinite(planned) else None,
-        warnings=mapping_warnings(request, phases, planned),
+        warnings=mapping_warnings(request, minimum, planned),
     )
 
 
@@ -85,18 +85,15 @@ def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
         )
 
 
-def mapping_warnings(request: MappingRequest, phases: int, planned: float) -> list[CheckWarning]:
+def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> list[CheckWarning]:
     """Return what to beware of in a mapping."""
     uneven = stages_uneven(request.layers, request.pipeline)
     found = [] if uneven is None else [uneven]
-    if planned > phases:
+    if planned > minimum:
         message = Message(
-            "weights alone need {minimum} phases, training {planned}: gradients, optimizer state, "
-            "temporaries and program share the same memory; activations are not counted",
-            {
-                "minimum": phases,
-                "planned": planned if math.isfinite(planned) else Message("more than there is room for"),
-            },
+            "phases: {minimum} for the weights alone, {planned} for training, whose gradients, optimizer "
+            "state, temporaries and program share the same memory; activations are not counted",
+            {"minimum": minimum, "planned": planned if math.isfinite(planned) else Message("more than fit")},
         )
         found.append(CheckWarning.of("phases_lower_bound", "caution", message, "replicated_tensor_sharding"))
     return found
