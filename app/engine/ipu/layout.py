@@ -153,6 +153,7 @@ def plan_layout(
     table: OperatorTable,
     plans: Plans,
     loads: Loads,
+    ends: tuple[Floats, Floats],
     chip: IpuChip,
     software: IpuSoftware,
     *,
@@ -169,6 +170,8 @@ def plan_layout(
         How the model is laid over devices. [-]
     loads : Loads
         What a layer, the embedding and the head bring. [B]
+    ends : tuple of ndarray
+        Time of embedding and head over that of one layer. [-]
     chip : IpuChip
         The IPU. [-]
     software : IpuSoftware
@@ -210,7 +213,9 @@ def plan_layout(
     )
     room = FITS_BELOW * ipu_capacity(chip, software) - bare
     limit = np.where(plans.phases > 1, np.inf, room / np.maximum(single - bare, 1.0))
-    stages = stage_layers(table.depth, plans.pipeline, limit, tied)
+    embedding, head = ends
+    with_embedding, with_last = (embedding + head, 0.0 * head) if tied else (embedding, head)
+    stages = stage_layers(table.depth, plans.pipeline, limit, with_embedding, with_last)
     layers = stages.stacked
     pipeline = np.broadcast_to(plans.pipeline, layers.shape[1:])
     alone = pipeline <= 1

@@ -10,9 +10,11 @@ from enum import IntEnum
 
 import numpy as np
 
+from app.engine.ipu.keys import distinct_keys
 from app.engine.ipu.layout import FITS_BELOW, STATE_BYTES, Layout, plan_layout, stage_parts
 from app.engine.ipu.loads import Loads, ipu_capacity, stage_loads
 from app.engine.ipu.products import element_bytes
+from app.engine.ipu.sections import end_layers, section_times
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, Plans
 from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
@@ -105,7 +107,9 @@ def ipu_memory(
     True
     """
     loads = stage_loads(table, plans, chip, software, precision)
-    layout = plan_layout(table, plans, loads, chip, software, precision=precision, optimizer=optimizer)
+    keys = distinct_keys(plans)
+    ends = end_layers(section_times(table, keys, chip, software, precision), keys, plans)
+    layout = plan_layout(table, plans, loads, ends, chip, software, precision=precision, optimizer=optimizer)
     parts = stage_parts(
         table, plans, loads, layout.layers, layout.position, layout.embedding, layout.head, chip,
         precision=precision, optimizer=optimizer,

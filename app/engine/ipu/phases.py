@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.engine.ipu.keys import distinct_keys
 from app.engine.ipu.layout import STATE_BYTES, plan_layout, stage_parts
 from app.engine.ipu.loads import ipu_capacity, stage_loads
 from app.engine.ipu.products import element_bytes
+from app.engine.ipu.sections import end_layers, section_times
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, IpuChip, IpuSoftware, Precision
@@ -103,7 +105,11 @@ def phases_needed(
     capacity = ipu_capacity(chip, software)
     resident = replace(plans, phases=np.ones(()))
     loads = stage_loads(table, plans, chip, software, precision)
-    layout = plan_layout(table, resident, loads, chip, software, precision=precision, optimizer=optimizer)
+    keys = distinct_keys(plans)
+    ends = end_layers(section_times(table, keys, chip, software, precision), keys, plans)
+    layout = plan_layout(
+        table, resident, loads, ends, chip, software, precision=precision, optimizer=optimizer
+    )
     whole = sum(stage_parts(
         table, resident, loads, layout.layers, layout.position, layout.embedding, layout.head, chip,
         precision=precision, optimizer=optimizer,

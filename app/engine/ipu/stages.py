@@ -1,15 +1,16 @@
 r"""How layers are laid over the stages of a pipeline.
 
-All stages wait for the slowest, so the rule first makes the fullest stage as small as it can be,
-then uses what room is left to relieve the stages that hold more than layers:
+All stages wait for the slowest, so the rule makes the slowest stage as fast as whole layers allow:
 
 1. the embedding lives on the first stage, the head on the last; a head that shares the weights of
    the embedding has to live with it, on the first;
 2. the first stage takes at most the layers that fit its memory beside the embedding (its limit);
-3. the fullest stage has the fewest layers L that this allows:
-   :math:`(p - 1) L + \min(L, \text{limit}) \ge \text{depth}`;
-4. places that L leaves over are taken from the stage with the head, then from the stage with the
-   embedding, then from the others.
+3. with one layer as the unit of time, embedding and head taking x and y, the slowest stage takes
+   the least :math:`\lambda` with
+   :math:`(p - 2) \lfloor\lambda\rfloor + \min(\text{limit}, \lfloor\lambda - x\rfloor)
+   + \lfloor\lambda - y\rfloor \ge \text{depth}`;
+4. places left over are taken from the first stage, which stashes most, then from the last, then
+   from the others.
 
 BERT-Large on four IPUs becomes 3, 7, 7, 7 because six layers and the embedding do not fit together;
 on eight it is 3 throughout. Graphcore's published configurations have the same.
@@ -68,7 +69,11 @@ def head_shares_embedding(table: OperatorTable) -> bool:
 
 
 def stage_layers(
-    depth: int, pipeline: FloatLike, first_limit: FloatLike = np.inf, head_first: bool = False
+    depth: int,
+    pipeline: FloatLike,
+    first_limit: FloatLike = np.inf,
+    first_extra: FloatLike = 0.0,
+    last_extra: FloatLike = 0.0,
 ) -> Stages:
     r"""Return the layers on the first stage, on the fullest between, and on the last.
 
@@ -80,8 +85,10 @@ def stage_layers(
         Stages, :math:`p`. [-]
     first_limit : float
         Layers that fit beside the embedding on the first stage. [-]
-    head_first : bool
-        True where the head lives with the embedding. [-]
+    first_extra : float
+        Time of what else is on the first stage over that of one layer, :math:`x`. [-]
+    last_extra : float
+        The same for the last stage, :math:`y`. [-]
 
     Returns
     -------
@@ -91,35 +98,79 @@ def stage_layers(
 
     Notes
     -----
-    The rule is that of the module's description. Where even no layer fits beside the embedding the
-    plan is kept and the memory verdict refuses it.
+    The rule is that of the module's description. The least :math:`\lambda` is an integer, or one
+    plus x or y, at most two above the level that layers cut at will would reach. Where even no
+    layer fits beside the embedding the plan is kept and the memory verdict refuses it.
 
     References
     ----------
     .. [1] Graphcore, examples repository, BERT configurations (layers per IPU).
-    .. [2] Y. Huang et al., "GPipe," NeurIPS, 2019, section 2.2.
+    .. [2] D. Narayanan et al., "PipeDream," SOSP, 2019, section 3.1 (stages of equal time).
 
     Examples
     --------
-    >>> four = stage_layers(24, np.array([4.0]), first_limit=5.0, head_first=True)
+    >>> four = stage_layers(24, np.array([4.0]), first_limit=5.0, first_extra=0.6)
     >>> float(four.first[0]), float(four.middle[0]), float(four.last[0])
     (3.0, 7.0, 7.0)
     """
-    stages = np.asarray(pipeline, dtype=float)
-    limit = np.maximum(np.floor(np.asarray(first_limit, dtype=float)), 0.0)
-    others = np.maximum(stages - 1.0, 1.0)
-    even = np.ceil(depth / stages)
-    fullest = np.maximum(even, np.ceil(np.maximum(depth - limit, 0.0) / others))
-    first = np.minimum(fullest, limit)
-    spare = others * fullest + first - depth
-    from_last = np.zeros_like(spare) if head_first else np.minimum(spare, fullest)
-    from_first = np.minimum(spare - from_last, first)
+    arrays = (pipeline, np.maximum(np.floor(first_limit), 0.0), first_extra, last_extra)
+    stages, limit, first_more, last_more = (
+        np.asarray(array, dtype=float) for array in np.broadcast_arrays(*arrays)
+    )
     single = stages <= 1.0
-    first = np.where(single, depth, first - from_first)
-    rest = depth - first
-    last = np.where(single, 0.0, np.ceil(rest / others) if head_first else fullest - from_last)
-    middle = np.ceil(np.maximum(rest - last, 0.0) / np.maximum(stages - 2.0, 1.0))
-    return Stages(first=first, middle=np.where(stages > 2.0, middle, last), last=last)
+    between = np.maximum(stages - 2.0, 0.0)
+
+    def places(level: Floats) -> tuple[Floats, Floats]:
+        first = np.minimum(limit, np.maximum(np.floor(level - first_more + _ROUNDING), 0.0))
+        return first, np.maximum(np.floor(level - last_more + _ROUNDING), 0.0)
+
+    lowest = _level_of_cut_layers(depth, between, limit, first_more, last_more)
+    offsets = np.stack([np.zeros_like(first_more), first_more, last_more])
+    whole = np.ceil(lowest - offsets - _ROUNDING)
+    candidates = np.concatenate([offsets + whole, offsets + whole + 1.0])
+    first, last = places(candidates)
+    enough = between * np.floor(candidates + _ROUNDING) + first + last >= depth
+    level = np.min(np.where(enough, candidates, np.inf), axis=0)
+    level = np.where(np.isfinite(level), level, depth + first_more + last_more)
+
+    first, last = places(level)
+    spare = between * np.floor(level + _ROUNDING) + first + last - depth
+    from_first = np.minimum(spare, first)
+    from_last = np.minimum(spare - from_first, last)
+    first, last = first - from_first, last - from_last
+    middle = np.ceil(np.maximum(depth - first - last, 0.0) / np.maximum(between, 1.0))
+    return Stages(
+        first=np.where(single, depth, first),
+        middle=np.where(single, 0.0, np.where(between > 0, middle, last)),
+        last=np.where(single, 0.0, last),
+    )
+
+
+_ROUNDING = 1e-9
+"""Room for the rounding of a level that is a whole number plus a share of a layer."""
+
+
+def _level_of_cut_layers(
+    depth: int, between: Floats, limit: Floats, first_more: Floats, last_more: Floats
+) -> Floats:
+    """Return the slowest stage's time, in layers, if layers could be cut anywhere.
+
+    With the stages that take part the level is (depth + extras) / stages; a stage whose extra
+    alone exceeds the level takes no layer, which the smallest of these quotients respects.
+    """
+
+    def quotient(layers: Floats, stages: Floats) -> Floats:
+        return np.where(stages > 0, layers / np.maximum(stages, 1.0), np.inf)
+
+    free = np.minimum.reduce([
+        quotient(depth + 0.0 * limit, between),
+        quotient(depth + first_more, between + 1.0),
+        quotient(depth + last_more, between + 1.0),
+        quotient(depth + first_more + last_more, between + 2.0),
+    ])
+    left = np.maximum(depth - limit, 0.0)
+    limited = np.minimum(quotient(left, between), quotient(left + last_more, between + 1.0))
+    return np.maximum(free, limited)
 
 
 def stage_list(stages: Stages, depth: int, pipeline: int) -> tuple[int, ...]:
@@ -145,7 +196,7 @@ def stage_list(stages: Stages, depth: int, pipeline: int) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> stage_list(stage_layers(24, 4.0, 5.0, head_first=True), 24, 4)
+    >>> stage_list(stage_layers(24, 4.0, 5.0, 0.6), 24, 4)
     (3, 7, 7, 7)
     """
     first = int(np.ravel(stages.first)[0])

@@ -8,109 +8,21 @@ activations are recomputed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from app.engine.ipu.keys import Keys, distinct_keys
+from app.engine.ipu.keys import distinct_keys
 from app.engine.ipu.layout import STATE_BYTES, Layout, plan_layout
 from app.engine.ipu.loads import stage_loads
 from app.engine.ipu.products import element_bytes
-from app.engine.ipu.shares import by_operator
+from app.engine.ipu.sections import SLOT_PARTS, end_layers, section_times
 from app.engine.ipu.update import (
-    allreduce_time,
     fixed_update_time,
     gradient_allreduce_time,
     optimizer_streaming_time,
 )
-from app.engine.ipu.work import CYCLE_PARTS, operator_work
-from app.engine.operators import Kind, OperatorTable, Section, Split
+from app.engine.operators import OperatorTable
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
-
-SLOT_PARTS = (*CYCLE_PARTS, "tensor_comm")
-"""What one micro-batch spends its time on inside a stage."""
-
-
-@dataclass(frozen=True, slots=True)
-class SectionTimes:
-    """Seconds of one micro-batch, arrays (6, S, K): part, section of the model, key."""
-
-    forward: Floats
-    backward: Floats
-
-
-def section_times(
-    table: OperatorTable, keys: Keys, chip: IpuChip, software: IpuSoftware, precision: Precision
-) -> SectionTimes:
-    """Return the time of one micro-batch in the embedding, in one layer and in the head.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    keys : Keys
-        Distinct micro-batches and tensor degrees. [-]
-    chip : IpuChip
-        The IPU. [-]
-    software : IpuSoftware
-        The software stack; its factors are applied by the caller. [-]
-    precision : Precision
-        Number format. [-]
-
-    Returns
-    -------
-    times : SectionTimes
-        By part, section and key. [s]
-
-    Notes
-    -----
-    Tensor parallelism reduces the output of each product divided by its inner dimension forward,
-    and the input gradient of each product divided by columns backward; embedding rows found on
-    other devices arrive by one more reduction. Nothing hides them.
-
-    References
-    ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
-
-    Examples
-    --------
-    >>> from app.engine.ipu.examples import BOW, POPART
-    >>> from app.engine.operators import dense_layer
-    >>> table = OperatorTable.of([dense_layer(name="a", inputs=1024, outputs=1024)], depth=1, hidden=1024,
-    ...     tokens=1)
-    >>> keys = distinct_keys(Plans.of(micro_batch=1024))
-    >>> times = section_times(table, keys, BOW, POPART, Precision.FP16_16)
-    >>> times.forward.shape, round(float(times.forward.sum()) * 1e6, 1)
-    ((6, 3, 1), 22.0)
-    """
-    micro_batch, tensor = keys.micro_batch, keys.tensor
-    work = operator_work(
-        table, micro_batch, tensor, keys.sequence_parallel, chip, software, precision=precision
-    )
-    size = element_bytes(precision)
-    inner = by_operator((table.split == Split.INNER) & (table.kind == Kind.MATMUL), tensor) > 0
-    columns = by_operator((table.split == Split.COLUMNS) & (table.kind == Kind.MATMUL), tensor) > 0
-    lookup = by_operator(table.kind == Kind.EMBEDDING, tensor) > 0
-    results = by_operator(table.rows * table.columns * table.batch, tensor)
-    sources = by_operator(table.rows * table.inner * table.batch, tensor)
-
-    def reduced(elements: Floats) -> Floats:
-        return allreduce_time(size * micro_batch * elements, tensor, chip.allreduce_bandwidth)
-
-    forward_links = reduced(np.where(inner | lookup, results, 0.0))
-    backward_links = reduced(np.where(columns, sources, 0.0))
-    # One layer is a share of all of them; embedding and head are taken whole.
-    count = table.count / np.where(table.section == Section.LAYER, table.depth, 1.0)
-    member = np.stack([(table.section == section) * count for section in Section])
-
-    def by_section(cycles: Floats, links: Floats) -> Floats:
-        seconds = np.concatenate([cycles / chip.clock, links[None]])
-        return np.asarray(np.einsum("so,pok->psk", member, seconds))
-
-    return SectionTimes(
-        forward=by_section(work.forward, forward_links), backward=by_section(work.backward, backward_links)
-    )
 
 
 def stage_contents(layout: Layout) -> Floats:
@@ -201,9 +113,10 @@ def ipu_step(
     """
     size = element_bytes(precision)
     loads = stage_loads(table, plans, chip, software, precision)
-    layout = plan_layout(table, plans, loads, chip, software, precision=precision, optimizer=optimizer)
     keys = distinct_keys(plans)
     times = section_times(table, keys, chip, software, precision)
+    ends = end_layers(times, keys, plans)
+    layout = plan_layout(table, plans, loads, ends, chip, software, precision=precision, optimizer=optimizer)
     contents = stage_contents(layout)
     forward = _on_stages(keys.gather(times.forward), contents)
     backward = _on_stages(keys.gather(times.backward), contents)

@@ -40,8 +40,8 @@ POINTWISE_COUNTS: dict[Pointwise, Count] = {
     # over its input: a window maximum forward, the place of the maximum backward
     Pointwise.MAX_POOL: (3, 4, 1, 1),
     Pointwise.AVERAGE_POOL: (1, 1, 1, 1),
-    # Hu et al. 2018: mean over positions, then scale by channel
-    Pointwise.SQUEEZE_EXCITE: (2, 4, 2, 3),
+    # Hu et al. 2018: mean over positions, two activations of the small products, scale by channel
+    Pointwise.SQUEEZE_EXCITE: (2, 4, 4, 5),
     # Su et al. 2021: turn queries and keys
     Pointwise.ROTARY: (3, 3, 2, 2),
     Pointwise.BIAS: (1, 1, 1, 1),
