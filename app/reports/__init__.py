@@ -1,0 +1,1 @@
+"""Renderings of a document: words and numbers, figures, sheets, proposals."""

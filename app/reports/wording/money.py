@@ -1,0 +1,70 @@
+"""Amounts of money as they are read aloud: ₩4.38억 in Korean, ₩438M in English."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from babel import Locale
+from babel.numbers import format_currency, format_decimal
+
+from app.reports.wording.scales import decimals_of
+
+GROUPS = {
+    "ko": ((1e12, "조"), (1e8, "억"), (1e4, "만")),
+    "en": ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")),
+}
+SYMBOLS = {"USD": "$", "KRW": "₩"}
+WHOLE = {"KRW"}
+"""Currencies without decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The unit an amount is counted in: 억, M, or one."""
+
+    size: float
+    word: str
+    decimals: int
+
+    @classmethod
+    def of(cls, amount: float, language: str, digits: int = 3) -> Grouping:
+        """Return the largest unit that an amount holds once, with decimals for three digits."""
+        found = ((size, word) for size, word in GROUPS[language] if abs(amount) >= size)
+        size, word = next(found, (1.0, ""))
+        decimals = decimals_of(amount / size, digits)
+        return cls(size, word, decimals)
+
+    def digits(self, amount: float, locale: Locale) -> str:
+        """Write an amount in this unit."""
+        places = "0" * self.decimals
+        written = format_decimal(amount / self.size, f"#,##0.{places}" if places else "#,##0", locale=locale)
+        return f"{written}{self.word}"
+
+
+def compact(amount: float, currency: str, language: str, locale: Locale) -> str:
+    """Write an amount in three significant digits.
+
+    >>> compact(437_800_000, "KRW", "ko", Locale("ko"))
+    '₩4.38억'
+    >>> compact(437_800_000, "KRW", "en", Locale("en"))
+    '₩438M'
+    """
+    grouping = Grouping.of(amount, language)
+    if not grouping.word and currency in WHOLE:
+        grouping = Grouping(1.0, "", 0)
+    elif not grouping.word and abs(amount) >= 1:
+        grouping = Grouping(1.0, "", 2)
+    sign = "-" if amount < 0 else ""
+    return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), locale)}"
+
+
+def full(amount: float, currency: str, locale: Locale) -> str:
+    """Write an amount in full; won without decimals, dollars without cents above a thousand.
+
+    >>> full(4_378_000_000, "KRW", Locale("ko"))
+    '₩4,378,000,000'
+    """
+    whole = currency in WHOLE or abs(amount) >= 1000
+    pattern = "¤#,##0" if whole else "¤#,##0.00"
+    written = str(format_currency(amount, currency, pattern, locale=locale, currency_digits=False))
+    return written.replace("US$", "$")

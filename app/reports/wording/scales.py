@@ -1,0 +1,84 @@
+"""Units as a reader wants them: seconds become hours, bytes become gigabytes.
+
+SI everywhere inside; the scale is chosen here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A display unit: how many base units it holds, and its gettext key."""
+
+    size: float
+    unit: str
+
+
+TIMES = (
+    (1e-3, Scale(1e-6, "µs")),
+    (1.0, Scale(1e-3, "ms")),
+    (90.0, Scale(1.0, "s")),
+    (90 * MINUTE, Scale(MINUTE, "min")),
+    (96 * HOUR, Scale(HOUR, "h")),
+    (math.inf, Scale(DAY, "d")),
+)
+"""Below this many seconds → this unit."""
+
+PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+PREFIXED = {"B", "B/s", "FLOP", "FLOP/s", "W", "bit/s", "Wh"}
+"""Units that take SI prefixes; counts per second are written out."""
+
+JOULES_PER_WATT_HOUR = 3600.0
+
+
+def scale_of(value: float, unit: str) -> Scale:
+    """Return the display unit of a value in SI units.
+
+    >>> scale_of(47520.0, "s")
+    Scale(size=3600.0, unit='h')
+    >>> scale_of(80e9, "B")
+    Scale(size=1000000000.0, unit='GB')
+    """
+    magnitude = abs(value)
+    if unit == "s":
+        return next(scale for limit, scale in TIMES if magnitude < limit) if magnitude else Scale(1.0, "s")
+    if unit == "J":
+        return _energy(magnitude)
+    if unit == "1":
+        return Scale(1.0, "")
+    if unit in PREFIXED and magnitude >= 1e3:
+        size, prefix = next((size, prefix) for size, prefix in PREFIXES if magnitude >= size)
+        return Scale(size, f"{prefix}{unit}")
+    return Scale(1.0, unit)
+
+
+def _energy(joules: float) -> Scale:
+    """Return the scale of an energy: watt-hours, as bills are written."""
+    watt_hours = joules / JOULES_PER_WATT_HOUR
+    if watt_hours < 1e3:
+        return Scale(JOULES_PER_WATT_HOUR, "Wh")
+    size, prefix = next((size, prefix) for size, prefix in PREFIXES if watt_hours >= size)
+    return Scale(size * JOULES_PER_WATT_HOUR, f"{prefix}Wh")
+
+
+def decimals_of(value: float, digits: int = 3, exact: bool = False) -> int:
+    """Return the decimals that show a value in so many significant digits.
+
+    An exact value of three digits before the point keeps one decimal: a division that was carried
+    out without assumptions, such as 726.9 days, is not known to three digits only.
+
+    >>> decimals_of(13.2), decimals_of(0.0123), decimals_of(726.85, exact=True)
+    (1, 4, 1)
+    """
+    if not math.isfinite(value) or value == 0:
+        return 0
+    before = math.floor(math.log10(abs(value))) + 1
+    if exact and before >= digits:
+        return 1
+    return max(0, digits - before)

@@ -1,0 +1,184 @@
+"""A reader's voice: sentences translated, numbers written, in one language."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from gettext import NullTranslations
+
+from babel import Locale
+from babel.dates import format_date
+from babel.numbers import format_decimal
+
+from app.errors import Message
+from app.reports.wording import money
+from app.reports.wording.catalogs import translations
+from app.reports.wording.particles import agree
+from app.reports.wording.scales import Scale, decimals_of, scale_of
+from app.sizing.document import Quantity, Text
+
+LANGUAGES = ("ko", "en")
+"""Languages there is a catalogue for; the first is spoken when the reader states none."""
+
+CURRENCIES = ("USD", "KRW")
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Writes for readers of one language."""
+
+    language: str
+    catalog: NullTranslations
+    locale: Locale
+
+    def gettext(self, text: str) -> str:
+        """Translate a key."""
+        return self.catalog.gettext(text) if text else ""
+
+    def ngettext(self, one: str, many: str, count: int) -> str:
+        """Translate a key that depends on a count."""
+        return self.catalog.ngettext(one, many, count)
+
+    def say(self, sentence: Text | Message | Mapping[str, object] | str) -> str:
+        """Write a sentence of a document: translate its template, write its values."""
+        if isinstance(sentence, str):
+            return self.gettext(sentence)
+        if isinstance(sentence, Mapping):
+            template, values = str(sentence["template"]), sentence.get("values") or {}
+        else:
+            template, values = sentence.template, sentence.values
+        assert isinstance(values, Mapping)
+        written_values = {name: self._value(value) for name, value in values.items()}
+        written = self.gettext(template).format(**written_values)
+        return agree(written) if self.language == "ko" else written
+
+    def sentence(self, sentence: Text | Message | Mapping[str, object] | str) -> str:
+        """Write a sentence that stands alone: English ones begin with a capital.
+
+        One that begins with a value keeps it as it is; identifiers have no capitals.
+        """
+        said = self.say(sentence)
+        if isinstance(sentence, str):
+            template = sentence
+        else:
+            template = str(sentence["template"]) if isinstance(sentence, Mapping) else sentence.template
+        return said if template.startswith("{") else said[:1].upper() + said[1:]
+
+    def count(self, value: float) -> str:
+        """Write a large count as it is spoken: 174.6 B, or 1,746억."""
+        return money.Grouping.of(value, self.language, digits=4).digits(value, self.locale)
+
+    def _value(self, value: object) -> str:
+        """Write one value of a sentence."""
+        if isinstance(value, Text | Message | Mapping):
+            return self.say(value)
+        if isinstance(value, bool):
+            return self.gettext("yes") if value else self.gettext("no")
+        if isinstance(value, int | float):
+            return self.number(value, digits=6)
+        # A value may be a name ("DGX A100") or a word with a translation ("weights").
+        return self.gettext(str(value))
+
+    def label(self, code: str) -> str:
+        """Return the words for an identifier of the schema: ``tensor_comm`` → “tensor communication”."""
+        translated = self.gettext(code)
+        return translated if translated != code else code.replace("_", " ")
+
+    def decimal(self, value: float, decimals: int, trim: bool = False) -> str:
+        """Write a number with so many decimals."""
+        places = ("#" if trim else "0") * decimals
+        return str(format_decimal(value, f"#,##0.{places}" if places else "#,##0", locale=self.locale))
+
+    def number(self, value: float | None, digits: int = 3) -> str:
+        """Write a bare number in significant digits, whole numbers in full.
+
+        A number too long or too short to read gets a power of ten.
+        """
+        if value is None:
+            return MISSING
+        if float(value).is_integer() and abs(value) < 1e15:
+            return self.decimal(value, 0)
+        if not 1e-4 <= abs(value) < 1e15:
+            return f"{value:.{digits - 1}e}".replace("e+", "e")
+        return self.decimal(value, decimals_of(value, digits), trim=True)
+
+    def percent(self, share: float | None, digits: int = 3) -> str:
+        """Write a share as a percentage."""
+        if share is None:
+            return MISSING
+        return f"{self.decimal(share * 100, decimals_of(share * 100, digits), trim=True)}%"
+
+    def ratio(self, value: float) -> str:
+        """Write how many times one is the other: ``5.3×``."""
+        return f"{self.decimal(value, 2 if value < 1 else 1)}×"
+
+    def quantity(self, quantity: Quantity | None, scale: Scale | None = None) -> str:
+        """Write a quantity with its range: ``13.2 h (12.1–14.6)``."""
+        if quantity is None:
+            return MISSING
+        if quantity.low == quantity.high:
+            return self.value(quantity.value, quantity.unit, scale)
+        return f"{self.central(quantity, scale)} {self.spread(quantity, scale)}"
+
+    def central(self, quantity: Quantity | None, scale: Scale | None = None) -> str:
+        """Write the value of a quantity without its range."""
+        if quantity is None:
+            return MISSING
+        return self.value(quantity.value, quantity.unit, scale, exact=quantity.low == quantity.high)
+
+    def spread(self, quantity: Quantity | None, scale: Scale | None = None) -> str:
+        """Write the range of a quantity in the unit of its value: ``(12.1–14.6)``; empty if exact."""
+        if quantity is None or quantity.low == quantity.high:
+            return ""
+        if quantity.unit in CURRENCIES:
+            shown = money.Grouping.of(quantity.value, self.language)
+            low, high = (shown.digits(end, self.locale) for end in (quantity.low, quantity.high))
+            return f"({low}–{high})"
+        if quantity.unit == "1":
+            decimals = decimals_of(quantity.value * 100)
+            low, high = (self.decimal(end * 100, decimals) for end in (quantity.low, quantity.high))
+            return f"({low}–{high})"
+        size = (scale or scale_of(quantity.value, quantity.unit)).size
+        decimals = decimals_of(quantity.value / size)
+        low, high = (self.decimal(end / size, decimals) for end in (quantity.low, quantity.high))
+        return f"({low}–{high})"
+
+    def value(self, value: float | None, unit: str, scale: Scale | None = None, exact: bool = True) -> str:
+        """Write a value with its unit; shares (unit 1) as a percentage."""
+        if value is None:
+            return MISSING
+        if unit in CURRENCIES:
+            return money.compact(value, unit, self.language, self.locale)
+        if unit == "1":
+            return self.percent(value)
+        shown = scale or scale_of(value, unit)
+        size = value / shown.size
+        if not exact and abs(size) >= 1000:
+            size = float(f"{size:.3g}")
+        written = self.decimal(size, decimals_of(size, exact=exact), trim=exact)
+        word = self.gettext(shown.unit)
+        # Korean writes its own counting words without a space: 13.2시간, but 80 GB.
+        joined = self.language == "ko" and word != shown.unit and not word.isascii()
+        return f"{written}{'' if joined else ' '}{word}".strip()
+
+    def full(self, value: float | None, unit: str) -> str:
+        """Write an amount of money to the last digit that counts: won without decimals."""
+        return MISSING if value is None else money.full(value, unit, self.locale)
+
+    def date(self, written: str) -> str:
+        """Write an ISO date; a year or a month alone stays as it is."""
+        try:
+            day = datetime.date.fromisoformat(written)
+        except ValueError:
+            return written
+        return str(format_date(day, "medium", locale=self.locale))
+
+
+@functools.cache
+def voice(language: str) -> Voice:
+    """Return the voice of a language, of the first language where it is not known."""
+    known = language if language in LANGUAGES else LANGUAGES[0]
+    return Voice(known, translations(known), Locale.parse(known))

@@ -1,0 +1,246 @@
+"""What each page's template is given: one typed record per page, nothing beside it.
+
+A template reads ``page.…`` and fails on a name that is not here; a test holds that every field is
+read by its template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.errors import FieldError, Message
+from app.reports.figures import MemoryBar, RangeBar, Segment
+from app.reports.figures.layout import Figure
+from app.reports.wording.scales import Scale
+from app.sizing.document import (
+    CheckWarning,
+    Comparison,
+    ComparisonRow,
+    Estimate,
+    ModelSummary,
+    Quantity,
+    Text,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What every page has."""
+
+    data_url: str = ""
+    """Address of the same data as JSON; empty where there is none."""
+    documents: Sequence[tuple[str, str]] = ()
+    """Address and title of the documents that can be read here, for the foot of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a list to choose from."""
+
+    id: str
+    name: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGroup:
+    """Entries under one heading."""
+
+    name: str
+    choices: Sequence[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemChoice:
+    """One system that can be ticked."""
+
+    id: str
+    name: str
+    detail: str
+    fabrics: Sequence[Choice]
+    default_fabric: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemGroup:
+    """Systems under one heading; ``common`` groups are shown open."""
+
+    name: str
+    common: bool
+    systems: Sequence[SystemChoice]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A ready-made comparison that one click opens."""
+
+    id: str
+    title: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What was typed into a form, and what is wrong with it."""
+
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    errors: Sequence[FieldError] = ()
+
+    def get(self, name: str, default: str = "") -> str:
+        """Return the first value of a field."""
+        values = self.values.get(name, ())
+        return values[0] if values else default
+
+    def has(self, name: str, value: str) -> bool:
+        """Tell whether a value was chosen."""
+        return value in self.values.get(name, ())
+
+    def wrong(self, *names: str) -> list[Message]:
+        """Return what is wrong with any of these fields, or with what lies below them."""
+        return [
+            error.message
+            for error in self.errors
+            if any(error.field == name or error.field.startswith(f"{name}.") for name in names)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPage(Page):
+    """The form that asks for a comparison."""
+
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    models: Sequence[ChoiceGroup]
+    targets: Sequence[Choice]
+    systems: Sequence[SystemGroup]
+    examples: Sequence[Example]
+    profile: Choice | None
+    """An uploaded model profile that the form holds on to."""
+    sample: Choice | None
+    """An uploaded data sample that the form holds on to."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionView:
+    """One option of a comparison with what its row shows."""
+
+    row: ComparisonRow
+    time: Quantity | None
+    time_bar: RangeBar | None
+    cost: Quantity | None
+    cost_bar: RangeBar | None
+    against_best: float | None
+    """Hours over those of the fastest option. [-]"""
+    bound: str
+    """Largest part of the time to train; empty where there is no breakdown."""
+    refusal: CheckWarning | None
+    """Why the option cannot run, and what would fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarningGroup:
+    """Warnings of one sentence, with the options they concern."""
+
+    warning: CheckWarning
+    options: Sequence[str]
+
+
+PartRow = tuple[str, Sequence[tuple[float, float]]]
+"""A part of the time to train, and per option its seconds and its share."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """A chart: its identifier, caption, size and data, and the table that says the same."""
+
+    id: str
+    caption: str
+    size: str
+    figure: Figure
+    table: str
+    """Identifier of the element that holds the same numbers as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPage(Page):
+    """Options side by side."""
+
+    comparison: Comparison
+    model: ModelSummary | None
+    """The model, where all modelled rows share one."""
+    options: Sequence[OptionView]
+    modelled: bool
+    """Whether any row is an estimate; published figures have hours only."""
+    time_scale: Scale
+    """One unit for the times of all options."""
+    warnings: Sequence[WarningGroup]
+    figures: Sequence[FigureView]
+    part_columns: Sequence[str]
+    """Labels of the options that have a breakdown."""
+    parts: Sequence[PartRow]
+    has_linear: bool
+    """Whether any row is scaled from another, so that scaling efficiency matters."""
+    form: Form
+    scaling_url: str
+    """Address of the scaling curve; empty where no row is modelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRow:
+    """One size of one option."""
+
+    label: str
+    count: int
+    devices: int
+    time: Quantity | None
+    efficiency: float | None
+    """Speed over that of the smallest size times the growth in devices. [-]"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingPage(Page):
+    """Time to train over the number of machines."""
+
+    comparison_id: str
+    figure: FigureView
+    rows: Sequence[ScalingRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatePage(Page):
+    """One estimate, down to its formulas."""
+
+    estimate: Estimate
+    time_scale: Scale
+    """One unit for all parts of the time to train."""
+    memory: MemoryBar | None
+    shares: Sequence[Segment]
+    figures: Sequence[FigureView]
+    warnings: Sequence[WarningGroup]
+    plan: Sequence[tuple[str, str]]
+    """Choices of the plan: field and value as written."""
+    basis: Sequence[tuple[str, str]]
+    """What the cost rests on: field and value as written."""
+    defaults: Sequence[tuple[str, str, Text]]
+    """Values taken: field, value as written, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemPage(Page):
+    """Why a page cannot be shown, and where to go."""
+
+    status: int
+    title: str
+    message: Message
+    errors: Sequence[FieldError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage(Page):
+    """A document of the project, such as its methodology."""
+
+    title: str
+    body: str
+    """HTML made from our own Markdown, never from input."""

@@ -1,0 +1,219 @@
+"""From documents to what pages show: order, grouping, bars and figures; no number is made here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from app.reports import figures
+from app.reports.figures.comparisons import hours_of, time_scale
+from app.reports.figures.layout import Figure
+from app.reports.wording import Voice
+from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Text
+from app.web.contexts import (
+    ComparisonPage,
+    EstimatePage,
+    FigureView,
+    Form,
+    OptionView,
+    PartRow,
+    WarningGroup,
+)
+
+SEVERITIES = ("serious", "caution", "info")
+MOST_ROWS = 8
+REFUSAL = "does_not_fit"
+
+
+def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
+    """Return warnings once per sentence with the options they concern, the gravest first."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    first: dict[tuple[str, str], CheckWarning] = {}
+    for label, warning in warnings:
+        key = (warning.code, warning.message)
+        first.setdefault(key, warning)
+        known = labels.setdefault(key, [])
+        if label and label not in known:
+            known.append(label)
+    groups = [WarningGroup(warning, labels[key]) for key, warning in first.items()]
+    return sorted(groups, key=lambda group: SEVERITIES.index(group.warning.severity))
+
+
+def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
+    """Return why an estimate cannot run, if it cannot."""
+    if estimate is None or estimate.fits:
+        return None
+    return next((warning for warning in estimate.warnings if warning.code == REFUSAL), None)
+
+
+def largest_part(estimate: Estimate | None) -> str:
+    """Return the part of the time to train that takes most."""
+    if estimate is None or not estimate.breakdown:
+        return ""
+    return max(estimate.breakdown, key=lambda part: part.seconds).part
+
+
+def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
+    """Return the options of a comparison with bars on common scales."""
+    times = [hours_of(row) for row in rows]
+    costs = [row.estimate.cost.run if row.estimate and row.estimate.cost else None for row in rows]
+    best = min((row.hours for row in rows if row.hours), default=None)
+    return [
+        OptionView(
+            row=row,
+            time=time,
+            time_bar=time_bar,
+            cost=cost,
+            cost_bar=cost_bar,
+            against_best=row.hours / best if row.hours and best else None,
+            bound=largest_part(row.estimate),
+            refusal=refusal_of(row.estimate),
+        )
+        for row, time, time_bar, cost, cost_bar in zip(
+            rows, times, figures.range_bars(times), costs, figures.range_bars(costs), strict=True
+        )
+    ]
+
+
+def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
+    """Return the parts of the time to train as a table: one row per part, one cell per estimate."""
+    columns = [{part.part: part.seconds for part in one.breakdown or ()} for one in estimates]
+    totals = [sum(column.values()) for column in columns]
+    names = dict.fromkeys(name for column in columns for name in column)
+    cells = [
+        (
+            name,
+            [
+                (column.get(name, 0.0), column.get(name, 0.0) / total)
+                for column, total in zip(columns, totals, strict=True)
+            ],
+        )
+        for name in names
+    ]
+    return [(name, row) for name, row in cells if any(seconds for seconds, _ in row)]
+
+
+def comparison_page(
+    comparison: Comparison, voice: Voice, form: Form, documents: Sequence[tuple[str, str]]
+) -> ComparisonPage:
+    """Return the page of a comparison."""
+    rows = comparison.rows
+    modelled = [(row.label, row.estimate) for row in rows if row.estimate is not None]
+    running = [(label, one) for label, one in modelled if one.breakdown]
+    models = {one.model.id: one.model for _, one in modelled}
+    said = [("", warning) for warning in comparison.warnings]
+    said += [(label, one) for label, estimate in modelled for one in estimate.warnings if one.code != REFUSAL]
+    return ComparisonPage(
+        data_url=f"/comparisons/{comparison.id}.json",
+        documents=documents,
+        comparison=comparison,
+        model=next(iter(models.values())) if len(models) == 1 else None,
+        options=option_views(rows),
+        modelled=bool(modelled),
+        time_scale=time_scale([hours_of(row) for row in rows]),
+        warnings=grouped(said),
+        figures=comparison_figures(comparison, running, voice),
+        part_columns=[label for label, _ in running],
+        parts=part_rows([one for _, one in running]),
+        has_linear=any(row.kind == "linear" for row in rows),
+        form=form,
+        scaling_url=f"/comparisons/{comparison.id}/scaling" if running else "",
+    )
+
+
+def comparison_figures(
+    comparison: Comparison, running: Sequence[tuple[str, Estimate]], voice: Voice
+) -> list[FigureView]:
+    """Return the figures that have something to show."""
+    count = min(len(comparison.rows), MOST_ROWS)
+    views = [
+        view(
+            "time",
+            voice.gettext("Time to train"),
+            f"rows-{count}",
+            figures.time_to_train(comparison, voice),
+            "options",
+        )
+    ]
+    if any(one.cost for _, one in running):
+        drawn = figures.cost_to_train(comparison, voice)
+        views.append(view("cost", voice.gettext("Cost of the run"), f"rows-{count}", drawn, "options"))
+    if running:
+        drawn = figures.breakdown(running, voice)
+        size = f"rows-{min(len(running) + 2, MOST_ROWS)}"
+        views.append(view("breakdown", voice.gettext("Where the time goes"), size, drawn, "parts"))
+    roofed = [(label, one) for label, one in running if one.roof is not None and one.roofline]
+    if roofed:
+        drawn = figures.roofline(roofed, voice)
+        views.append(
+            view("roofline", voice.gettext("Operators under the roofline"), "square", drawn, "options")
+        )
+    return views
+
+
+def view(name: str, caption: str, size: str, figure: Figure, table: str) -> FigureView:
+    """Return a figure with its place on the page."""
+    return FigureView(f"figure-{name}", caption, size, figure, table)
+
+
+def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[str, str]]) -> EstimatePage:
+    """Return the page of an estimate."""
+    views: list[FigureView] = []
+    if estimate.sensitivity and estimate.time_to_train:
+        drawn = figures.sensitivity(estimate, voice)
+        size = f"rows-{min(len(estimate.sensitivity) + 1, MOST_ROWS)}"
+        views.append(view("sensitivity", voice.gettext("What the time hangs on"), size, drawn, "sensitivity"))
+    if estimate.roof is not None and estimate.roofline:
+        drawn = figures.roofline([(estimate.label, estimate)], voice)
+        views.append(
+            view("roofline", voice.gettext("Operators under the roofline"), "square", drawn, "roofline")
+        )
+    return EstimatePage(
+        data_url=f"/estimates/{estimate.id}.json",
+        documents=documents,
+        estimate=estimate,
+        time_scale=time_scale([estimate.time_to_train]),
+        memory=figures.memory_bar(estimate.memory) if estimate.memory else None,
+        shares=figures.share_bar(estimate.breakdown or ()),
+        figures=views,
+        warnings=grouped(("", warning) for warning in estimate.warnings),
+        plan=plan_rows(estimate, voice),
+        basis=basis_rows(estimate, voice),
+        defaults=[(one.field, written(one.value, voice), one.text) for one in estimate.defaults],
+    )
+
+
+def plan_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
+    """Return the choices of a plan by name, in the order of the schema."""
+    if estimate.plan is None:
+        return []
+    values = estimate.plan.model_dump(exclude={"searched", "stage_layers"})
+    rows = [(name, written(value, voice)) for name, value in values.items()]
+    stages = [f"{len(list(run))} × {layers}" for layers, run in itertools.groupby(estimate.plan.stage_layers)]
+    return [*rows, ("stage_layers", ", ".join(stages) or "–")]
+
+
+def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
+    """Return what the cost rests on."""
+    if estimate.cost is None:
+        return []
+    return [(name, written(value, voice)) for name, value in estimate.cost.basis.items()]
+
+
+def written(value: JsonValue | Text, voice: Voice) -> str:
+    """Write any value of a document for reading."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return voice.gettext("yes") if value else voice.gettext("no")
+    if isinstance(value, int | float):
+        return voice.number(value, digits=6)
+    if isinstance(value, Text):
+        return voice.say(value)
+    if isinstance(value, list):
+        return ", ".join(written(one, voice) for one in value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
+    return voice.label(value)

@@ -1,0 +1,125 @@
+"""Templates to pages: one Jinja environment per language."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import NoMatchFound
+
+import app
+from app.reports.figures.layout import Figure
+from app.reports.wording import LANGUAGES, voice
+from app.web import locale
+from app.web.contexts import Page
+
+
+def folder(name: str) -> Path:
+    """Return a folder beside the package: in the repository, or inside the installed package."""
+    found = importlib.util.find_spec("app")
+    assert found is not None and found.submodule_search_locations is not None
+    package = Path(next(iter(found.submodule_search_locations)))
+    bundled = package / "_bundled" / name
+    return bundled if bundled.is_dir() else package.parent / name
+
+
+@functools.cache
+def asset(pattern: str) -> str:
+    """Return the address of a file under static/; a pattern finds the version in a vendored name.
+
+    Our own files carry the version of Rackline as a query, so that an update is not read from a
+    browser's store.
+    """
+    root = folder("static")
+    found = sorted(root.glob(pattern))
+    path = found[-1].relative_to(root).as_posix() if found else pattern
+    return f"/static/{path}?v={app.__version__}"
+
+
+def embedded(figure: Figure) -> Markup:
+    """Write a figure into a page as data; nothing in it can end the element it stands in."""
+    text = json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+@functools.cache
+def environment(language: str) -> Environment:
+    """Return the templates in one language: strings through gettext, numbers through its voice."""
+    speaker = voice(language)
+    made = Environment(
+        loader=FileSystemLoader(folder("templates")),
+        extensions=["jinja2.ext.i18n"],
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.install_gettext_callables(speaker.gettext, speaker.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    made.policies["ext.i18n.trimmed"] = True
+    made.filters |= {
+        "say": speaker.say,
+        "sentence": speaker.sentence,
+        "count": speaker.count,
+        "label": speaker.label,
+        "number": speaker.number,
+        "percent": speaker.percent,
+        "ratio": speaker.ratio,
+        "quantity": speaker.quantity,
+        "central": speaker.central,
+        "spread": speaker.spread,
+        "value": speaker.value,
+        "money": speaker.full,
+        "date": speaker.date,
+        "embedded": embedded,
+    }
+    made.globals |= {"asset": asset, "language": language, "languages": LANGUAGES, "version": app.__version__}
+    return made
+
+
+def render(
+    request: Request,
+    template: str,
+    page: Page,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> HTMLResponse:
+    """Answer with a page in the reader's language; an asked-for language is remembered."""
+    language = locale.language_of(request)
+    body = (
+        environment(language)
+        .get_template(template)
+        .render(page=page, here=request.url, switch={code: address_in(request, code) for code in LANGUAGES})
+    )
+    response = HTMLResponse(body, status, headers=dict(headers or {}))
+    response.headers["Content-Language"] = language
+    response.headers["Vary"] = "Accept-Language, Cookie"
+    if asked := locale.asked_for(request):
+        response.set_cookie(
+            locale.COOKIE, asked, max_age=locale.COOKIE_SECONDS, httponly=True, samesite="lax", path="/"
+        )
+    return response
+
+
+def address_in(request: Request, language: str) -> str:
+    """Return the address of this page in another language; of the start where it was posted to."""
+    if request.method != "GET":
+        return f"/?{locale.PARAMETER}={language}"
+    address = request.url.include_query_params(**{locale.PARAMETER: language})
+    return f"{address.path}?{address.query}"
+
+
+def page_exists(request: Request, name: str) -> bool:
+    """Tell whether the application serves a route by this name."""
+    try:
+        request.app.url_path_for(name)
+    except NoMatchFound:
+        return False
+    return True
