@@ -76,6 +76,7 @@ class Environment:
             self.create(uv)
         uv = uv or self.fetch_uv(lock)
         if not (uv and self.install_with([uv, "pip", "install", "--python", self.command("python")], lock)):
+            say("pip takes over from uv" if uv else "Installing by pip")
             self.add_pip()
             if not self.install_with(self.pip(), lock):
                 raise SystemExit(f"Installing {lock} failed; the messages above say why.")
