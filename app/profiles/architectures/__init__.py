@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from app.engine.operators import OperatorTable
 from app.engine.records import Tokens
 from app.errors import NotFound
-from app.profiles.architectures import conformer, efficientnet, resnet
+from app.profiles.architectures import conformer, efficientnet, resnet, swin
 
 _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "conformer": conformer.build,
     "efficientnet": efficientnet.build,
     "resnet": resnet.build,
+    "swin": swin.build,
 }
 
 

@@ -1,0 +1,306 @@
+"""Hugging Face ``config.json`` as a model profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from app.engine.operators import Stack, TransformerShape
+from app.errors import Message, Unprocessable
+from app.profiles.bodies import ArchitectureBody, TransformerBody
+from app.profiles.config_families import ALIASES, MODEL_TYPES, SHARED_LAYERS, Traits
+from app.profiles.model import ModelProfile, Scored
+from app.profiles.numbers import flag, printable, shown, whole
+from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
+
+WHERE = "model.config"
+
+MOST = {
+    "layers": 10_000.0,
+    "hidden": 1e6,
+    "heads": 1e4,
+    "key_heads": 1e4,
+    "head_dimension": 1e5,
+    "feed_forward": 1e7,
+    "vocabulary": 1e8,
+    "context": 1e8,
+    "decoder_layers": 1e4,
+    "experts": 1e4,
+    "experts_per_token": 1e4,
+    "window": 1e8,
+}
+"""Largest value read of each dimension."""
+
+
+class Reader:
+    """Fields of one configuration under whatever name they carry."""
+
+    def __init__(self, document: Mapping[str, object], where: str) -> None:
+        self.document = document
+        self.where = where
+        self.assumptions: list[Message] = []
+
+    def get(self, dimension: str) -> int | None:
+        """Return a dimension, or None where no field of it is given."""
+        for name in ALIASES[dimension]:
+            value = whole(self.document, name, where=self.where, most=MOST[dimension])
+            if value is not None:
+                return value
+        return None
+
+    def need(self, dimension: str) -> int:
+        """Return a dimension that every model has."""
+        value = self.get(dimension)
+        if value is None:
+            names = ALIASES[dimension]
+            raise Unprocessable.at(
+                f"{self.where}.{names[0]}",
+                "{field} is missing; it may also be called {names}",
+                field=names[0],
+                names=", ".join(names[1:]),
+            )
+        return value
+
+    def assume(self, template: str, **values: object) -> None:
+        """Note what is taken for granted."""
+        self.assumptions.append(Message(template, values))
+
+
+def config_profile(document: object, *, name: str = "config.json", where: str = WHERE) -> ModelProfile:
+    """Return the profile of a Hugging Face configuration.
+
+    Parameters
+    ----------
+    document : object
+        The parsed configuration. [-]
+    name : str
+        Name of the profile where the configuration carries none. [-]
+    where : str
+        Path of the configuration in the request, for errors. [-]
+
+    Returns
+    -------
+    profile : ModelProfile
+        With every assumption beyond the fields listed. [-]
+
+    Raises
+    ------
+    Unprocessable
+        A field is missing or of the wrong type; the message names it.
+    BadInput
+        A field is out of range or contradicts another.
+    """
+    if not isinstance(document, Mapping):
+        raise Unprocessable.at(
+            where, "a configuration is a JSON object, not {value}", value=shown(document)
+        )
+    inner = document.get("text_config")
+    if isinstance(inner, Mapping) and not any(field in document for field in ALIASES["hidden"]):
+        profile = config_profile(inner, name=name, where=f"{where}.text_config")
+        note = Message("only the language model (text_config) is counted, no image or audio encoder")
+        return replace(profile, assumptions=(*profile.assumptions, note))
+    model_type = document.get("model_type")
+    if model_type is not None and not isinstance(model_type, str):
+        raise Unprocessable.at(
+            f"{where}.model_type", "model_type must be text, not {value}", value=shown(model_type)
+        )
+    if model_type in SHARED_LAYERS:
+        raise Unprocessable.at(
+            f"{where}.model_type",
+            "{model} runs the weights of one layer many times, which cannot be expressed; "
+            "give a layer table instead",
+            model=model_type,
+        )
+    title = document.get("_name_or_path") or model_type or name
+    reader = Reader(document, where)
+    if model_type == "swin":
+        return _swin(reader, printable(str(title), 80))
+    traits = MODEL_TYPES.get(model_type or "") or _by_fields(reader, model_type)
+    return _profile(reader, traits, printable(str(title), 80))
+
+
+def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
+    context = None if traits.image else reader.get("context")
+    if context is None and not traits.image:
+        context = 512 if traits.stack is Stack.ENCODER_DECODER else 2048
+        reader.assume("the configuration names no longest context; {value} is assumed", value=context)
+    shape = _shape(reader, traits, context or 0)
+    body = TransformerBody(shape)
+    image_size = None
+    if traits.image:
+        body, image_size = _image(reader, shape)
+    elif context is not None:
+        reader.assume("samples are taken to fill the longest context, {value} tokens", value=context)
+    return ModelProfile(
+        id="config",
+        name=title,
+        family=traits.family,
+        origin="config",
+        body=body,
+        assumptions=tuple(reader.assumptions),
+        default_seq_len=context,
+        default_image_size=image_size,
+        scored=MASKED if traits.masked else Scored(),
+    )
+
+
+def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
+    document, where = reader.document, reader.where
+    hidden, layers, heads = reader.need("hidden"), reader.need("layers"), reader.need("heads")
+    head_dimension = reader.get("head_dimension")
+    if head_dimension is None:
+        head_dimension = must_divide(
+            hidden, heads, field_name=f"{where}.{ALIASES['heads'][0]}", whole_name="hidden_size"
+        )
+    key_heads = _key_heads(reader, heads)
+    feed_forward = reader.get("feed_forward")
+    if feed_forward is None:
+        feed_forward = 4 * hidden
+        reader.assume(
+            "the width of the feed-forward layer is not given; {value} is assumed", value=feed_forward
+        )
+    projection = str(document.get("feed_forward_proj", ""))
+    gated = traits.gated or projection.startswith("gated")
+    experts = reader.get("experts") or 1
+    visited = reader.get("experts_per_token") or (2 if experts > 1 else 1)
+    if visited > experts:
+        visited = experts
+    if experts > 1 and document.get("n_shared_experts", document.get("shared_expert_intermediate_size")):
+        reader.assume("experts that every token shares are not counted")
+    if document.get("kv_lora_rank"):
+        reader.assume("latent attention is counted as ordinary attention with the same heads")
+    both = traits.stack is Stack.ENCODER_DECODER
+    if both:
+        reader.assume(
+            "targets are {target} tokens for {source} of input, as span corruption gives",
+            target=114,
+            source=512,
+        )
+    window = reader.get("window") if flag(document, "use_sliding_window", True, where=where) else None
+    # An encoder-decoder learns positions on both sides.
+    positions = (context + traits.extra_positions) * (2 if both else 1) if traits.positions else 0
+    return TransformerShape(
+        layers=layers, hidden=hidden, heads=heads, key_heads=key_heads, head_dimension=head_dimension,
+        feed_forward=feed_forward, vocabulary=0 if traits.image else reader.need("vocabulary"),
+        stack=traits.stack, gated=gated, rotary=traits.rotary and not document.get("alibi"),
+        biases=flag(document, "attention_bias", traits.biases, where=where), rms_norm=traits.rms_norm,
+        tied=flag(document, "tie_word_embeddings", traits.tied, where=where) and not traits.image,
+        positions=positions, segments=_segments(reader, traits), experts=experts, experts_per_token=visited,
+        decoder_layers=(reader.get("decoder_layers") or layers) if both else 0,
+        target_tokens=context * TARGET_SHARE if both else 0.0, head_transform=traits.masked,
+        pooler=traits.pooler, embedding_norm=traits.embedding_norm, final_norm=traits.final_norm,
+        window=window or 0,
+    )
+
+
+def _key_heads(reader: Reader, heads: int) -> int:
+    document, where = reader.document, reader.where
+    key_heads = reader.get("key_heads")
+    # Falcon writes num_kv_heads beside the older switches, which go before it.
+    if flag(document, "multi_query", False, where=where) and not flag(
+        document, "new_decoder_architecture", False, where=where
+    ):
+        return 1
+    if key_heads is None:
+        return heads
+    must_divide(
+        heads, min(key_heads, heads), field_name=f"{where}.{ALIASES['key_heads'][0]}", whole_name="heads"
+    )
+    return min(key_heads, heads)
+
+
+def _segments(reader: Reader, traits: Traits) -> int:
+    if traits.image:
+        return 1
+    if not traits.segments:
+        return 0
+    value = whole(reader.document, "type_vocab_size", where=reader.where, least=0)
+    return 2 if value is None else value
+
+
+def _image(reader: Reader, shape: TransformerShape) -> tuple[TransformerBody, int]:
+    document, where = reader.document, reader.where
+    image_size = whole(document, "image_size", where=where, most=1e5) or 224
+    patch = whole(document, "patch_size", where=where, most=image_size) or 16
+    channels = whole(document, "num_channels", where=where, most=1e4) or 3
+    sides = (image_size // patch) ** 2
+    return TransformerBody(
+        replace(
+            shape, patch_inputs=channels * patch * patch, classes=_classes(reader), positions=sides + 1
+        ),
+        patch,
+    ), image_size
+
+
+def _classes(reader: Reader) -> int:
+    labels = reader.document.get("id2label")
+    classes = whole(reader.document, "num_labels", where=reader.where, most=1e7)
+    if classes is None and isinstance(labels, Mapping) and labels:
+        classes = len(labels)
+    if classes is None:
+        classes = 1000
+        reader.assume("the number of classes is not given; {value} is assumed", value=classes)
+    return classes
+
+
+def _swin(reader: Reader, title: str) -> ModelProfile:
+    document, where = reader.document, reader.where
+    depths, heads = document.get("depths"), document.get("num_heads")
+    for name, value in (("depths", depths), ("num_heads", heads)):
+        if not isinstance(value, list) or not 1 <= len(value) <= 8 or any(
+            isinstance(entry, bool) or not isinstance(entry, int) or not 1 <= entry <= 1000 for entry in value
+        ):
+            raise Unprocessable.at(
+                f"{where}.{name}", "{field} must list one whole number for each stage", field=name
+            )
+    stages = cast("list[int]", depths), cast("list[int]", heads)
+    width = whole(document, "embed_dim", where=where, most=1e5) or 96
+    if len(stages[0]) != len(stages[1]) or any(
+        width * 2**stage % count for stage, count in enumerate(stages[1])
+    ):
+        raise Unprocessable.at(
+            f"{where}.num_heads", "num_heads must name one divisor of the width for each entry of depths"
+        )
+    options: dict[str, int | str] = {
+        "width": width,
+        "depths": "-".join(map(str, stages[0])),
+        "heads": "-".join(map(str, stages[1])),
+        "window": whole(document, "window_size", where=where, most=1000) or 7,
+        "patch": whole(document, "patch_size", where=where, most=1000) or 4,
+        "classes": _classes(reader),
+    }
+    return ModelProfile(
+        id="config",
+        name=title,
+        family="swin",
+        origin="config",
+        body=ArchitectureBody("swin", tuple(sorted(options.items()))),
+        assumptions=tuple(reader.assumptions),
+        default_image_size=whole(document, "image_size", where=where, least=32, most=1e5) or 224,
+    )
+
+
+def _by_fields(reader: Reader, model_type: str | None) -> Traits:
+    """Return the traits of a model type that is not listed, from what its fields say."""
+    document = reader.document
+    architectures = str(document.get("architectures", ""))
+    activation = str(document.get("hidden_act") or document.get("activation_function") or "")
+    both = flag(document, "is_encoder_decoder", False, where=reader.where)
+    masked = "MaskedLM" in architectures and not both
+    gated = activation in {"silu", "swish"} or "moe_intermediate_size" in document
+    rotary = any(str(field).startswith("rope") for field in document)
+    reader.assume(
+        "model type {model} is not known; from its fields it is taken to be {stack}, {form}, {positions}",
+        model=shown(model_type),
+        stack=Message("an encoder-decoder" if both else "an encoder" if masked else "a decoder"),
+        form=Message("with gated feed-forward layers" if gated else "with plain feed-forward layers"),
+        positions=Message("with rotary positions" if rotary else "with learned positions"),
+    )
+    stack = Stack.ENCODER_DECODER if both else Stack.ENCODER if masked else Stack.DECODER
+    family = "t5" if both else "bert" if masked else "llama" if gated else "gpt"
+    return Traits(
+        family=family, stack=stack, gated=gated, rotary=rotary, biases=not gated,
+        rms_norm="rms_norm_eps" in document, tied=not gated, positions=not rotary, masked=masked,
+        embedding_norm=masked, final_norm=not masked,
+    )

@@ -1,0 +1,180 @@
+"""Reading text and JSON that strangers wrote, within bounds.
+
+JSON is read with a bound on size, depth and digits; it refuses ``NaN``, infinities and keys that
+occur twice. Text is decoded as UTF-8 (with or without its mark) or as UTF-16 with its mark, and
+refuses NUL bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+from collections.abc import Iterable
+from time import monotonic
+
+from app.errors import FieldError, Message, TooLarge, Unprocessable
+from app.profiles.numbers import printable
+
+DEPTH = 64
+"""Levels of nesting in JSON."""
+
+DIGITS = 400
+"""Digits of one number in JSON."""
+
+FIELD = "file"
+"""Field that errors about an uploaded file point at."""
+
+
+def unreadable(template: str, **values: object) -> Unprocessable:
+    """Return the error for a file that cannot be read; its message names file and place."""
+    message = Message(template, values)
+    return Unprocessable(message, [FieldError(FIELD, message)])
+
+
+def too_large(template: str, **values: object) -> TooLarge:
+    """Return the error for a file beyond a limit, which the message states."""
+    message = Message(template, values)
+    return TooLarge(message, [FieldError(FIELD, message)])
+
+
+def check_size(name: str, size: int, most: int) -> None:
+    """Refuse a file that is empty or larger than ``most`` bytes."""
+    if size == 0:
+        raise unreadable("{file} is empty", file=name)
+    if size > most:
+        raise too_large(
+            "{file} is larger than {most} MB, the most that is read; leave out weights and data",
+            file=name,
+            most=most / 1e6,
+        )
+
+
+class Deadline:
+    """A budget of time for reading one file."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self._name = name
+        self._seconds = seconds
+        self._end = monotonic() + seconds
+
+    def check(self) -> None:
+        """Stop reading once the budget is spent."""
+        if monotonic() > self._end:
+            raise too_large(
+                "reading {file} takes longer than {seconds} s; send a smaller file",
+                file=self._name,
+                seconds=self._seconds,
+            )
+
+
+def decode(name: str, data: bytes) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    Unprocessable
+        The bytes are neither UTF-8 nor UTF-16 with its mark, or contain NUL.
+    """
+    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if marked else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise unreadable(
+            "{file} is not text in UTF-8: byte {position} cannot be read; save it as UTF-8",
+            file=name,
+            position=error.start,
+        ) from error
+    if "\0" in text:
+        raise unreadable(
+            "{file} contains a NUL character in line {line}; text, CSV and JSON have none",
+            file=name,
+            line=text.count("\n", 0, text.index("\0")) + 1,
+        )
+    return text
+
+
+def parse_json(name: str, text: str, *, line: int | None = None) -> object:
+    """Return the value of a JSON text; ``line`` is its place in a file of many.
+
+    Raises
+    ------
+    Unprocessable
+        The text is not JSON, nests too deep, or holds a number or a key that cannot be meant.
+    """
+    try:
+        value: object = json.loads(
+            text,
+            parse_int=_parse_int,
+            parse_float=_parse_float,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_unique,
+        )
+    except _Refused as error:
+        raise unreadable(
+            "{file}, line {line}: {reason}", file=name, line=line or 1, reason=error.message
+        ) from error
+    except json.JSONDecodeError as error:
+        raise unreadable(
+            "{file}, line {line}, column {column}: not JSON; {reason}",
+            file=name,
+            line=line or error.lineno,
+            column=error.colno,
+            reason=error.msg,
+        ) from error
+    except RecursionError as error:
+        raise _too_deep(name) from error
+    _check_depth(name, value)
+    return value
+
+
+class _Refused(ValueError):
+    def __init__(self, message: Message) -> None:
+        super().__init__(message.template)
+        self.message = message
+
+
+def _parse_int(text: str) -> int:
+    if len(text) > DIGITS:
+        raise _Refused(Message("a number has more than {digits} digits", {"digits": DIGITS}))
+    return int(text)
+
+
+def _parse_float(text: str) -> float:
+    value = float(text) if len(text) <= DIGITS else math.inf
+    if not math.isfinite(value):
+        raise _Refused(Message("the number {number} is too large", {"number": printable(text)}))
+    return value
+
+
+def _refuse_constant(text: str) -> float:
+    raise _Refused(Message("{constant} is not a number; leave the field out", {"constant": text}))
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Refused(Message("the field {field} occurs twice", {"field": printable(twice)}))
+    return document
+
+
+def _too_deep(name: str) -> Unprocessable:
+    return unreadable("{file} nests deeper than {depth} levels", file=name, depth=DEPTH)
+
+
+def _check_depth(name: str, value: object) -> None:
+    level: list[object] = [value]
+    for _ in range(DEPTH):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return
+    raise _too_deep(name)
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
