@@ -8,9 +8,12 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from app import __version__
+from app.profiles.presets import models_directory
+from app.services.workbench import Workbench
 from app.settings import Settings
+from app.sizing.context import load_context
 from app.store.database import Store
-from app.web import problems
+from app.web import api, problems
 from app.web.api import health
 from app.web.security import Guard
 
@@ -19,13 +22,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    store = Store(settings.database_url)
-    store.migrate()
+    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
+    bench.prepare()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        store.close()
+        bench.store.close()
 
     app = FastAPI(
         title="Rackline",
@@ -35,9 +38,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
+    app.state.workbench = bench
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
     problems.install(app)
     app.include_router(health.router)
+    app.include_router(api.router)
     return app

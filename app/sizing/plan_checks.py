@@ -86,7 +86,7 @@ def tensor_across_nodes(request: ChecksRequest) -> CheckWarning | None:
     if request.devices_per_node is None or request.tensor <= request.devices_per_node:
         return None
     message = Message(
-        "tensor parallelism over {tensor} devices leaves the node of {node}: each layer waits for the network",
+        "tensor parallelism over {tensor} devices leaves the node of {node}: layers wait for the network",
         {"tensor": request.tensor, "node": request.devices_per_node},
     )
     return CheckWarning.of("tensor_across_nodes", "caution", message, "tensor", "devices_per_node")

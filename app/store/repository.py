@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.tables import (
@@ -36,6 +37,10 @@ class Listing(Generic[Listed]):
 
     rows: Sequence[Listed]
     next: After | None
+
+
+class AlreadyAnswered(Exception):
+    """Another request with the same key has been answered meanwhile."""
 
 
 class Repository:
@@ -168,9 +173,10 @@ class Repository:
 
         Raises
         ------
-        sqlalchemy.exc.IntegrityError
-            When another request with the key was faster.
+        AlreadyAnswered
+            When another request with the key was faster; nothing of this transaction is kept.
         """
+        self._session.flush()
         self._session.add(
             IdempotencyKey(
                 workspace_id=self._workspace_id,
@@ -180,7 +186,10 @@ class Repository:
                 answer=answer,
             )
         )
-        self._session.flush()
+        try:
+            self._session.flush()
+        except IntegrityError as error:
+            raise AlreadyAnswered from error
 
     def _one(self, table: type[Listed], identifier: str) -> Listed | None:
         query = select(table).where(table.workspace_id == self._workspace_id, table.id == identifier)

@@ -7,6 +7,7 @@ relatives: raw input may be huge, secret or not representable in JSON.
 from __future__ import annotations
 
 import http
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -22,6 +23,10 @@ from app.errors import AppError, BadInput, Conflict, FieldError, Message, NotFou
 logger = logging.getLogger("rackline.web")
 
 MEDIA_TYPE = "application/problem+json"
+
+MAX_FIELD = 200
+MAX_ERRORS = 50
+"""A problem names this many fields at most, and this much of each: names may come from the body."""
 
 PageRenderer = Callable[[Request, "Problem"], Response]
 
@@ -137,12 +142,15 @@ def problem_type(title: str) -> str:
 def dotted(location: Iterable[str | int]) -> str:
     """Return pydantic's location as a path: ``("body", "rows", 0, "hours")`` → ``rows.0.hours``."""
     parts = [str(part) for part in location]
-    return ".".join(parts[1:] if parts[:1] and parts[0] in {"body", "query", "path", "header"} else parts)
+    if parts[:1] and parts[0] in {"body", "query", "path", "header"}:
+        parts = parts[1:]
+    # Parentheses mark the kinds of row that a comparison tells apart; they are no fields.
+    return ".".join(part for part in parts if not part.startswith("("))[:MAX_FIELD]
 
 
 def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     """Return pydantic's complaints as one error: 422 unless all are about range."""
-    found = list(errors)
+    found = list(itertools.islice(errors, MAX_ERRORS))
     fields = [FieldError(dotted(item["loc"]) or "body", Message(escaped(str(item["msg"])))) for item in found]
     kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
     if len(fields) == 1:

@@ -1,0 +1,214 @@
+"""Make, change, keep and find comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field, TypeAdapter
+
+from app.errors import Conflict
+from app.services.estimates import make_estimate, save_estimate
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench, no_such
+from app.sizing.compare import Option, check_row_count, compare
+from app.sizing.document import Comparison, Document, Estimate
+from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest
+from app.sizing.request import EstimateRequest
+from app.store.repository import Repository
+from app.store.tables import ComparisonRecord
+from app.store.types import new_id, now
+
+ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
+
+
+class ComparisonSummary(Document):
+    """One line of the list of comparisons."""
+
+    id: str = Field(description="Identifier of the comparison.")
+    title: str = Field(description="Its title.")
+    created_at: datetime = Field(description="When it was made.")
+    updated_at: datetime = Field(description="When it was last changed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A comparison and how often it has been changed."""
+
+    comparison: Comparison
+    version: int
+
+
+def create_comparison(
+    bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
+) -> Comparison:
+    """Put options side by side and keep them."""
+
+    def make() -> tuple[Comparison, Save]:
+        options = make_options(bench, workspace_id, request.rows, request.currency)
+        answer = compared(bench, options, new_id("cmp"), request.title, request.locale, request.currency)
+
+        def save(repository: Repository) -> None:
+            record = ComparisonRecord(
+                id=answer.id,
+                workspace_id=workspace_id,
+                title=answer.title,
+                locale=answer.locale,
+                currency=answer.currency,
+                version=1,
+            )
+            save_new_estimates(repository, options)
+            repository.add_comparison(record, stored_options(options))
+
+        return answer, save
+
+    return keep(bench, workspace_id, Once.of("comparisons", key, request), Comparison, make)
+
+
+def get_comparison(
+    bench: Workbench, workspace_id: str, identifier: str, scaling_efficiency: float = 1.0
+) -> Versioned:
+    """Return a comparison, its linear rows restated at a scaling efficiency."""
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        options = stored(repository, identifier)
+    comparison = compared(
+        bench, options, record.id, record.title, record.locale, record.currency, scaling_efficiency
+    )
+    return Versioned(comparison, record.version)
+
+
+def change_comparison(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    patch: ComparisonPatch,
+    version: int | None = None,
+) -> Versioned:
+    """Change a comparison; with a version, only if nobody else has changed it since.
+
+    Estimates are made anew where the rows or the currency change.
+    """
+    before = get_comparison(bench, workspace_id, identifier)
+    check_version(version, before.version)
+    currency = patch.currency or before.comparison.currency
+    rows = patch.rows
+    with bench.store.transaction(workspace_id) as repository:
+        options = stored(repository, identifier)
+    anew = rows is not None or currency != before.comparison.currency
+    if anew:
+        requests = rows if rows is not None else [option.request for option in options]
+        options = make_options(bench, workspace_id, requests, currency)
+    title = patch.title or before.comparison.title
+    locale = patch.locale or before.comparison.locale
+    answer = compared(bench, options, identifier, title, locale, currency)
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        check_version(before.version, record.version)
+        record.title, record.locale, record.currency = answer.title, locale, currency
+        record.version, record.updated_at = before.version + 1, now()
+        if anew:
+            save_new_estimates(repository, options)
+            repository.replace_options(record, stored_options(options))
+    return Versioned(answer, before.version + 1)
+
+
+def list_comparisons(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[ComparisonSummary]:
+    """Return comparisons, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.comparisons(limit, read_cursor(cursor))
+    items = [
+        ComparisonSummary(id=row.id, title=row.title, created_at=row.created_at, updated_at=row.updated_at)
+        for row in listing.rows
+    ]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def check_version(expected: int | None, found: int) -> None:
+    """Refuse an edit that would overwrite one its author has not seen."""
+    if expected is not None and expected != found:
+        raise Conflict.at(
+            "If-Match",
+            "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
+            found=found,
+            expected=expected,
+        )
+
+
+def make_options(
+    bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
+) -> list[Option]:
+    """Return rows with their estimates made, all in one currency."""
+    check_row_count(len(requests))
+    options = []
+    for request in requests:
+        if isinstance(request, PublishedFigure):
+            options.append(Option(request))
+        else:
+            asked = request.model_copy(update={"currency": currency})
+            options.append(Option(asked, make_estimate(bench, workspace_id, asked)))
+    return options
+
+
+def compared(
+    bench: Workbench,
+    options: list[Option],
+    identifier: str,
+    title: str | None,
+    locale: str,
+    currency: str,
+    scaling_efficiency: float = 1.0,
+) -> Comparison:
+    """Return options side by side under an identifier."""
+    comparison = compare(
+        options,
+        catalog=bench.sizing.catalog,
+        scaling_efficiency=scaling_efficiency,
+        title=title,
+        locale=locale,
+        currency=currency,
+    )
+    return comparison.model_copy(update={"id": identifier})
+
+
+def existing(repository: Repository, identifier: str) -> ComparisonRecord:
+    """Return a comparison's record or say that there is none."""
+    record = repository.comparison(identifier)
+    if record is None:
+        raise no_such("comparison", identifier)
+    return record
+
+
+def stored(repository: Repository, identifier: str) -> list[Option]:
+    """Return the options of a comparison with the estimates that were made for them."""
+    rows = repository.comparison_options(identifier)
+    estimates = repository.estimates_named(row.estimate_id for row in rows if row.estimate_id)
+    return [
+        Option(
+            ROW.validate_python(row.request),
+            Estimate.model_validate(estimates[row.estimate_id].document) if row.estimate_id else None,
+        )
+        for row in rows
+    ]
+
+
+def stored_options(options: list[Option]) -> list[tuple[dict[str, Any], str | None]]:
+    """Return options as they are kept."""
+    return [
+        (
+            option.request.model_dump(mode="json", exclude_unset=True),
+            option.estimate.id if option.estimate else None,
+        )
+        for option in options
+    ]
+
+
+def save_new_estimates(repository: Repository, options: list[Option]) -> None:
+    """Keep the estimates of options."""
+    for option in options:
+        if option.estimate is not None and isinstance(option.request, EstimateRequest):
+            save_estimate(repository, option.request, option.estimate)

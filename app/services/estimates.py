@@ -1,0 +1,84 @@
+"""Make, keep and find estimates."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench, no_such
+from app.sizing.document import Document, Estimate
+from app.sizing.estimate import estimate
+from app.sizing.request import EstimateRequest
+from app.sizing.scaling import scaling_curve
+from app.store.repository import Repository
+from app.store.types import new_id
+
+
+class EstimateSummary(Document):
+    """One line of the list of estimates."""
+
+    id: str = Field(description="Identifier of the estimate.")
+    label: str = Field(description="Its name.")
+    created_at: datetime = Field(description="When it was made.")
+
+
+def create_estimate(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
+) -> Estimate:
+    """Size a model on a system and keep the answer."""
+
+    def make() -> tuple[Estimate, Save]:
+        answer = make_estimate(bench, workspace_id, request)
+        return answer, lambda repository: save_estimate(repository, request, answer)
+
+    return keep(bench, workspace_id, Once.of("estimates", key, request), Estimate, make)
+
+
+def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+    """Size a model on a system under a new identifier, without keeping the answer."""
+    answer = estimate(request, bench.context(workspace_id))
+    return answer.model_copy(update={"id": new_id("est")})
+
+
+def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
+    """Keep an estimate with what was asked."""
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    repository.add_estimate(answer.id, answer.label[:300], asked, answer.model_dump(mode="json"))
+
+
+def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
+    """Return an estimate as it was answered."""
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.estimate(identifier)
+        if row is None:
+            raise no_such("estimate", identifier)
+        return Estimate.model_validate(row.document)
+
+
+def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
+    """Return what was asked when an estimate was made."""
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.estimate(identifier)
+        if row is None:
+            raise no_such("estimate", identifier)
+        return EstimateRequest.model_validate(row.request)
+
+
+def list_estimates(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[EstimateSummary]:
+    """Return estimates, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.estimates(limit, read_cursor(cursor))
+    items = [EstimateSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def scale_estimate(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, counts: list[int]
+) -> list[Estimate]:
+    """Return one estimate per number of systems, without keeping them."""
+    return scaling_curve(request, counts, bench.context(workspace_id))

@@ -1,0 +1,56 @@
+"""Lists in stretches: items and a cursor that says where the next stretch begins."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from pydantic import Field
+
+from app.errors import BadInput
+from app.sizing.document import Document
+from app.store.repository import After
+
+Item = TypeVar("Item", bound=Document)
+
+MAX_ITEMS = 200
+USUAL_ITEMS = 50
+
+
+class Page(Document, Generic[Item]):
+    """A stretch of a list."""
+
+    items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
+    next: str | None = Field(description="Cursor of the next stretch; null at the end.")
+
+
+def write_cursor(after: After | None) -> str | None:
+    """Return a place in a list as text."""
+    if after is None:
+        return None
+    return base64.urlsafe_b64encode(f"{after.created_at.isoformat()} {after.id}".encode()).decode()
+
+
+def read_cursor(cursor: str | None) -> After | None:
+    """Return the place that :func:`write_cursor` wrote."""
+    if cursor is None:
+        return None
+    try:
+        moment, identifier = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
+        after = After(datetime.fromisoformat(moment), identifier)
+    except (ValueError, binascii.Error):
+        after = None
+    if after is None or after.created_at.tzinfo is None:
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    return after
+
+
+def stretch(items: list[Item], limit: int, cursor: str | None) -> Page[Item]:
+    """Return a stretch of a list that is in memory; the cursor counts."""
+    start = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 9 else 0
+    if cursor is not None and not 0 < start <= len(items):
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    end = start + limit
+    return Page(items=items[start:end], next=str(end) if end < len(items) else None)

@@ -1,0 +1,71 @@
+"""What every use case works with: catalogue, store and the uploads of a workspace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING
+
+from app.errors import FieldError, Message, NotFound
+from app.profiles.model import ModelProfile
+from app.services.catalogue import Catalogue
+from app.sizing.context import SizingContext
+from app.store.database import Store
+
+if TYPE_CHECKING:
+    from app.profiles.samples import WorkloadSample
+
+LOCAL_WORKSPACE = "ws_local"
+"""The one workspace of a server without accounts."""
+
+KEPT_UPLOADS = 128
+"""Uploads kept in memory; they never change once stored."""
+
+
+def no_such(kind: str, identifier: str, field_name: str = "") -> NotFound:
+    """Return the error for an identifier of ours; random ones have no close relatives to offer."""
+    message = Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]})
+    return NotFound(message, [FieldError(field_name, message)] if field_name else [])
+
+
+class Workbench:
+    """Catalogue and store of one server, loaded once."""
+
+    def __init__(self, sizing: SizingContext, store: Store) -> None:
+        self.sizing = sizing
+        self.store = store
+        self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
+        self.workload_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The catalogue as documents."""
+        return Catalogue(self.sizing)
+
+    def prepare(self) -> None:
+        """Bring the tables up to date and make the local workspace."""
+        self.store.migrate()
+        with self.store.transaction(LOCAL_WORKSPACE) as repository:
+            repository.ensure_workspace("Local")
+
+    def context(self, workspace_id: str) -> SizingContext:
+        """Return the sizing context that finds the uploads of one workspace."""
+        return replace(
+            self.sizing,
+            find_profile=partial(self.profile, workspace_id),
+            find_workload=partial(self.workload_sample, workspace_id),
+        )
+
+    def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.profile(identifier)
+            if row is None:
+                raise no_such("uploaded profile", identifier, "model.profile_id")
+            return ModelProfile.from_json(row.document)
+
+    def _load_workload_sample(self, workspace_id: str, identifier: str) -> WorkloadSample:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.workload_sample(identifier)
+            if row is None:
+                raise no_such("uploaded sample", identifier, "workload.workload_id")
+            return WorkloadSample.from_json(row.document)

@@ -1,0 +1,122 @@
+"""The catalogue: every figure with unit, range, source, date, status and rejected rivals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from app.services.catalogue_documents import (
+    Chip,
+    Fabric,
+    Machine,
+    Model,
+    ModelWithOperators,
+    Software,
+    System,
+)
+from app.services.listing import Page
+from app.sizing.document import SourceRef
+from app.web.api.responses import LIST, READ
+from app.web.bodies import StrictRoute
+from app.web.deps import ALL, BenchDep, CursorQuery, LimitQuery
+
+router = APIRouter(prefix="/catalog", tags=["catalogue"], route_class=StrictRoute)
+
+
+@router.get("/chips", summary="All chips", responses=LIST)
+def list_chips(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Chip]:
+    """Accelerators with peaks, memory, bandwidths and what follows from them."""
+    return bench.catalogue.chips.page(limit, cursor)
+
+
+@router.get("/chips/{id}", summary="One chip", responses=READ)
+def get_chip(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["a100-sxm-80gb"])]
+) -> Chip:
+    """One accelerator."""
+    return bench.catalogue.chips.get(identifier)
+
+
+@router.get("/machines", summary="All machines", responses=LIST)
+def list_machines(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Machine]:
+    """Nodes and IPU machines with the links inside them."""
+    return bench.catalogue.machines.page(limit, cursor)
+
+
+@router.get("/machines/{id}", summary="One machine", responses=READ)
+def get_machine(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["dgx-a100-640gb"])]
+) -> Machine:
+    """One node or IPU machine."""
+    return bench.catalogue.machines.get(identifier)
+
+
+@router.get("/systems", summary="All systems", responses=LIST)
+def list_systems(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[System]:
+    """Systems that can be bought or rented, with bill, price and power."""
+    return bench.catalogue.systems.page(limit, cursor)
+
+
+@router.get("/systems/{id}", summary="One system", responses=READ)
+def get_system(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["ipu-pod64"])]
+) -> System:
+    """One system; requests multiply it by ``count``."""
+    return bench.catalogue.systems.get(identifier)
+
+
+@router.get("/fabrics", summary="All fabrics", responses=LIST)
+def list_fabrics(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Fabric]:
+    """Scale-out networks, per port."""
+    return bench.catalogue.fabrics.page(limit, cursor)
+
+
+@router.get("/fabrics/{id}", summary="One fabric", responses=READ)
+def get_fabric(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["hdr-infiniband"])]
+) -> Fabric:
+    """One scale-out network, per port."""
+    return bench.catalogue.fabrics.get(identifier)
+
+
+@router.get("/models", summary="All model presets", responses=LIST)
+def list_models(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Model]:
+    """Models as published, with the parameters counted from their operators."""
+    return bench.catalogue.models.page(limit, cursor)
+
+
+@router.get("/models/{id}", summary="One model preset", responses=READ)
+def get_model(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["gpt3-175b"])]
+) -> ModelWithOperators:
+    """One published model with its operators."""
+    return bench.catalogue.model_with_operators(identifier)
+
+
+@router.get("/software", summary="All software profiles", responses=LIST)
+def list_software(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Software]:
+    """Software stacks as dated, sourced sets of a few efficiencies."""
+    return bench.catalogue.software.page(limit, cursor)
+
+
+@router.get("/software/{id}", summary="One software profile", responses=READ)
+def get_software(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["megatron-2022"])]
+) -> Software:
+    """One software stack."""
+    return bench.catalogue.software.get(identifier)
+
+
+@router.get("/sources", summary="All sources", responses=LIST)
+def list_sources(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[SourceRef]:
+    """Where the figures were read."""
+    return bench.catalogue.sources.page(limit, cursor)
+
+
+@router.get("/sources/{id}", summary="One source", responses=READ)
+def get_source(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["graphcore-ipu-pod64"])]
+) -> SourceRef:
+    """One source."""
+    return bench.catalogue.sources.get(identifier)

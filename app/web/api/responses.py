@@ -1,0 +1,56 @@
+"""How failures look in OpenAPI: each status with its meaning and an example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.errors import AppError, BadInput, Conflict, Message, NotFound, TooLarge, Unprocessable
+from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
+
+EXAMPLES: dict[int, AppError] = {
+    400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
+    404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
+    409: Conflict.at(
+        "replicas",
+        "{tensor} × {pipeline} × {replicas} needs {needed} IPUs; {system} has {available}",
+        tensor=8,
+        pipeline=8,
+        replicas=5,
+        needed=320,
+        system="IPU-POD256",
+        available=256,
+    ),
+    413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
+    415: UnsupportedMediaType("send the body as application/json"),
+    422: Unprocessable.at("system.id", "Field required"),
+}
+
+MEANINGS = {
+    400: "Right type, but out of range, not finite or contradictory.",
+    404: "Nobody knows this identifier; the answer names close ones.",
+    409: "More devices than exist, an edit conflict, or a key used for another body.",
+    413: "Larger than the server takes.",
+    415: "Not a format this address reads.",
+    422: "A field is missing, unknown or of the wrong type.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the failures of an endpoint for OpenAPI."""
+    return {
+        status: {
+            "description": MEANINGS[status],
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {"$ref": "#/components/schemas/Problem"},
+                    "example": Problem.of(EXAMPLES[status]).model_dump(),
+                }
+            },
+        }
+        for status in statuses
+    }
+
+
+READ = problems(400, 404)
+LIST = problems(400, 422)
+ASK = problems(400, 404, 409, 413, 415, 422)

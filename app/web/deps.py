@@ -1,0 +1,41 @@
+"""What routes are given: the workbench, the workspace, the caller's key, the stretch of a list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Query, Request
+
+from app.services.listing import MAX_ITEMS, USUAL_ITEMS
+from app.services.workbench import LOCAL_WORKSPACE, Workbench
+
+
+def get_workbench(request: Request) -> Workbench:
+    """Return the server's workbench."""
+    bench = request.app.state.workbench
+    assert isinstance(bench, Workbench)
+    return bench
+
+
+def get_workspace() -> str:
+    """Return whose data the caller sees; without accounts there is one workspace."""
+    return LOCAL_WORKSPACE
+
+
+BenchDep = Annotated[Workbench, Depends(get_workbench)]
+WorkspaceDep = Annotated[str, Depends(get_workspace)]
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="The same key with the same body gives the same answer and stores once.",
+        examples=["5f0c6a52-quote-17"],
+    ),
+]
+LimitQuery = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Most items of the answer.", examples=[20])]
+CursorQuery = Annotated[
+    str | None, Query(max_length=200, description="The “next” of an earlier answer; left out, the beginning.")
+]
+USUAL = USUAL_ITEMS
+ALL = MAX_ITEMS
