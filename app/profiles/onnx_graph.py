@@ -1,0 +1,282 @@
+"""ONNX graphs: loading within bounds, shapes of one sample, and the profile.
+
+Weights are never read, neither those inside the file nor external ones: the sizes of the
+initializers say all that is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import onnx
+from onnx import shape_inference
+
+from app.engine.operators import Kind, Operator, Section
+from app.errors import Message
+from app.profiles.bodies import OperatorBody
+from app.profiles.documents import Deadline, check_size, unreadable
+from app.profiles.model import ModelProfile
+from app.profiles.numbers import printable
+from app.profiles.onnx_nodes import Graph
+from app.profiles.onnx_operators import Converter
+
+MOST_BYTES = 25_000_000
+MOST_NODES = 20_000
+MOST_DIMENSION = 10**9
+MOST_ELEMENTS = 10**15
+SECONDS = 20.0
+
+VALUES_KEPT = 1024
+"""Initializers up to this many elements keep their values: they may be shapes and axes."""
+
+ASSUMED_LENGTH = 512
+ASSUMED_SIDE = 224
+
+FLOATS = frozenset(
+    (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
+)
+CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Sizes of the graph's inputs after symbolic ones are settled."""
+
+    batch: int
+    assumptions: tuple[Message, ...]
+
+
+def read_onnx(name: str, data: bytes) -> ModelProfile:
+    """Return the profile of an ONNX model.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, for messages. [-]
+    data : bytes
+        The file; weights may be left out or kept in external files. [-]
+
+    Returns
+    -------
+    profile : ModelProfile
+        Operators of one sample at the sizes of the graph. [-]
+
+    Raises
+    ------
+    Unprocessable
+        The file is no ONNX model, or a node cannot be counted; the message names it.
+    TooLarge
+        The file, its nodes or its reading time exceed a limit.
+    """
+    check_size(name, len(data), MOST_BYTES)
+    deadline = Deadline(name, SECONDS)
+    try:
+        model = onnx.load_model_from_string(data)
+    except Exception as error:  # whatever the native parser raises
+        raise unreadable("{file} is not an ONNX model", file=name) from error
+    _check(name, model)
+    parameters = _set_weights_aside(name, model.graph)
+    sizes = _settle_inputs(name, model.graph, parameters)
+    deadline.check()
+    graph = Graph(
+        file=name,
+        nodes=model.graph.node,
+        inputs=frozenset(entry.name for entry in model.graph.input) - set(parameters),
+        parameters=parameters,
+        shapes=_shapes(name, model),
+    )
+    converter = Converter(graph, sizes.batch, deadline)
+    return _profile(name, converter.run(), sizes, converter.notes)
+
+
+def _check(name: str, model: onnx.ModelProto) -> None:
+    nodes = model.graph.node
+    if not nodes:
+        raise unreadable("{file} is not an ONNX model, or its graph has no nodes", file=name)
+    if len(nodes) > MOST_NODES:
+        raise unreadable(
+            "{file} has {nodes} nodes; at most {most} are read", file=name, nodes=len(nodes), most=MOST_NODES
+        )
+    for index, node in enumerate(nodes):
+        if node.op_type in CONTROL_FLOW or any(
+            attribute.HasField("g") or attribute.graphs for attribute in node.attribute
+        ):
+            raise unreadable(
+                "{file}: node {node} ({operator}) runs a graph inside the graph; "
+                "export the model without control flow",
+                file=name,
+                node=printable(node.name) or index,
+                operator=printable(node.op_type),
+            )
+    if model.functions:
+        raise unreadable(
+            "{file} defines its own functions; inline them first (onnx.inliner.inline_local_functions)",
+            file=name,
+        )
+    if model.graph.sparse_initializer:
+        raise unreadable("{file} holds sparse weights, which are not counted; store them dense", file=name)
+
+
+def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:
+    """Return the elements of a tensor, or say that its size cannot be meant."""
+    if any(not 0 <= size <= MOST_DIMENSION for size in dimensions) or math.prod(dimensions) > MOST_ELEMENTS:
+        raise unreadable(
+            "{file}: tensor {tensor} has an impossible size, {size}",
+            file=name,
+            tensor=printable(tensor),
+            size=printable(" × ".join(map(str, dimensions[:8]))),
+        )
+    return math.prod(dimensions)
+
+
+def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+    """Return the sizes of the weights, and declare those that carry values as inputs instead.
+
+    Shape inference then sees sizes alone and never touches weights, inside the file or outside.
+    """
+    parameters: dict[str, tuple[int, ...]] = {}
+    kept: list[onnx.TensorProto] = []
+    declared = {entry.name for entry in graph.input}
+    for tensor in graph.initializer:
+        dimensions = tuple(tensor.dims)
+        size = elements(name, tensor.name, dimensions)
+        external = tensor.data_location == onnx.TensorProto.EXTERNAL
+        if tensor.data_type in FLOATS and size > 1:
+            parameters[tensor.name] = dimensions
+        if external or size > VALUES_KEPT:
+            if tensor.name not in declared:
+                graph.input.append(
+                    onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, dimensions)
+                )
+            parameters.setdefault(tensor.name, dimensions)
+        else:
+            kept.append(tensor)
+    for node in graph.node:
+        # Some exporters write weights as constants.
+        for attribute in node.attribute:
+            constant = attribute.t
+            if node.op_type == "Constant" and node.output and constant.data_type in FLOATS:
+                dimensions = tuple(constant.dims)
+                if elements(name, node.output[0], dimensions) > 1:
+                    parameters[node.output[0]] = dimensions
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    constants = {tensor.name for tensor in kept}
+    inputs = [entry for entry in graph.input if entry.name not in constants]
+    del graph.input[:]
+    graph.input.extend(inputs)
+    return parameters
+
+
+def _settle_inputs(
+    name: str, graph: onnx.GraphProto, parameters: Mapping[str, tuple[int, ...]]
+) -> Sizes:
+    """Give symbolic sizes a value: 1 for the batch, a stated one for lengths and sides."""
+    batch = 0
+    assumptions: list[Message] = []
+    for entry in graph.input:
+        if entry.name in parameters:
+            continue
+        floating = entry.type.tensor_type.elem_type in FLOATS
+        for axis, dimension in enumerate(entry.type.tensor_type.shape.dim):
+            if dimension.dim_value > 0:
+                elements(name, entry.name, (dimension.dim_value,))
+                if axis == 0:
+                    batch = batch or dimension.dim_value
+                continue
+            symbol = dimension.dim_param
+            if axis == 0:
+                value = 1
+                batch = 1
+            else:
+                rank = len(entry.type.tensor_type.shape.dim)
+                value = ASSUMED_SIDE if floating and rank >= 4 else ASSUMED_LENGTH
+                assumptions.append(
+                    Message(
+                        "input {tensor} leaves its size {symbol} open; {value} is assumed",
+                        {
+                            "tensor": printable(entry.name),
+                            "symbol": printable(symbol) or str(axis),
+                            "value": value,
+                        },
+                    )
+                )
+            dimension.Clear()
+            dimension.dim_value = value
+    # What an exporter noted for other sizes would contradict the settled ones.
+    del graph.value_info[:]
+    for output in graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return Sizes(max(batch, 1), tuple(assumptions))
+
+
+def _shapes(name: str, model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
+    """Return the size of every tensor that shape inference can tell."""
+    try:
+        inferred = shape_inference.infer_shapes(model, data_prop=True).graph
+    except Exception as error:  # whatever the native code raises on a malformed graph
+        raise unreadable(
+            "{file}: the sizes of the tensors cannot be worked out; check the model with onnx.checker",
+            file=name,
+        ) from error
+    shapes: dict[str, tuple[int, ...]] = {}
+    for entry in (*inferred.input, *inferred.value_info, *inferred.output):
+        if not entry.type.tensor_type.HasField("shape"):
+            continue
+        sizes = tuple(
+            dimension.dim_value if dimension.HasField("dim_value") else -1
+            for dimension in entry.type.tensor_type.shape.dim
+        )
+        if all(size >= 0 for size in sizes):
+            elements(name, entry.name, sizes)
+            shapes[entry.name] = sizes
+    shapes |= {tensor.name: tuple(tensor.dims) for tensor in inferred.initializer}
+    return shapes
+
+
+def _profile(
+    name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Message, ...]
+) -> ModelProfile:
+    merged = merge_equal(operators)
+    attention = [operator for operator in merged if operator.kind is Kind.ATTENTION]
+    depth, hidden, tokens = 1, 0.0, 1.0
+    if len(attention) == 1 and attention[0].count > 1:
+        # Equal attention blocks, one per layer, are the repetition a pipeline can be cut along.
+        block = attention[0]
+        depth, hidden, tokens = int(block.count), block.batch * block.inner, block.rows
+        merged = [_placed(operator) for operator in merged]
+    assumptions = [*sizes.assumptions, *notes]
+    if sizes.batch > 1:
+        note = "the graph holds {batch} samples; one is counted"
+        assumptions.append(Message(note, {"batch": sizes.batch}))
+    assumptions.append(
+        Message("the operators are counted at the sizes of the graph and do not follow others")
+    )
+    convolutions = sum(operator.kind in {Kind.CONVOLUTION, Kind.DEPTHWISE} for operator in merged)
+    return ModelProfile(
+        id="onnx",
+        name=printable(name, 80),
+        family="custom" if attention or not convolutions else "cnn",
+        origin="onnx",
+        body=OperatorBody(tuple(merged), depth=depth, hidden=hidden, tokens=tokens),
+        assumptions=tuple(assumptions),
+    )
+
+
+def _placed(operator: Operator) -> Operator:
+    first = operator.kind is Kind.EMBEDDING or not operator.input_gradient
+    return replace(operator, section=Section.EMBEDDING) if first else operator
+
+
+def merge_equal(operators: list[Operator]) -> list[Operator]:
+    """Return one row for equal operators, with the sum of their counts, in order of appearance."""
+    counts: Counter[Operator] = Counter()
+    named: dict[Operator, str] = {}
+    for operator in operators:
+        key = replace(operator, name="", count=1.0)
+        counts[key] += int(operator.count)
+        named.setdefault(key, operator.name)
+    return [replace(key, name=named[key], count=float(count)) for key, count in counts.items()]

@@ -1,0 +1,133 @@
+"""What the nodes of an ONNX graph are: tables by node type, and the chains they form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from app.engine.operators import Kind, Operator, Pointwise
+
+Shape = tuple[int, ...]
+
+ALIASES = frozenset(("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "Expand"))
+"""Nodes that hand their first input on without work of their own."""
+
+FREE = frozenset(
+    (
+        "Shape", "Size", "Constant", "ConstantOfShape", "Range", "Slice", "Split", "NonZero", "CastLike",
+        "OneHot", "EyeLike", "Trilu", "Compress", "ArgMax", "ArgMin", "TopK", "CumSum", "RandomNormalLike",
+        "Not",
+    )
+)
+"""Nodes whose work is too small, or too far from training, to count."""
+
+MOVES = frozenset(
+    (
+        "Concat", "Pad", "Resize", "Upsample", "Tile", "DepthToSpace", "SpaceToDepth", "Softmax",
+        "LogSoftmax",
+    )
+)
+"""Nodes that pass once over their output."""
+
+NORMS = {
+    "BatchNormalization": Pointwise.BATCH_NORM,
+    "InstanceNormalization": Pointwise.GROUP_NORM,
+    "GroupNormalization": Pointwise.GROUP_NORM,
+    "LayerNormalization": Pointwise.LAYER_NORM,
+    "RMSNormalization": Pointwise.LAYER_NORM,
+    "SimplifiedLayerNormalization": Pointwise.LAYER_NORM,
+}
+POOLS = {
+    "MaxPool": Pointwise.MAX_POOL,
+    "GlobalMaxPool": Pointwise.MAX_POOL,
+    "AveragePool": Pointwise.AVERAGE_POOL,
+    "GlobalAveragePool": Pointwise.AVERAGE_POOL,
+    "LpPool": Pointwise.AVERAGE_POOL,
+}
+ELEMENTWISE = frozenset(
+    (
+        "Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Neg", "Abs", "Erf", "Tanh",
+        "Sigmoid", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Clip", "HardSigmoid", "HardSwish",
+        "Gelu", "Mish", "Softplus", "Softsign", "Swish", "Where", "Equal", "Greater", "Less",
+        "GreaterOrEqual", "LessOrEqual", "And", "Or", "Min", "Max", "Sum", "Mean", "ReduceMean",
+        "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2", "Sin", "Cos", "Floor", "Ceil", "Round", "Sign",
+        "Mod", "IsNaN", "IsInf", "QuickGelu", "FastGelu", "BiasGelu",
+    )
+)
+ACTIVATIONS = {
+    "Erf": Pointwise.GELU, "Gelu": Pointwise.GELU, "QuickGelu": Pointwise.GELU, "FastGelu": Pointwise.GELU,
+    "Tanh": Pointwise.GELU, "Swish": Pointwise.SWISH, "HardSwish": Pointwise.SWISH, "Mish": Pointwise.SWISH,
+    "Sigmoid": Pointwise.SWISH, "Relu": Pointwise.RELU, "LeakyRelu": Pointwise.RELU, "Clip": Pointwise.RELU,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph whose tensors have known sizes."""
+
+    file: str
+    nodes: Sequence[onnx.NodeProto]
+    inputs: frozenset[str]
+    parameters: Mapping[str, Shape]
+    shapes: Mapping[str, Shape]
+
+
+@dataclass(slots=True)
+class Chain:
+    """Elementwise nodes that run as one kernel."""
+
+    name: str
+    elements: int = 0
+    weights: int = 0
+    types: set[str] = field(default_factory=set)
+
+    def operator(self) -> Operator:
+        """Return the chain as one operator."""
+        found = {ACTIVATIONS[kind] for kind in self.types & set(ACTIVATIONS)}
+        if self.types >= {"ReduceMean", "Sqrt"}:
+            pointwise = Pointwise.LAYER_NORM
+        elif len(found) == 1:
+            pointwise = found.pop()
+        elif self.types == {"Add"}:
+            pointwise = Pointwise.BIAS if self.weights else Pointwise.ADD
+        else:
+            pointwise = Pointwise.ELEMENTWISE
+        free = pointwise in {Pointwise.RELU, Pointwise.BIAS, Pointwise.ADD}
+        return Operator(
+            name=self.name, kind=Kind.POINTWISE, pointwise=pointwise, elements=float(self.elements),
+            weights=float(self.weights), saved=0.0 if free else float(self.elements),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The product of queries and keys, on its way through scaling and softmax to the values."""
+
+    operator: Operator
+    softmax: bool = False
+
+
+def attention(name: str, heads: float, rows: float, keys: float, inner: float) -> Operator:
+    """Return one attention operator over ``rows`` queries and ``keys`` keys."""
+    squared = rows * keys
+    return Operator(
+        name=name, kind=Kind.ATTENTION, rows=rows, inner=inner, columns=keys, batch=heads, squared=squared,
+        saved=heads * inner * (rows + 2 * keys) + 2 * heads * squared, masks=heads * squared,
+    )
+
+
+def row(entry: Chain | Scores) -> Operator:
+    """Return an entry that is not yet an operator as one."""
+    return entry.operator() if isinstance(entry, Chain) else entry.operator
+
+
+def integer(node: onnx.NodeProto, name: str, default: int) -> int:
+    """Return a whole-number attribute of a node."""
+    return next((attribute.i for attribute in node.attribute if attribute.name == name), default)
+
+
+def integers(node: onnx.NodeProto, name: str) -> list[int]:
+    """Return an attribute of a node that lists whole numbers."""
+    return next((list(attribute.ints) for attribute in node.attribute if attribute.name == name), [])
