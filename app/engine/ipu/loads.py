@@ -84,7 +84,7 @@ def stage_loads(
     Returns
     -------
     loads : Loads
-        Weights [-], temporaries and activations [B] of every plan.
+        Weights as parameters; temporaries and activations of every plan. [B]
 
     Notes
     -----

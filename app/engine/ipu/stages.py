@@ -163,7 +163,7 @@ def _level_of_cut_layers(
         return np.where(stages > 0, layers / np.maximum(stages, 1.0), np.inf)
 
     free = np.minimum.reduce([
-        quotient(depth + 0.0 * limit, between),
+        quotient(np.full_like(between, depth), between),
         quotient(depth + first_more, between + 1.0),
         quotient(depth + last_more, between + 1.0),
         quotient(depth + first_more + last_more, between + 2.0),

@@ -169,6 +169,8 @@ def _slowest(seconds: Floats) -> Floats:
 
 def _scaled(seconds: Floats, factor: Floats) -> Floats:
     """Return the parts with what runs on the chip times the software's factor, links as they are."""
+    missing = max(factor.ndim - (seconds.ndim - 1), 0)
+    seconds = seconds.reshape(len(seconds), *(1,) * missing, *seconds.shape[1:])
     on_chip = seconds[:-1] * factor
     links = np.broadcast_to(seconds[-1:], (1, *on_chip.shape[1:]))
     return np.concatenate([on_chip, links])

@@ -35,7 +35,7 @@ def ipu_operator_times(
     chip : IpuChip
         The IPU. [-]
     software : IpuSoftware
-        The software stack. [-]
+        The software stack, single figures. [-]
     precision : Precision
         Number format. [-]
 
@@ -43,7 +43,7 @@ def ipu_operator_times(
     -------
     times : OperatorTimes
         All repeats on one device, (O, …): forward and backward [s], where the backward pass
-        includes recomputation; arithmetic [FLOP]; exchanged bytes [B]; limit [-].
+        includes recomputation; arithmetic [FLOP]; exchanged bytes [B]; limit. [-]
 
     Notes
     -----
