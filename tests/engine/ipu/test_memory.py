@@ -106,7 +106,7 @@ def test_gpt3_over_64_ipus_runs_in_phases(bow: IpuChip, popart: IpuSoftware) -> 
     )
     assert phases_needed(table, plans, bow, software, optimizer="adam").tolist() == [33.0, 33.0, 33.0]
     use = ipu_memory(table, plans, bow, software, optimizer="adam")
-    assert memory_fit(use.total / use.capacity).tolist() == [NO, FITS, FITS]
+    assert memory_fit(use.total / use.capacity).tolist() == [NO, BORDERLINE, FITS]
     assert np.all(use.streaming < use.streaming_capacity)
     assert use.streaming[1] > use.streaming[0]
 
