@@ -134,6 +134,44 @@ OUT_OF_RANGE = {
 }
 
 
+REASONS = {
+    "missing": "is required",
+    "extra_forbidden": "is not a field of this request",
+    "finite_number": "must be a finite number",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} characters",
+    "list_type": "must be a list",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "literal_error": "must be one of {expected}",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+}
+"""What each complaint of pydantic's means, in our words."""
+
+
+def reason(item: Mapping[str, Any]) -> Message:
+    """Return what is wrong with a field; nothing in it comes from the value that was sent."""
+    template = REASONS.get(item["type"])
+    if template is None:
+        return Message(escaped(str(item["msg"])))
+    return Message(template, item.get("ctx", {}))
+
+
 def problem_type(title: str) -> str:
     """Return the relative reference that names a kind of problem."""
     return f"/problems/{title.lower().replace(' ', '-')}"
@@ -151,7 +189,7 @@ def dotted(location: Iterable[str | int]) -> str:
 def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     """Return pydantic's complaints as one error: 422 unless all are about range."""
     found = list(itertools.islice(errors, MAX_ERRORS))
-    fields = [FieldError(dotted(item["loc"]) or "body", Message(escaped(str(item["msg"])))) for item in found]
+    fields = [FieldError(dotted(item["loc"]) or "body", reason(item)) for item in found]
     kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
     if len(fields) == 1:
         message = Message("{field}: {reason}", {"field": fields[0].field, "reason": fields[0].message})

@@ -8,23 +8,12 @@ from fastapi import APIRouter, Body
 
 from app.services import planning
 from app.sizing.questions import Checks, ChecksRequest, Mapping, MappingRequest
+from app.web.api.examples import CHECK, MAPPING
 from app.web.api.responses import ASK
 from app.web.bodies import StrictRoute
 from app.web.deps import BenchDep
 
 router = APIRouter(tags=["planning"], route_class=StrictRoute)
-
-MAPPING = {
-    "system": "ipu-pod256",
-    "parameters": 175e9,
-    "layers": 96,
-    "tensor": 8,
-    "pipeline": 8,
-    "replicas": 4,
-    "replica_batch": 384,
-    "replicated_tensor_sharding": 4,
-}
-CHECK = {"devices": 160, "global_batch": 8192}
 
 
 @router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)

@@ -1,0 +1,91 @@
+"""Comparisons: options side by side, with ratios and what to beware of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Header, Path, Query, Response
+
+from app.services import comparisons
+from app.services.comparisons import ComparisonSummary
+from app.services.listing import Page
+from app.sizing.document import Comparison
+from app.sizing.questions import ComparisonPatch, ComparisonRequest
+from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
+from app.web.api.responses import ASK, LIST, READ
+from app.web.bodies import StrictRoute
+from app.web.deps import (
+    USUAL,
+    BenchDep,
+    CursorQuery,
+    KeyHeader,
+    LimitQuery,
+    WorkspaceDep,
+    read_tag,
+    write_tag,
+)
+
+router = APIRouter(prefix="/comparisons", tags=["comparisons"], route_class=StrictRoute)
+
+ComparisonId = Annotated[str, Path(alias="id", examples=["cmp_a2b3c4d5e6f7g2h3"])]
+Efficiency = Annotated[
+    float,
+    Query(
+        gt=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of linear scaling that linear rows reach; restates their hours and the ratios.",
+        examples=[0.85],
+    ),
+]
+
+
+@router.post("", status_code=201, summary="Put options side by side", responses=ASK)
+def create_comparison(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[ComparisonRequest, Body(examples=[HEAD_TO_HEAD, MODELLED])],
+    key: KeyHeader = None,
+) -> Comparison:
+    """Hours of each option and the ratios between them; rows are estimates to make or published figures."""
+    return comparisons.create_comparison(bench, workspace, body, key)
+
+
+@router.get("", summary="Comparisons made so far", responses=LIST)
+def list_comparisons(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[ComparisonSummary]:
+    """List identifiers and titles, newest first."""
+    return comparisons.list_comparisons(bench, workspace, limit, cursor)
+
+
+@router.get("/{id}", summary="Read a comparison", responses=READ)
+def get_comparison(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: ComparisonId,
+    response: Response,
+    scaling_efficiency: Efficiency = 1.0,
+) -> Comparison:
+    """Read the options as they stand; the ETag is for If-Match when changing them."""
+    found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency)
+    response.headers["ETag"] = write_tag(found.version)
+    return found.comparison
+
+
+@router.patch("/{id}", summary="Change a comparison", responses=ASK)
+def change_comparison(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: ComparisonId,
+    body: Annotated[ComparisonPatch, Body(examples=[RENAMED])],
+    response: Response,
+    tag: Annotated[
+        str | None,
+        Header(alias="If-Match", max_length=40, description="The ETag last read; 409 if it has changed."),
+    ] = None,
+) -> Comparison:
+    """Change title, language, currency or rows; what is left out stays."""
+    changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(changed.version)
+    return changed.comparison

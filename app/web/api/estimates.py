@@ -1,0 +1,52 @@
+"""Estimates: how long a training run takes, what it costs and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path
+
+from app.services import estimates
+from app.services.estimates import EstimateSummary
+from app.services.listing import Page
+from app.sizing.document import Estimate
+from app.sizing.request import EstimateRequest
+from app.web.api.examples import BARE_FIGURE, GPT3, RESNET
+from app.web.api.responses import ASK, LIST, READ
+from app.web.bodies import StrictRoute
+from app.web.deps import USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+
+router = APIRouter(prefix="/estimates", tags=["estimates"], route_class=StrictRoute)
+
+
+@router.post("", status_code=201, summary="Make an estimate", responses=ASK)
+def create_estimate(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[EstimateRequest, Body(examples=[GPT3, RESNET, BARE_FIGURE])],
+    key: KeyHeader = None,
+) -> Estimate:
+    """Time to train, memory, energy and cost, each with its range, its warnings and its trace.
+
+    A model that does not fit is an answer too: ``fits`` is false and the warning ``does_not_fit``
+    says what would.
+    """
+    return estimates.create_estimate(bench, workspace, body, key)
+
+
+@router.get("", summary="Estimates made so far", responses=LIST)
+def list_estimates(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[EstimateSummary]:
+    """List identifiers and names, newest first."""
+    return estimates.list_estimates(bench, workspace, limit, cursor)
+
+
+@router.get("/{id}", summary="Read an estimate", responses=READ)
+def get_estimate(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", examples=["est_a2b3c4d5e6f7g2h3"])],
+) -> Estimate:
+    """Read the answer as it was given when the estimate was made."""
+    return estimates.get_estimate(bench, workspace, identifier)

@@ -1,0 +1,64 @@
+"""Requests that work as they stand: the examples of OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+GPT3: dict[str, Any] = {
+    "model": {"preset": "gpt3-175b"},
+    "workload": {
+        "tokens": 300e9,
+        "global_batch": 1536,
+        "seq_len": 2048,
+        "precision": "bf16",
+        "optimizer": "adam",
+    },
+    "system": {"id": "dgx-a100-640gb", "count": 128, "fabric": "hdr-infiniband"},
+    "plan": {
+        "tensor": 8,
+        "pipeline": 8,
+        "micro_batch": 1,
+        "interleave": 3,
+        "recompute": "selective",
+        "sequence_parallel": True,
+        "sharding": "optimizer",
+    },
+    "software": "megatron-2022",
+    "assumptions": {"failures_per_1000_node_days": 6.5, "electricity_per_kwh": 0.08},
+    "currency": "USD",
+}
+RESNET: dict[str, Any] = {
+    "model": {"preset": "resnet50"},
+    "workload": {"target": "mlperf-resnet50"},
+    "system": {"id": "dgx-a100-640gb"},
+    "label": "One DGX A100",
+}
+BARE_FIGURE: dict[str, Any] = {
+    "model": {"total_flop": 3.14e23},
+    "system": {"id": "dgx-a100-640gb"},
+    "assumptions": {"peak_flops": 5e15, "utilization": 1.0},
+}
+HEAD_TO_HEAD: dict[str, Any] = {
+    "title": "BERT-Large: DGX A100 or IPU-POD64",
+    "locale": "en",
+    "rows": [
+        {"label": "1 × DGX A100", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},
+        {"label": "3 × DGX A100", "kind": "linear", "scaled_from": "1 × DGX A100", "factor": 3},
+        {"label": "IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
+    ],
+}
+MODELLED: dict[str, Any] = {
+    "rows": [RESNET, {**RESNET, "system": {"id": "bow-pod16"}, "label": "One Bow Pod16"}]
+}
+RENAMED: dict[str, Any] = {"title": "BERT-Large, 85 % scaling", "locale": "ko"}
+MAPPING: dict[str, Any] = {
+    "system": "ipu-pod256",
+    "parameters": 175e9,
+    "layers": 96,
+    "tensor": 8,
+    "pipeline": 8,
+    "replicas": 4,
+    "replica_batch": 384,
+    "replicated_tensor_sharding": 4,
+}
+CHECK: dict[str, Any] = {"devices": 160, "global_batch": 8192}

@@ -1,0 +1,82 @@
+"""The database: migrations on an empty file, settings of SQLite, moments in UTC."""
+
+import sqlite3
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text
+from sqlmodel import SQLModel
+
+from app.errors import BadInput
+from app.store.database import Store, make_engine
+from app.store.migrate import check, upgrade
+from app.store.types import UtcDateTime, new_id
+
+
+def test_migrations_make_every_table_on_an_empty_file(store: Store) -> None:
+    assert set(inspect(store.engine).get_table_names()) == {*SQLModel.metadata.tables, "alembic_version"}
+
+
+def test_no_migration_is_missing(store: Store) -> None:
+    check(store.engine)
+
+
+def test_migrating_twice_changes_nothing(store: Store) -> None:
+    upgrade(store.engine)
+    check(store.engine)
+
+
+def test_every_row_belongs_to_a_workspace() -> None:
+    for name, table in SQLModel.metadata.tables.items():
+        assert name == "workspace" or not table.columns["workspace_id"].nullable
+
+
+def test_sqlite_is_set_up_for_several_writers(store: Store) -> None:
+    with store.engine.connect() as connection:
+        found = {
+            name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "foreign_keys", "busy_timeout")
+        }
+    assert found == {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 5000}
+
+
+def test_moments_come_back_in_utc(store: Store) -> None:
+    seoul = datetime(2026, 11, 21, 9, 0, tzinfo=timezone(timedelta(hours=9)))
+    column, dialect = UtcDateTime(), store.engine.dialect
+    bound = column.process_bind_param(seoul, dialect)
+    assert bound == datetime(2026, 11, 21, 0, 0, tzinfo=UTC)
+    assert column.process_result_value(datetime(2026, 11, 21), dialect) == datetime(2026, 11, 21, tzinfo=UTC)
+    assert column.process_bind_param(None, dialect) is None
+    assert column.process_result_value(None, dialect) is None
+    with pytest.raises(ValueError, match="time zone"):
+        column.process_bind_param(datetime(2026, 11, 21), dialect)
+
+
+def test_a_failure_takes_back_the_whole_transaction(store: Store) -> None:
+    with pytest.raises(RuntimeError), store.transaction("ws_one") as repository:
+        repository.add_estimate("est_a", "a", {}, {})
+        raise RuntimeError
+    with store.transaction("ws_one") as repository:
+        assert repository.estimate("est_a") is None
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "nosuch://localhost/x", "postgresql+nosuch://localhost/x"])
+def test_an_unusable_address_is_an_error_that_names_the_variable(url: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        make_engine(url)
+    assert caught.value.errors[0].field == "RACKLINE_DATABASE_URL"
+
+
+def test_identifiers_are_readable_and_differ() -> None:
+    made = {new_id("est") for _ in range(1000)}
+    assert len(made) == 1000
+    assert all(name.startswith("est_") and len(name) == 20 and name.islower() for name in made)
+
+
+def test_the_file_is_an_ordinary_sqlite_database(store: Store, tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "store.sqlite3")
+    try:
+        assert connection.execute("SELECT count(*) FROM workspace").fetchone() == (2,)
+    finally:
+        connection.close()

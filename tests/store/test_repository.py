@@ -1,0 +1,102 @@
+"""Every query sees one workspace only, and lists go on where they stopped."""
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from app.store.database import Store
+from app.store.repository import AlreadyAnswered, Repository
+from app.store.tables import ComparisonRecord
+
+
+def fill(repository: Repository, suffix: str) -> None:
+    repository.add_profile(f"prf_{suffix}", "model", "config", {"of": suffix})
+    repository.add_workload_sample(f"wkl_{suffix}", "sample", {"of": suffix})
+    repository.add_estimate(f"est_{suffix}", "estimate", {}, {"of": suffix})
+    record = ComparisonRecord(
+        id=f"cmp_{suffix}", workspace_id="", title="t", locale="en", currency="USD", version=1
+    )
+    repository.add_comparison(record, [({"of": suffix}, None), ({"of": suffix}, f"est_{suffix}")])
+    repository.add_idempotent_answer("estimates", "key", f"sha-{suffix}", {"of": suffix})
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    for suffix in ("one", "two"):
+        with store.transaction(f"ws_{suffix}") as repository:
+            fill(repository, suffix)
+    return store
+
+
+def test_each_query_finds_its_own_rows(filled: Store) -> None:
+    with filled.transaction("ws_one") as repository:
+        for row in (
+            repository.profile("prf_one"),
+            repository.workload_sample("wkl_one"),
+            repository.estimate("est_one"),
+            repository.idempotent_answer("estimates", "key"),
+        ):
+            assert row is not None
+            assert row.workspace_id == "ws_one"
+        comparison = repository.comparison("cmp_one")
+        assert comparison is not None and comparison.workspace_id == "ws_one"
+        assert [row.estimate_id for row in repository.comparison_options("cmp_one")] == [None, "est_one"]
+        assert set(repository.estimates_named(["est_one", "est_two"])) == {"est_one"}
+
+
+def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
+    with filled.transaction("ws_one") as repository:
+        assert repository.profile("prf_two") is None
+        assert repository.workload_sample("wkl_two") is None
+        assert repository.estimate("est_two") is None
+        assert repository.comparison("cmp_two") is None
+        assert repository.comparison_options("cmp_two") == []
+        assert repository.estimates_named(["est_two"]) == {}
+        answer = repository.idempotent_answer("estimates", "key")
+        assert answer is not None and answer.answer == {"of": "one"}
+        for listing in (
+            repository.profiles(10, None),
+            repository.workload_samples(10, None),
+            repository.estimates(10, None),
+            repository.comparisons(10, None),
+        ):
+            assert [row.workspace_id for row in listing.rows] == ["ws_one"]
+
+
+def test_an_option_cannot_point_at_the_estimate_of_another_workspace(filled: Store) -> None:
+    with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
+        record = repository.comparison("cmp_one")
+        assert record is not None
+        repository.replace_options(record, [({}, "est_two")])
+
+
+def test_options_are_replaced_in_order(filled: Store) -> None:
+    with filled.transaction("ws_one") as repository:
+        record = repository.comparison("cmp_one")
+        assert record is not None
+        repository.replace_options(record, [({"n": 1}, None), ({"n": 2}, None), ({"n": 3}, None)])
+    with filled.transaction("ws_one") as repository:
+        assert [row.request["n"] for row in repository.comparison_options("cmp_one")] == [1, 2, 3]
+    with filled.transaction("ws_two") as repository:
+        assert len(repository.comparison_options("cmp_two")) == 2
+
+
+def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None:
+    for number in range(7):
+        with store.transaction("ws_one") as repository:
+            repository.add_estimate(f"est_{number}", str(number), {}, {})
+    seen, after = [], None
+    with store.transaction("ws_one") as repository:
+        for _ in range(4):
+            listing = repository.estimates(2, after)
+            seen += [row.label for row in listing.rows]
+            after = listing.next
+    assert seen == ["6", "5", "4", "3", "2", "1", "0"]
+    assert after is None
+
+
+def test_a_key_is_answered_once(filled: Store) -> None:
+    with pytest.raises(AlreadyAnswered), filled.transaction("ws_one") as repository:
+        repository.add_estimate("est_late", "late", {}, {})
+        repository.add_idempotent_answer("estimates", "key", "sha", {})
+    with filled.transaction("ws_one") as repository:
+        assert repository.estimate("est_late") is None
