@@ -27,7 +27,8 @@ class Builder:
 
     def node(self, kind: str, *inputs: str, **attributes: object) -> str:
         output = f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [output], name=f"{kind}_{len(self.nodes)}", **attributes))
+        name = f"{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [output], name=name, **attributes))
         return output
 
     def bytes(self, output: str) -> bytes:
@@ -45,7 +46,8 @@ def resnet50(batch: object = "batch") -> bytes:
     b = Builder(image(batch))
 
     def convolution(x: str, ci: int, co: int, k: int, stride: int, relu: bool = True) -> str:
-        x = b.node("Conv", x, b.weight(co, ci, k, k), strides=[stride] * 2, pads=[k // 2] * 4, kernel_shape=[k, k])
+        weight = b.weight(co, ci, k, k)
+        x = b.node("Conv", x, weight, strides=[stride] * 2, pads=[k // 2] * 4, kernel_shape=[k, k])
         x = b.node("BatchNormalization", x, *(b.weight(co) for _ in range(4)))
         return b.node("Relu", x) if relu else x
 
@@ -67,7 +69,9 @@ def resnet50(batch: object = "batch") -> bytes:
     return b.bytes(b.node("Gemm", x, b.weight(1000, 2048), b.weight(1000), transB=1))
 
 
-def encoder(layers: int = 2, hidden: int = 64, heads: int = 4, length: int = 16, vocabulary: int = 100) -> bytes:
+def encoder(
+    layers: int = 2, hidden: int = 64, heads: int = 4, length: int = 16, vocabulary: int = 100
+) -> bytes:
     """An encoder as exporters write it: norm and activation taken apart, attention as products."""
     b = Builder(helper.make_tensor_value_info("x", TensorProto.INT64, ["batch", length]))
     width = hidden // heads

@@ -1,0 +1,280 @@
+"""Samples of a workload: from a file of data, the lengths of its samples and nothing else.
+
+Text is read, measured and forgotten; what is kept is a count for every length.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+from app.errors import BadInput, Message
+from app.profiles.documents import Deadline, too_large, unreadable
+from app.profiles.lengths import RULE, estimated_tokens
+from app.profiles.model import message_from_json, message_to_json
+from app.profiles.sample_files import Sample, open_samples
+
+MOST_BYTES = 200_000_000
+MOST_SAMPLES = 5_000_000
+MOST_LENGTH = 10_000_000
+SECONDS = 60.0
+BINS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSample:
+    """Lengths of the samples of a data set, in tokens."""
+
+    samples: int
+    tokens: int
+    mean_tokens: float
+    mean_low: float
+    """Mean under the least tokens the rule allows; the mean itself where lengths are given. [-]"""
+    mean_high: float
+    p50: int
+    p95: int
+    max: int
+    seq_len: int
+    """Length of a row the shares below refer to. [-]"""
+    padding_share: float
+    """Share of padded rows of ``seq_len`` that is padding; longer samples are cut. [-]"""
+    packing_factor: float
+    """Samples that packing puts into one row of ``seq_len``, first fit decreasing. [-]"""
+    mean_used: float
+    """Mean length after samples are cut at ``seq_len``. [-]"""
+    mean_squared: float
+    """Mean square of the lengths after they are cut. [-]"""
+    histogram: tuple[tuple[int, int, int], ...]
+    """From, to (inclusive) and samples of each bin. [-]"""
+    assumptions: tuple[Message, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return a document that :meth:`from_json` reads back."""
+        document: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
+        document["histogram"] = [list(entry) for entry in self.histogram]
+        document["assumptions"] = [message_to_json(message) for message in self.assumptions]
+        return document
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> WorkloadSample:
+        """Return the sample that :meth:`to_json` wrote."""
+        values = dict(document)
+        bins = cast("list[list[int]]", values["histogram"])
+        values["histogram"] = tuple((low, high, count) for low, high, count in bins)
+        notes = cast("list[Mapping[str, object]]", values["assumptions"])
+        values["assumptions"] = tuple(map(message_from_json, notes))
+        return cls(**values)  # type: ignore[arg-type]
+
+
+def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None) -> WorkloadSample:
+    """Return the lengths of a data set's samples.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file; its ending decides where the content leaves the format open. [-]
+    data : bytes or binary stream
+        JSON lines, CSV, plain text with one sample a line, or Parquet. [-]
+    seq_len : int, optional
+        Length of a row; without it, the longest sample rounded up to a power of two. [-]
+
+    Returns
+    -------
+    sample : WorkloadSample
+        Lengths and histogram; the text itself is not kept. [-]
+
+    Raises
+    ------
+    Unprocessable
+        The file cannot be read; the message names line and what is accepted.
+    TooLarge
+        File, samples or reading time exceed a limit.
+    """
+    if seq_len is not None and not 1 <= seq_len <= MOST_LENGTH:
+        raise BadInput.at(
+            "seq_len",
+            "must be between {least} and {most}, not {value}",
+            least=1,
+            most=MOST_LENGTH,
+            value=seq_len,
+        )
+    stream = Bounded(name, io.BytesIO(data) if isinstance(data, bytes) else data, MOST_BYTES)
+    deadline = Deadline(name, SECONDS)
+    tally = Tally(name)
+    for sample in open_samples(name, stream):
+        tally.add(sample)
+        if tally.samples % 1024 == 0:
+            deadline.check()
+    return tally.result(seq_len)
+
+
+class Bounded(io.RawIOBase):
+    """A stream that stops with an error beyond a number of bytes."""
+
+    def __init__(self, name: str, stream: BinaryIO, most: int) -> None:
+        super().__init__()
+        self._name = name
+        self._stream = stream
+        self._most = most
+        self._read = 0
+
+    def readable(self) -> bool:
+        """Return True: it is there to be read."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read into a buffer, counting."""
+        data = self._stream.read(len(buffer))
+        self._read += len(data)
+        if self._read > self._most:
+            raise too_large(
+                "{file} is larger than {most} MB, the most that is read; send a part of it",
+                file=self._name,
+                most=self._most / 1e6,
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class Tally:
+    """Counts of lengths."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lengths: Counter[int] = Counter()
+        self._low = self._high = 0.0
+        self._estimated = False
+        self.samples = 0
+
+    def add(self, sample: Sample) -> None:
+        """Count one sample."""
+        if self.samples + sample.count > MOST_SAMPLES:
+            raise too_large(
+                "{file} has more than {most} samples; send a part of it", file=self._name, most=MOST_SAMPLES
+            )
+        self.samples += sample.count
+        if sample.length is not None:
+            length = sample.length
+            low = length if sample.low is None else sample.low
+            high = length if sample.high is None else sample.high
+            self._estimated |= low < high
+        else:
+            estimated = estimated_tokens(sample.text)
+            length, low, high = estimated.tokens, estimated.low, estimated.high
+            self._estimated = True
+        if length > MOST_LENGTH:
+            raise unreadable(
+                "{file}, line {line}: a sample of {length} tokens; at most {most} are read",
+                file=self._name, line=sample.line, length=length, most=MOST_LENGTH,
+            )  # fmt: skip
+        self._lengths[length] += sample.count
+        self._low += low * sample.count
+        self._high += high * sample.count
+
+    def result(self, seq_len: int | None) -> WorkloadSample:
+        """Return the figures of all samples counted."""
+        if not self.samples:
+            raise unreadable("{file} holds no samples", file=self._name)
+        lengths = sorted(self._lengths.items())
+        tokens = sum(length * count for length, count in lengths)
+        longest = lengths[-1][0]
+        row = seq_len or 1 << max(longest - 1, 0).bit_length()
+        cut: Counter[int] = Counter()
+        for length, count in lengths:
+            cut[min(length, row)] += count
+        used = sum(length * count for length, count in cut.items())
+        squared = sum(length * length * count for length, count in cut.items())
+        rows = packed_rows(cut, row)
+        over = sum(count for length, count in lengths if length > row)
+        assumptions = [RULE] if self._estimated else []
+        if over:
+            assumptions.append(
+                Message(
+                    "{share} % of the samples are longer than {seq_len} tokens and are cut",
+                    {"share": round(100 * over / self.samples, 2), "seq_len": row},
+                )
+            )
+        if seq_len is None:
+            assumptions.append(
+                Message("rows of {seq_len} tokens, enough for the longest sample", {"seq_len": row})
+            )
+        return WorkloadSample(
+            samples=self.samples,
+            tokens=tokens,
+            mean_tokens=tokens / self.samples,
+            mean_low=min(self._low, tokens) / self.samples,
+            mean_high=max(self._high, tokens) / self.samples,
+            p50=_percentile(lengths, self.samples, 0.5),
+            p95=_percentile(lengths, self.samples, 0.95),
+            max=longest,
+            seq_len=row,
+            padding_share=1 - used / (self.samples * row),
+            packing_factor=self.samples / rows,
+            mean_used=used / self.samples,
+            mean_squared=squared / self.samples,
+            histogram=tuple(_histogram(lengths, longest)),
+            assumptions=tuple(assumptions),
+        )
+
+
+def packed_rows(lengths: Mapping[int, int], row: int) -> int:
+    """Return the rows that first-fit-decreasing packing fills.
+
+    Works on counts, not on samples: equal lengths are placed together, so that five million
+    samples take as long as their distinct lengths.
+
+    Examples
+    --------
+    >>> packed_rows({512: 1, 300: 2, 200: 2}, 512)
+    3
+    """
+    free: Counter[int] = Counter()
+    rows = 0
+    for length, count in sorted(lengths.items(), reverse=True):
+        left = count
+        # The fullest rows that still have room come first, which is best fit; it never needs more.
+        for room in sorted(space for space in free if space >= length):
+            if not left:
+                break
+            each = room // length
+            used = min(free[room], -(-left // each))
+            placed = min(left, used * each)
+            free[room] -= used
+            if not free[room]:
+                del free[room]
+            full, rest = divmod(placed, each)
+            free[room - each * length] += full
+            if rest:
+                free[room - rest * length] += 1
+            left -= placed
+        each = row // length
+        opened = -(-left // each)
+        rows += opened
+        full, rest = divmod(left, each)
+        free[row - each * length] += full
+        if rest:
+            free[row - rest * length] += 1
+        del free[0]
+    return rows
+
+
+def _percentile(lengths: list[tuple[int, int]], samples: int, share: float) -> int:
+    """Return the least length that ``share`` of the samples do not exceed."""
+    reached = 0
+    for length, count in lengths:
+        reached += count
+        if reached >= share * samples:
+            return length
+    return lengths[-1][0]
+
+
+def _histogram(lengths: list[tuple[int, int]], longest: int) -> Iterator[tuple[int, int, int]]:
+    width = -(-longest // BINS)
+    counts: Counter[int] = Counter()
+    for length, count in lengths:
+        counts[max(length - 1, 0) // width] += count
+    for index in range(-(-longest // width)):
+        yield index * width + 1, (index + 1) * width, counts[index]
