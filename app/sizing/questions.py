@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
 from app.sizing.document import CheckWarning, Document
-from app.sizing.request import EstimateRequest, Number, Schema, Whole
+from app.sizing.request import EstimateRequest, Number, Schema, TransformerInput, Whole
 
 Locale = Literal["en", "ko", "zh"]
 Currency = Literal["USD", "KRW"]
@@ -120,3 +120,25 @@ class Checks(Document):
     suggested_devices: int | None = Field(
         description="Most devices, not above those given, over which the batch divides; null where none are."
     )
+
+
+class ProfileRequest(Schema):
+    """A model to keep: exactly one of ``config``, ``transformer``, ``layers``.
+
+    A Hugging Face configuration or a layer table may also be sent as it stands.
+    """
+
+    name: str | None = Field(None, max_length=200, description="What to call it.", examples=["our 7B"])
+    config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
+    transformer: TransformerInput | None = Field(None, description="A transformer by its dimensions.")
+    layers: list[dict[str, JsonValue]] | None = Field(None, max_length=10_000, description="A layer table.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def as_it_stands(cls, value: Any) -> Any:
+        """Take a configuration or a layer table that is not wrapped."""
+        if isinstance(value, list):
+            return {"layers": value}
+        if isinstance(value, dict) and value.keys() & {"model_type", "architectures"}:
+            return {"config": value}
+        return value

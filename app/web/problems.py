@@ -28,7 +28,7 @@ MAX_FIELD = 200
 MAX_ERRORS = 50
 """A problem names this many fields at most, and this much of each: names may come from the body."""
 
-PageRenderer = Callable[[Request, "Problem"], Response]
+PageRenderer = Callable[[Request, AppError], Response]
 
 
 class ProblemField(BaseModel):
@@ -233,7 +233,7 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
         if page is not None and wants_page(request):
-            return page(request, Problem.of(error))
+            return page(request, error)
         return problem_response(error, headers)
 
     async def of_ours(request: Request, error: Exception) -> Response:

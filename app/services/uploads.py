@@ -1,0 +1,200 @@
+"""Keep what customers bring: model profiles, and the lengths of a sample of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import Field
+
+from app.profiles.model import ModelProfile
+from app.profiles.samples import WorkloadSample, read_sample
+from app.profiles.uploads import read_profile
+from app.services.catalogue import operators
+from app.services.catalogue_documents import OperatorSummary
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench
+from app.sizing.document import CheckWarning, Document, Quantity
+from app.sizing.models import resolve_model
+from app.sizing.questions import ProfileRequest
+from app.sizing.request import ModelInput
+from app.store.types import new_id
+
+MAX_NAME = 200
+
+
+class KeptProfile(Document):
+    """A model profile as it was understood."""
+
+    id: str = Field(description="Identifier, for ``model.profile_id``.")
+    kind: str = Field(description="What it was read from: config, onnx, layers or transformer.")
+    name: str = Field(description="Its name.")
+    parameters: float = Field(description="Parameters, counted from the operators. [-]")
+    forward_flop_per_sample: float = Field(description="Forward pass of one sample. [FLOP]")
+    seq_len: int | None = Field(description="Default length of a sample. [tokens]")
+    image_size: int | None = Field(description="Default side of an image. [pixels]")
+    operators: list[OperatorSummary] = Field(description="Its operators.")
+    warnings: list[CheckWarning] = Field(description="What was assumed where the file is silent.")
+
+
+class Bin(Document):
+    """One bin of a histogram of lengths."""
+
+    low: int = Field(description="Shortest length of the bin. [tokens]")
+    high: int = Field(description="Longest length of the bin. [tokens]")
+    samples: int = Field(description="Samples in it. [-]")
+
+
+class KeptWorkload(Document):
+    """What was counted in a sample of the data; the text itself is not kept."""
+
+    id: str = Field(description="Identifier, for ``workload.workload_id``.")
+    name: str = Field(description="Name of the file.")
+    samples: int = Field(description="Samples. [-]")
+    tokens: int = Field(description="Tokens. [-]")
+    mean_tokens: Quantity = Field(
+        description="Mean length; its range is that of the rule for counting tokens."
+    )
+    p50: int = Field(description="Median length. [tokens]")
+    p95: int = Field(description="Length that 95 % of the samples do not exceed. [tokens]")
+    max: int = Field(description="Longest sample. [tokens]")
+    seq_len: int = Field(description="Length of a row that the shares refer to. [tokens]")
+    padding_share: float = Field(description="Share of padded rows that is padding. [-]")
+    packing_factor: float = Field(description="Samples that packing puts into one row. [-]")
+    histogram: list[Bin] = Field(description="How many samples have which length.")
+    warnings: list[CheckWarning] = Field(description="What was assumed.")
+
+
+class UploadSummary(Document):
+    """One line of a list of uploads."""
+
+    id: str = Field(description="Identifier.")
+    name: str = Field(description="Its name.")
+    created_at: datetime = Field(description="When it was uploaded.")
+
+
+def upload_profile(
+    bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
+) -> KeptProfile:
+    """Read a model from a file and keep it."""
+    once = Once.of("profiles", key, f"{name}\n".encode() + content)
+    return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content))
+
+
+def describe_profile(
+    bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
+) -> KeptProfile:
+    """Keep a model described in JSON."""
+    asked = ModelInput(**request.model_dump(exclude={"name"}, exclude_none=True))
+
+    def read() -> ModelProfile:
+        profile = resolve_model(asked, bench.sizing)
+        return replace(profile, name=request.name) if request.name else profile
+
+    return keep_profile(bench, workspace_id, Once.of("profiles", key, request), read)
+
+
+def keep_profile(
+    bench: Workbench, workspace_id: str, once: Once | None, read: Callable[[], ModelProfile]
+) -> KeptProfile:
+    """Keep a model under a new identifier."""
+
+    def make() -> tuple[KeptProfile, Save]:
+        profile = replace(read(), id=new_id("prf"))
+        document = profile.to_json()
+        return profile_document(profile), lambda repository: repository.add_profile(
+            profile.id, profile.name[:MAX_NAME], profile.origin, document
+        )
+
+    return keep(bench, workspace_id, once, KeptProfile, make)
+
+
+def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
+    """Return an uploaded model."""
+    return profile_document(bench.profile(workspace_id, identifier))
+
+
+def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
+    """Return uploaded models, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.profiles(limit, read_cursor(cursor))
+    items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def upload_workload(
+    bench: Workbench,
+    workspace_id: str,
+    name: str,
+    content: bytes,
+    seq_len: int | None = None,
+    key: str | None = None,
+) -> KeptWorkload:
+    """Count the lengths in a sample of the data and keep the counts; the text is let go."""
+
+    def make() -> tuple[KeptWorkload, Save]:
+        identifier, sample = new_id("wkl"), read_sample(name, content, seq_len=seq_len)
+        document = sample.to_json()
+        return workload_document(identifier, name, sample), lambda repository: repository.add_workload_sample(
+            identifier, name[:MAX_NAME], document
+        )
+
+    once = Once.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
+    return keep(bench, workspace_id, once, KeptWorkload, make)
+
+
+def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWorkload:
+    """Return what was counted in a sample of the data."""
+    sample = bench.workload_sample(workspace_id, identifier)
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.workload_sample(identifier)
+        name = row.name if row else ""
+    return workload_document(identifier, name, sample)
+
+
+def list_workloads(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[UploadSummary]:
+    """Return uploaded samples, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.workload_samples(limit, read_cursor(cursor))
+    items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def profile_document(profile: ModelProfile) -> KeptProfile:
+    """Return a model profile as a document."""
+    return KeptProfile(
+        id=profile.id,
+        kind=profile.origin,
+        name=profile.name,
+        parameters=profile.parameters,
+        forward_flop_per_sample=profile.forward_flop_per_sample,
+        seq_len=profile.default_seq_len,
+        image_size=profile.default_image_size,
+        operators=operators(profile),
+        warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],
+    )
+
+
+def workload_document(identifier: str, name: str, sample: WorkloadSample) -> KeptWorkload:
+    """Return the counts of a sample as a document."""
+    return KeptWorkload(
+        id=identifier,
+        name=name,
+        samples=sample.samples,
+        tokens=sample.tokens,
+        mean_tokens=Quantity(
+            value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="tokens"
+        ),
+        p50=sample.p50,
+        p95=sample.p95,
+        max=sample.max,
+        seq_len=sample.seq_len,
+        padding_share=sample.padding_share,
+        packing_factor=sample.packing_factor,
+        histogram=[Bin(low=low, high=high, samples=count) for low, high, count in sample.histogram],
+        warnings=[CheckWarning.of("assumed", "info", message) for message in sample.assumptions],
+    )
