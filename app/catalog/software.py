@@ -55,7 +55,9 @@ class SoftwareProfile:
     @property
     def fitted(self) -> int:
         """Figures of its own that were fitted to measured runs."""
-        return sum(figure.status == "fitted" and figure.profile == self.id for figure in self.figures.values())
+        return sum(
+            figure.status == "fitted" and figure.profile == self.id for figure in self.figures.values()
+        )
 
     @property
     def is_preset(self) -> bool:
@@ -86,7 +88,9 @@ class SoftwareProfile:
 
     def ipu(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
         """Return the engine's record, single or as samples."""
-        values: dict[str, object] = {entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)}
+        values: dict[str, object] = {
+            entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)
+        }
         values["io_tiles"] = int(self.figures["io_tiles"].value)
         return IpuSoftware(**values)  # type: ignore[arg-type]
 
@@ -140,7 +144,9 @@ def load_software(directory: Path) -> SoftwareCatalog:
         figures: dict[str, SoftwareFigure] = {}
         for parent in filter(None, row["extends"].split(";")):
             if parent not in profiles:
-                raise CatalogError(f"software_profiles.csv: {row['profile']} extends {parent}, which is not above it")
+                raise CatalogError(
+                    f"software_profiles.csv: {row['profile']} extends {parent}, which is not above it"
+                )
             figures |= profiles[parent].figures
         figures |= own.pop(row["profile"], {})
         profiles[row["profile"]] = SoftwareProfile(
@@ -164,7 +170,9 @@ def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:
     tiles = [(name.removeprefix("tile_").split("x"), values.pop(name)) for name in names]
     wanted = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
     if wanted != set(values):
-        raise CatalogError(f"kernels.csv: missing {sorted(wanted - set(values))}, unknown {sorted(set(values) - wanted)}")
+        raise CatalogError(
+            f"kernels.csv: missing {sorted(wanted - set(values))}, unknown {sorted(set(values) - wanted)}"
+        )
     return GpuKernels(
         tile_rows=np.array([float(sides[0]) for sides, _ in tiles]),
         tile_columns=np.array([float(sides[1]) for sides, _ in tiles]),

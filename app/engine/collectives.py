@@ -87,7 +87,9 @@ def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
     >>> float(node_bandwidth(Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0)))
     192000000000.0
     """
-    return np.asarray(fabric.port_bandwidth * fabric.ports_per_node * np.asarray(efficiency) / fabric.oversubscription)
+    return np.asarray(
+        fabric.port_bandwidth * fabric.ports_per_node * np.asarray(efficiency) / fabric.oversubscription
+    )
 
 
 def collective_time(

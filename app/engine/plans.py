@@ -71,7 +71,9 @@ class Plans:
         unknown = set(values) - set(neutral)
         if unknown:
             raise TypeError(f"unknown plan fields: {sorted(unknown)}")
-        arrays = {name: np.asarray(values.get(name, default), dtype=float) for name, default in neutral.items()}
+        arrays = {
+            name: np.asarray(values.get(name, default), dtype=float) for name, default in neutral.items()
+        }
         return cls(**arrays)
 
     @property

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,9 @@ from app.catalog.software import SoftwareCatalog, load_software
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
 
+from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
+from app.sizing.nearest import MeasuredRun, measured_runs
 from app.sizing.spread import Residuals, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
 
@@ -41,10 +42,17 @@ class SizingContext:
     software: SoftwareCatalog
     rules: Rules
     residuals: Residuals
-    measured: frozenset[tuple[str, str]]
-    """Pairs of family and chip with measured rows."""
+    runs: tuple[MeasuredRun, ...]
+    """Configurations of the measured runs."""
+    batch_limits: Mapping[str, BatchLimit]
+    """Global batch up to which convergence holds, by family."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
     find_workload: Callable[[str], WorkloadSample] = unknown_workload
+
+    @cached_property
+    def measured(self) -> frozenset[tuple[str, str]]:
+        """Pairs of family and chip with measured runs."""
+        return frozenset((run.family, run.chip) for run in self.runs)
 
     @cached_property
     def hardware(self) -> HardwareFinder:
@@ -60,15 +68,6 @@ def load_context(directory: Path) -> SizingContext:
         software=load_software(directory),
         rules=rules,
         residuals=load_residuals(directory),
-        measured=_measured_pairs(directory / "validation" / "measured.csv", rules),
+        runs=measured_runs(directory / "validation" / "measured.csv", rules),
+        batch_limits=load_batch_limits(directory),
     )
-
-
-def _measured_pairs(path: Path, rules: Rules) -> frozenset[tuple[str, str]]:
-    with path.open(encoding="utf-8", newline="") as handle:
-        found = {
-            (row["family"], rules.systems[row["system"]]["chip"])
-            for row in csv.DictReader(handle)
-            if row["system"] in rules.systems
-        }
-    return frozenset(found)

@@ -60,9 +60,13 @@ class CheckWarning(Document):
     text: Text
 
     @classmethod
-    def of(cls, code: str, severity: Literal["info", "caution", "serious"], message: Message, *fields: str) -> CheckWarning:
+    def of(
+        cls, code: str, severity: Literal["info", "caution", "serious"], message: Message, *fields: str
+    ) -> CheckWarning:
         """Return the warning."""
-        return cls(code=code, severity=severity, message=str(message), fields=list(fields), text=Text.of(message))
+        return cls(
+            code=code, severity=severity, message=str(message), fields=list(fields), text=Text.of(message)
+        )
 
 
 class Default(Document):

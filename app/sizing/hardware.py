@@ -77,7 +77,9 @@ class HardwareFinder:
             memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
             if memory is not None and memory <= 0:
                 raise BadInput.at(
-                    "system.streaming_memory_gb", "{value} GB: more than 0 is needed", value=streaming_memory_gb
+                    "system.streaming_memory_gb",
+                    "{value} GB: more than 0 is needed",
+                    value=streaming_memory_gb,
                 )
             return Hardware(
                 entry=entry,
@@ -95,7 +97,10 @@ class HardwareFinder:
             raise BadInput.at("system.ports_per_node", "{ports} ports: at least 1 is needed", ports=ports)
         if ports > MOST_PORTS:
             raise BadInput.at(
-                "system.ports_per_node", "{ports} ports: at most {most} fit a machine", ports=ports, most=MOST_PORTS
+                "system.ports_per_node",
+                "{ports} ports: at most {most} fit a machine",
+                ports=ports,
+                most=MOST_PORTS,
             )
         return Hardware(
             entry=entry,

@@ -62,7 +62,9 @@ class Scenario:
         """Return the time of one step of each plan, or of each sample."""
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software(normals)
-            return ipu_step(self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer)
+            return ipu_step(
+                self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
+            )
         return gpu_step(
             self.table, plans, self.hardware, self.gpu_software(normals), self.precision, self.optimizer
         )
@@ -71,7 +73,9 @@ class Scenario:
         """Return the memory of the fullest device of each plan."""
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software()
-            return ipu_memory(self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer)
+            return ipu_memory(
+                self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
+            )
         return gpu_memory(
             self.table,
             plans,
@@ -85,7 +89,9 @@ class Scenario:
     def operator_times(self, plans: Plans) -> OperatorTimes:
         """Return the time of every operator of one micro-batch."""
         if isinstance(self.hardware, IpuChip):
-            return ipu_operator_times(self.table, plans, self.hardware, self.ipu_software(), precision=self.precision)
+            return ipu_operator_times(
+                self.table, plans, self.hardware, self.ipu_software(), precision=self.precision
+            )
         return gpu_operator_times(
             self.table, plans, self.hardware.chip, self.hardware.kernels, self.gpu_software(), self.precision
         )

@@ -27,8 +27,12 @@ SAMPLES = 256
 SEED = 20_211_208
 """One table of normal numbers for every estimate, so that options share what they have in common."""
 
-STRUCTURE = ("structure_gpu", "structure_ipu", "run_length")
+STRUCTURE = ("structure_gpu", "structure_ipu", "run_length", "failure_rate", "price", "power")
 """Columns for what no figure of the software explains."""
+
+STATE_BYTES_CHECKPOINTED = 14.0
+"""Weights in half precision, master weights and two moments of Adam in single precision, per
+parameter. Rajbhandari et al. 2020, section 3.1, without the gradients."""
 
 FEW_SAMPLES = 8.0
 MANY_DEVICES = 512.0
@@ -71,6 +75,11 @@ def common_normals(profile: SoftwareProfile, samples: int = SAMPLES) -> Mapping[
     return _table(names, samples)
 
 
+def plain_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
+    """Return standard normals of what is uncertain beside software: prices, power, failures."""
+    return _table(tuple(sorted(STRUCTURE)), samples)
+
+
 def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[tuple[str, str]]) -> list[str]:
     """Return the regimes a case falls into, the base first.
 
@@ -103,7 +112,11 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
     per_device = float(np.max(plans.global_batch)) / devices
     if devices > MANY_DEVICES:
         found.append("gpu_many_devices")
-    if per_device < FEW_SAMPLES and float(np.max(plans.tensor * plans.pipeline)) == 1 and family not in DECODERS:
+    if (
+        per_device < FEW_SAMPLES
+        and float(np.max(plans.tensor * plans.pipeline)) == 1
+        and family not in DECODERS
+    ):
         found.append("gpu_few_samples")
     machine = scenario.hardware.machine
     gradients = 2.0 * scenario.table.parameters

@@ -136,8 +136,10 @@ def activation_bytes(
     2
     """
     shape = (-1,) + (1,) * np.broadcast(plans.tensor, plans.recompute).ndim
-    column = {name: np.asarray(getattr(table, name)).reshape(shape) for name in
-              ("saved", "masks", "saved_split", "count", "section", "kind", "batch", "squared")}
+    column = {
+        name: np.asarray(getattr(table, name)).reshape(shape)
+        for name in ("saved", "masks", "saved_split", "count", "section", "kind", "batch", "squared")
+    }
     attention = column["kind"] == Kind.ATTENTION
     matrix = column["batch"] * column["squared"]
     dropped = attention & (fused | (plans.recompute == Recompute.SELECTIVE))
@@ -215,7 +217,9 @@ def gpu_memory(
     weight_shards = np.where(plans.sharding >= Sharding.PARAMETERS, shards, 1.0)
     kept, transient = activation_bytes(table, plans, kernels, fused=software.fused_attention, size=size)
     gathered = np.where(
-        plans.sharding >= Sharding.PARAMETERS, 2.0 * size * (layers / np.maximum(table.depth, 1) + outside), 0.0
+        plans.sharding >= Sharding.PARAMETERS,
+        2.0 * size * (layers / np.maximum(table.depth, 1) + outside),
+        0.0,
     )
     on_device = np.where(plans.offload > 0, 0.0, 1.0)
     optimizer_bytes = weights * state / state_shards

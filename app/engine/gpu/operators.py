@@ -197,7 +197,9 @@ def _products(setting: _Setting, index: Floats) -> Evaluated:
     steps = setting.column("steps", index)
     convolution = setting.column("kind", index) == Kind.CONVOLUTION
     weights = columns[0] * inner[0] * batch
-    image = setting.micro_batch * (setting.column("input_elements", index) + setting.column("output_elements", index))
+    image = setting.micro_batch * (
+        setting.column("input_elements", index) + setting.column("output_elements", index)
+    )
     plain = (rows * inner + inner * columns + rows * columns) * batch
     traffic = setting.size * np.where(convolution, image + weights, plain)
     compute = tiled_product_time(
@@ -229,7 +231,9 @@ def _grouped(setting: _Setting, index: Floats) -> Evaluated:
     padding = np.maximum(1.0, GROUP_WIDTH / channels) * np.maximum(1.0, GROUP_WIDTH / columns)
     flop = 2.0 * rows * inner * columns * batch
     compute = flop / setting.peak * kernels.grouped_factor * (0.5 + 0.5 * padding)
-    image = setting.micro_batch * (setting.column("input_elements", index) + setting.column("output_elements", index))
+    image = setting.micro_batch * (
+        setting.column("input_elements", index) + setting.column("output_elements", index)
+    )
     traffic = setting.size * kernels.grouped_traffic * (image + inner * columns * batch)
     one = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth)
     if setting.precision is Precision.TF32:
@@ -241,7 +245,9 @@ def _grouped(setting: _Setting, index: Floats) -> Evaluated:
 
 def _depthwise(setting: _Setting, index: Floats) -> Evaluated:
     kernels = setting.kernels
-    image = setting.micro_batch * (setting.column("input_elements", index) + setting.column("output_elements", index))
+    image = setting.micro_batch * (
+        setting.column("input_elements", index) + setting.column("output_elements", index)
+    )
     area = setting.column("kernel_area", index)
     slow = kernels.depthwise_traffic * (1.0 + area / kernels.depthwise_area)
     one = setting.size * image * slow / setting.bandwidth
@@ -279,7 +285,9 @@ def _unfused_attention(setting: _Setting, index: Floats) -> Evaluated:
         traffic,
         setting.bandwidth,
     )
-    pass_time = setting.size * heads * squared * np.asarray(setting.software.elementwise_factor) / setting.bandwidth
+    pass_time = (
+        setting.size * heads * squared * np.asarray(setting.software.elementwise_factor) / setting.bandwidth
+    )
     forward = 2.0 * product + SOFTMAX_PASSES[0] * pass_time
     backward = 4.0 * product + SOFTMAX_PASSES[1] * pass_time
     moved = 6.0 * traffic + sum(SOFTMAX_PASSES) * setting.size * heads * squared
@@ -300,7 +308,9 @@ def _pointwise(setting: _Setting, index: Floats) -> Evaluated:
     loss_time = elements * setting.kernels.cross_entropy_bytes / setting.bandwidth * loss_factor / 2.0
     forward = np.where(loss, loss_time, unit * passes[0] * factor)
     backward = np.where(loss, loss_time, unit * passes[1] * factor)
-    moved = np.where(loss, elements * setting.kernels.cross_entropy_bytes, elements * setting.size * passes.sum(axis=0))
+    moved = np.where(
+        loss, elements * setting.kernels.cross_entropy_bytes, elements * setting.size * passes.sum(axis=0)
+    )
     return forward, backward, elements * passes.sum(axis=0), moved, np.full_like(forward, float(Bound.MEMORY))
 
 

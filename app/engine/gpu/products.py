@@ -80,7 +80,9 @@ def tiled_product_time(
     >>> round(float(more / full), 6)
     2.0
     """
-    rows, columns, inner, batch = np.broadcast_arrays(*(np.asarray(x, float) for x in (rows, columns, inner, batch)))
+    rows, columns, inner, batch = np.broadcast_arrays(
+        *(np.asarray(x, float) for x in (rows, columns, inner, batch))
+    )
     rows, columns, inner, batch = (x[..., np.newaxis, np.newaxis] for x in (rows, columns, inner, batch))
     tile_rows, tile_columns = kernels.tile_rows[:, np.newaxis], kernels.tile_columns[:, np.newaxis]
     tiles = np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns) * batch * SPLITS

@@ -176,7 +176,9 @@ def _tensor_parallel_time(
     again = np.where(plans.recompute == Recompute.FULL, 2.0, 1.0)
     local = np.minimum(plans.tensor, system.machine.devices)
     for number in inner:
-        message = size * plans.micro_batch * float(table.rows[number] * table.batch[number] * table.columns[number])
+        message = (
+            size * plans.micro_batch * float(table.rows[number] * table.batch[number] * table.columns[number])
+        )
         within = intra_node_allreduce_time(message, plans.tensor, system.machine)
         across = collective_time(
             message, plans.tensor, local, system.machine, system.fabric, software.network_efficiency, 2.0
@@ -226,9 +228,13 @@ def _data_parallel_time(
     plain = exposed_time(reduced, software.overlap, window)
 
     shared = plans.sharding_ranks < plans.data
-    scattered = np.where(shared, collective(gradients, plans.data, 2.0), collective(gradients, plans.data, 1.0))
+    scattered = np.where(
+        shared, collective(gradients, plans.data, 2.0), collective(gradients, plans.data, 1.0)
+    )
     gathered = collective(weights * size, plans.sharding_ranks, 1.0)
-    sharded = exposed_time(scattered, software.overlap, window) + gathered * (1.0 - np.asarray(software.overlap))
+    sharded = exposed_time(scattered, software.overlap, window) + gathered * (
+        1.0 - np.asarray(software.overlap)
+    )
     sharded = sharded + np.where(plans.data > 1, plans.sharding_ranks, 0.0) * software.broadcast_latency
 
     layers = max(table.depth, 1)
@@ -238,5 +244,7 @@ def _data_parallel_time(
     fully = exposed_time(streamed, software.overlap, plans.accumulation * micro.total)
 
     sharding = plans.sharding
-    chosen = np.where(sharding >= Sharding.PARAMETERS, fully, np.where(sharding >= Sharding.OPTIMIZER, sharded, plain))
+    chosen = np.where(
+        sharding >= Sharding.PARAMETERS, fully, np.where(sharding >= Sharding.OPTIMIZER, sharded, plain)
+    )
     return np.asarray(chosen)

@@ -72,25 +72,45 @@ def convolution_layer(
     depthwise = groups == channels_in and groups == channels_out and groups > 1
     operators = [
         Operator(
-            name=name, kind=Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION, count=count,
-            section=Section.LAYER, rows=positions, inner=channels_in / groups * area,
-            columns=channels_out / groups, batch=float(groups), kernel_area=float(area),
-            kernel_width=float(kernel), stride=float(stride), input_elements=source, output_elements=output,
+            name=name,
+            kind=Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION,
+            count=count,
+            section=Section.LAYER,
+            rows=positions,
+            inner=channels_in / groups * area,
+            columns=channels_out / groups,
+            batch=float(groups),
+            kernel_area=float(area),
+            kernel_width=float(kernel),
+            stride=float(stride),
+            input_elements=source,
+            output_elements=output,
             weights=channels_out * channels_in / groups * area + (channels_out if bias else 0),
-            saved=source, input_gradient=not first, aligned=False, convolution_launches=1.0,
+            saved=source,
+            input_gradient=not first,
+            aligned=False,
+            convolution_launches=1.0,
         )
     ]
     if norm is not Pointwise.NONE:
         operators.append(
             Operator(
-                name=f"{name}_norm", kind=Kind.POINTWISE, pointwise=norm, count=count, elements=output,
-                weights=2.0 * channels_out, saved=output,
+                name=f"{name}_norm",
+                kind=Kind.POINTWISE,
+                pointwise=norm,
+                count=count,
+                elements=output,
+                weights=2.0 * channels_out,
+                saved=output,
             )
         )
     if activation is not Pointwise.NONE:
         operators.append(
             Operator(
-                name=f"{name}_activation", kind=Kind.POINTWISE, pointwise=activation, count=count,
+                name=f"{name}_activation",
+                kind=Kind.POINTWISE,
+                pointwise=activation,
+                count=count,
                 elements=output,
             )
         )
@@ -135,7 +155,13 @@ def pointwise_layer(
 
 
 def dense_layer(
-    *, name: str, inputs: int, outputs: int, rows: float = 1.0, count: float = 1.0, section: Section = Section.LAYER
+    *,
+    name: str,
+    inputs: int,
+    outputs: int,
+    rows: float = 1.0,
+    count: float = 1.0,
+    section: Section = Section.LAYER,
 ) -> Operator:
     """Return a fully connected layer with bias.
 
@@ -167,8 +193,16 @@ def dense_layer(
     2049000.0
     """
     return Operator(
-        name=name, kind=Kind.MATMUL, section=section, count=count, rows=rows, inner=float(inputs),
-        columns=float(outputs), weights=float(inputs * outputs + outputs), saved=rows * inputs, aligned=False,
+        name=name,
+        kind=Kind.MATMUL,
+        section=section,
+        count=count,
+        rows=rows,
+        inner=float(inputs),
+        columns=float(outputs),
+        weights=float(inputs * outputs + outputs),
+        saved=rows * inputs,
+        aligned=False,
         convolution_launches=0.5,
     )
 
@@ -204,8 +238,15 @@ def embedding_bag(*, name: str, entries: float, width: int, lookups: float, coun
     128000000.0
     """
     return Operator(
-        name=name, kind=Kind.EMBEDDING, section=Section.EMBEDDING, count=count, rows=lookups,
-        columns=float(width), elements=lookups * width, weights=entries * width, input_gradient=False,
+        name=name,
+        kind=Kind.EMBEDDING,
+        section=Section.EMBEDDING,
+        count=count,
+        rows=lookups,
+        columns=float(width),
+        elements=lookups * width,
+        weights=entries * width,
+        input_gradient=False,
     )
 
 
@@ -256,16 +297,36 @@ def recurrent_layer(
     width = float(gates * hidden)
     return [
         Operator(
-            name=f"{name}_input", kind=Kind.MATMUL, count=count, rows=steps, inner=float(inputs), columns=width,
-            weights=inputs * width + width, saved=steps * inputs, aligned=False, convolution_launches=0.5,
+            name=f"{name}_input",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=steps,
+            inner=float(inputs),
+            columns=width,
+            weights=inputs * width + width,
+            saved=steps * inputs,
+            aligned=False,
+            convolution_launches=0.5,
         ),
         Operator(
-            name=f"{name}_state", kind=Kind.RECURRENT, count=count, rows=1.0, inner=float(hidden),
-            columns=width / directions, batch=float(directions), steps=steps,
-            weights=hidden * width + width, saved=steps * hidden * directions, aligned=False,
+            name=f"{name}_state",
+            kind=Kind.RECURRENT,
+            count=count,
+            rows=1.0,
+            inner=float(hidden),
+            columns=width / directions,
+            batch=float(directions),
+            steps=steps,
+            weights=hidden * width + width,
+            saved=steps * hidden * directions,
+            aligned=False,
         ),
         Operator(
-            name=f"{name}_gates", kind=Kind.POINTWISE, pointwise=Pointwise.ELEMENTWISE, count=count,
-            elements=steps * width, saved=steps * width,
+            name=f"{name}_gates",
+            kind=Kind.POINTWISE,
+            pointwise=Pointwise.ELEMENTWISE,
+            count=count,
+            elements=steps * width,
+            saved=steps * width,
         ),
     ]

@@ -134,51 +134,92 @@ def attention_operators(
         columns = inner_width + 2 * key_width
         projections.append(
             Operator(
-                name=f"{prefix}qkv", kind=Kind.MATMUL, count=count, rows=queries, inner=hidden, columns=columns,
-                split=Split.COLUMNS, weights=hidden * columns + (columns if biases else 0),
-                saved=queries * hidden, saved_split=Split.SEQUENCE,
+                name=f"{prefix}qkv",
+                kind=Kind.MATMUL,
+                count=count,
+                rows=queries,
+                inner=hidden,
+                columns=columns,
+                split=Split.COLUMNS,
+                weights=hidden * columns + (columns if biases else 0),
+                saved=queries * hidden,
+                saved_split=Split.SEQUENCE,
             )
         )
     else:
         projections.append(
             Operator(
-                name=f"{prefix}query", kind=Kind.MATMUL, count=count, rows=queries, inner=hidden,
-                columns=inner_width, split=Split.COLUMNS,
+                name=f"{prefix}query",
+                kind=Kind.MATMUL,
+                count=count,
+                rows=queries,
+                inner=hidden,
+                columns=inner_width,
+                split=Split.COLUMNS,
                 weights=hidden * inner_width + (inner_width if biases else 0),
-                saved=queries * hidden, saved_split=Split.SEQUENCE,
+                saved=queries * hidden,
+                saved_split=Split.SEQUENCE,
             )
         )
         projections.append(
             Operator(
-                name=f"{prefix}key_value", kind=Kind.MATMUL, count=count, rows=keys, inner=hidden,
-                columns=2 * key_width, split=Split.COLUMNS,
+                name=f"{prefix}key_value",
+                kind=Kind.MATMUL,
+                count=count,
+                rows=keys,
+                inner=hidden,
+                columns=2 * key_width,
+                split=Split.COLUMNS,
                 weights=2 * hidden * key_width + (2 * key_width if biases else 0),
             )
         )
     operators = [
         *projections,
         Operator(
-            name=f"{prefix}heads", kind=Kind.POINTWISE, pointwise=Pointwise.HEADS, count=count,
-            elements=queries * hidden, split=Split.COLUMNS,
+            name=f"{prefix}heads",
+            kind=Kind.POINTWISE,
+            pointwise=Pointwise.HEADS,
+            count=count,
+            elements=queries * hidden,
+            split=Split.COLUMNS,
         ),
         Operator(
-            name=f"{prefix}attention", kind=Kind.ATTENTION, count=count, rows=queries, inner=head_dimension,
-            columns=keys, batch=heads, squared=squared,
-            causal=0.5 * (1.0 + min(1.0, CAUSAL_TILE / keys)) if causal else 1.0, split=Split.BATCH,
+            name=f"{prefix}attention",
+            kind=Kind.ATTENTION,
+            count=count,
+            rows=queries,
+            inner=head_dimension,
+            columns=keys,
+            batch=heads,
+            squared=squared,
+            causal=0.5 * (1.0 + min(1.0, CAUSAL_TILE / keys)) if causal else 1.0,
+            split=Split.BATCH,
             saved=queries * inner_width + 2 * keys * key_width + 2 * heads * squared,
-            masks=heads * squared, saved_split=Split.BATCH,
+            masks=heads * squared,
+            saved_split=Split.BATCH,
         ),
         Operator(
-            name=f"{prefix}attention_out", kind=Kind.MATMUL, count=count, rows=queries, inner=inner_width,
-            columns=hidden, split=Split.INNER, weights=inner_width * hidden + (hidden if biases else 0),
-            saved=queries * inner_width, saved_split=Split.INNER,
+            name=f"{prefix}attention_out",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=queries,
+            inner=inner_width,
+            columns=hidden,
+            split=Split.INNER,
+            weights=inner_width * hidden + (hidden if biases else 0),
+            saved=queries * inner_width,
+            saved_split=Split.INNER,
         ),
     ]
     if rotary:
         operators.append(
             Operator(
-                name=f"{prefix}rotary", kind=Kind.POINTWISE, pointwise=Pointwise.ROTARY, count=count,
-                elements=queries * hidden, split=Split.COLUMNS,
+                name=f"{prefix}rotary",
+                kind=Kind.POINTWISE,
+                pointwise=Pointwise.ROTARY,
+                count=count,
+                elements=queries * hidden,
+                split=Split.COLUMNS,
             )
         )
     return operators
@@ -241,47 +282,88 @@ def feed_forward_operators(
     active = visited / experts
     operators = [
         Operator(
-            name=f"{prefix}ffn_in", kind=Kind.MATMUL, count=count, rows=rows, inner=hidden, columns=width_in,
-            batch=experts, split=Split.COLUMNS, active=active,
+            name=f"{prefix}ffn_in",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=rows,
+            inner=hidden,
+            columns=width_in,
+            batch=experts,
+            split=Split.COLUMNS,
+            active=active,
             weights=experts * (hidden * width_in + (width_in if biases else 0)),
-            saved=tokens * hidden, saved_split=Split.SEQUENCE,
+            saved=tokens * hidden,
+            saved_split=Split.SEQUENCE,
         ),
         Operator(
-            name=f"{prefix}activation", kind=Kind.POINTWISE,
-            pointwise=Pointwise.GATED if gated else Pointwise.GELU, count=count,
-            elements=tokens * visited * feed_forward, split=Split.COLUMNS,
-            saved=tokens * visited * width_in, saved_split=Split.COLUMNS,
+            name=f"{prefix}activation",
+            kind=Kind.POINTWISE,
+            pointwise=Pointwise.GATED if gated else Pointwise.GELU,
+            count=count,
+            elements=tokens * visited * feed_forward,
+            split=Split.COLUMNS,
+            saved=tokens * visited * width_in,
+            saved_split=Split.COLUMNS,
         ),
         Operator(
-            name=f"{prefix}ffn_out", kind=Kind.MATMUL, count=count, rows=rows, inner=feed_forward,
-            columns=hidden, batch=experts, split=Split.INNER, active=active,
+            name=f"{prefix}ffn_out",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=rows,
+            inner=feed_forward,
+            columns=hidden,
+            batch=experts,
+            split=Split.INNER,
+            active=active,
             weights=experts * (feed_forward * hidden + (hidden if biases else 0)),
-            saved=tokens * visited * feed_forward, saved_split=Split.INNER,
+            saved=tokens * visited * feed_forward,
+            saved_split=Split.INNER,
         ),
     ]
     if experts > 1:
         operators.insert(
             0,
             Operator(
-                name=f"{prefix}router", kind=Kind.MATMUL, count=count, rows=tokens, inner=hidden,
-                columns=experts, weights=hidden * experts, aligned=False,
+                name=f"{prefix}router",
+                kind=Kind.MATMUL,
+                count=count,
+                rows=tokens,
+                inner=hidden,
+                columns=experts,
+                weights=hidden * experts,
+                aligned=False,
             ),
         )
     return operators
 
 
-def _norm(prefix: str, name: str, count: float, hidden: int, tokens: float, rms: bool, section: Section) -> Operator:
+def _norm(
+    prefix: str, name: str, count: float, hidden: int, tokens: float, rms: bool, section: Section
+) -> Operator:
     return Operator(
-        name=f"{prefix}{name}", kind=Kind.POINTWISE, pointwise=Pointwise.LAYER_NORM, count=count,
-        elements=tokens * hidden, split=Split.SEQUENCE, weights=hidden * (1 if rms else 2),
-        saved=tokens * hidden, saved_split=Split.SEQUENCE, section=section,
+        name=f"{prefix}{name}",
+        kind=Kind.POINTWISE,
+        pointwise=Pointwise.LAYER_NORM,
+        count=count,
+        elements=tokens * hidden,
+        split=Split.SEQUENCE,
+        weights=hidden * (1 if rms else 2),
+        saved=tokens * hidden,
+        saved_split=Split.SEQUENCE,
+        section=section,
     )
 
 
 def _residual(prefix: str, name: str, count: float, hidden: int, tokens: float) -> Operator:
     return Operator(
-        name=f"{prefix}{name}", kind=Kind.POINTWISE, pointwise=Pointwise.RESIDUAL, count=count,
-        elements=tokens * hidden, split=Split.SEQUENCE, masks=tokens * hidden, saved_split=Split.SEQUENCE,
+        name=f"{prefix}{name}",
+        kind=Kind.POINTWISE,
+        pointwise=Pointwise.RESIDUAL,
+        count=count,
+        elements=tokens * hidden,
+        split=Split.SEQUENCE,
+        masks=tokens * hidden,
+        saved_split=Split.SEQUENCE,
     )
 
 
@@ -342,9 +424,18 @@ def transformer_layer(
     block = [
         _norm(prefix, "norm_attention", count, shape.hidden, tokens, shape.rms_norm, Section.LAYER),
         *attention_operators(
-            prefix=prefix, count=count, hidden=shape.hidden, heads=shape.heads, key_heads=shape.key_heads,
-            head_dimension=shape.head_dimension, queries=tokens, keys=tokens, squared=squared, causal=causal,
-            rotary=shape.rotary, biases=shape.biases,
+            prefix=prefix,
+            count=count,
+            hidden=shape.hidden,
+            heads=shape.heads,
+            key_heads=shape.key_heads,
+            head_dimension=shape.head_dimension,
+            queries=tokens,
+            keys=tokens,
+            squared=squared,
+            causal=causal,
+            rotary=shape.rotary,
+            biases=shape.biases,
         ),
         _residual(prefix, "residual_attention", count, shape.hidden, tokens),
     ]
@@ -352,9 +443,17 @@ def transformer_layer(
         block += [
             _norm(prefix, "norm_cross", count, shape.hidden, tokens, shape.rms_norm, Section.LAYER),
             *attention_operators(
-                prefix=f"{prefix}cross_", count=count, hidden=shape.hidden, heads=shape.heads,
-                key_heads=shape.key_heads, head_dimension=shape.head_dimension, queries=tokens,
-                keys=cross_tokens, squared=tokens * cross_tokens, causal=False, rotary=False,
+                prefix=f"{prefix}cross_",
+                count=count,
+                hidden=shape.hidden,
+                heads=shape.heads,
+                key_heads=shape.key_heads,
+                head_dimension=shape.head_dimension,
+                queries=tokens,
+                keys=cross_tokens,
+                squared=tokens * cross_tokens,
+                causal=False,
+                rotary=False,
                 biases=shape.biases,
             ),
             _residual(prefix, "residual_cross", count, shape.hidden, tokens),
@@ -362,8 +461,14 @@ def transformer_layer(
     block += [
         _norm(prefix, "norm_ffn", count, shape.hidden, tokens, shape.rms_norm, Section.LAYER),
         *feed_forward_operators(
-            prefix=prefix, count=count, hidden=shape.hidden, feed_forward=shape.feed_forward, tokens=tokens,
-            gated=shape.gated, biases=shape.biases, experts=shape.experts,
+            prefix=prefix,
+            count=count,
+            hidden=shape.hidden,
+            feed_forward=shape.feed_forward,
+            tokens=tokens,
+            gated=shape.gated,
+            biases=shape.biases,
+            experts=shape.experts,
             experts_per_token=shape.experts_per_token,
         ),
         _residual(prefix, "residual_ffn", count, shape.hidden, tokens),
@@ -409,16 +514,26 @@ def output_head(shape: TransformerShape, *, scored: float) -> list[Operator]:
     if shape.head_transform:
         head.append(
             Operator(
-                name="head_transform", kind=Kind.MATMUL, section=Section.HEAD, rows=scored,
-                inner=shape.hidden, columns=shape.hidden,
-                weights=shape.hidden * shape.hidden + 3 * shape.hidden, saved=scored * shape.hidden,
+                name="head_transform",
+                kind=Kind.MATMUL,
+                section=Section.HEAD,
+                rows=scored,
+                inner=shape.hidden,
+                columns=shape.hidden,
+                weights=shape.hidden * shape.hidden + 3 * shape.hidden,
+                saved=scored * shape.hidden,
             )
         )
     if shape.pooler:
         head.append(
             Operator(
-                name="pooler", kind=Kind.MATMUL, section=Section.HEAD, rows=1, inner=shape.hidden,
-                columns=shape.hidden, weights=shape.hidden * shape.hidden + 3 * shape.hidden + 2,
+                name="pooler",
+                kind=Kind.MATMUL,
+                section=Section.HEAD,
+                rows=1,
+                inner=shape.hidden,
+                columns=shape.hidden,
+                weights=shape.hidden * shape.hidden + 3 * shape.hidden + 2,
                 saved=shape.hidden,
             )
         )
@@ -426,16 +541,29 @@ def output_head(shape: TransformerShape, *, scored: float) -> list[Operator]:
     bias = float(outputs) if shape.head_transform or shape.classes else 0.0
     head.append(
         Operator(
-            name="logits", kind=Kind.MATMUL, section=Section.HEAD, rows=scored, inner=shape.hidden,
-            columns=outputs, split=Split.COLUMNS, weights=own + bias, saved=scored * shape.hidden,
-            saved_split=Split.SEQUENCE, aligned=False,
+            name="logits",
+            kind=Kind.MATMUL,
+            section=Section.HEAD,
+            rows=scored,
+            inner=shape.hidden,
+            columns=outputs,
+            split=Split.COLUMNS,
+            weights=own + bias,
+            saved=scored * shape.hidden,
+            saved_split=Split.SEQUENCE,
+            aligned=False,
         )
     )
     head.append(
         Operator(
-            name="cross_entropy", kind=Kind.POINTWISE, pointwise=Pointwise.CROSS_ENTROPY,
-            section=Section.HEAD, elements=scored * outputs, split=Split.COLUMNS,
-            saved=2.0 * scored * outputs, saved_split=Split.COLUMNS,
+            name="cross_entropy",
+            kind=Kind.POINTWISE,
+            pointwise=Pointwise.CROSS_ENTROPY,
+            section=Section.HEAD,
+            elements=scored * outputs,
+            split=Split.COLUMNS,
+            saved=2.0 * scored * outputs,
+            saved_split=Split.COLUMNS,
         )
     )
     return head
@@ -472,17 +600,29 @@ def input_embedding(shape: TransformerShape, *, tokens: float) -> list[Operator]
     extra = shape.positions + shape.segments
     if shape.patch_inputs:
         first = Operator(
-            name="patches", kind=Kind.MATMUL, section=Section.EMBEDDING, rows=tokens,
-            inner=shape.patch_inputs, columns=shape.hidden, input_gradient=False,
+            name="patches",
+            kind=Kind.MATMUL,
+            section=Section.EMBEDDING,
+            rows=tokens,
+            inner=shape.patch_inputs,
+            columns=shape.hidden,
+            input_gradient=False,
             weights=(shape.patch_inputs + 1 + extra) * shape.hidden,
             saved=tokens * shape.patch_inputs,
         )
     else:
         first = Operator(
-            name="embedding", kind=Kind.EMBEDDING, section=Section.EMBEDDING, rows=tokens,
-            columns=shape.hidden, elements=tokens * shape.hidden, split=Split.SEQUENCE,
-            weights=(shape.vocabulary + extra) * shape.hidden, input_gradient=False,
-            masks=tokens * shape.hidden, saved_split=Split.SEQUENCE,
+            name="embedding",
+            kind=Kind.EMBEDDING,
+            section=Section.EMBEDDING,
+            rows=tokens,
+            columns=shape.hidden,
+            elements=tokens * shape.hidden,
+            split=Split.SEQUENCE,
+            weights=(shape.vocabulary + extra) * shape.hidden,
+            input_gradient=False,
+            masks=tokens * shape.hidden,
+            saved_split=Split.SEQUENCE,
         )
     if not shape.embedding_norm:
         return [first]
@@ -527,11 +667,21 @@ def transformer_operators(shape: TransformerShape, tokens: Tokens) -> OperatorTa
     if shape.stack is Stack.ENCODER_DECODER:
         target = shape.target_tokens
         operators += transformer_layer(
-            shape, count=shape.layers, tokens=tokens.mean, squared=tokens.squared, causal=False, prefix="encoder_"
+            shape,
+            count=shape.layers,
+            tokens=tokens.mean,
+            squared=tokens.squared,
+            causal=False,
+            prefix="encoder_",
         )
         operators += transformer_layer(
-            shape, count=shape.decoder_layers, tokens=target, squared=target * target, causal=True,
-            cross_tokens=tokens.mean, prefix="decoder_",
+            shape,
+            count=shape.decoder_layers,
+            tokens=target,
+            squared=target * target,
+            causal=True,
+            cross_tokens=tokens.mean,
+            prefix="decoder_",
         )
         operators += output_head(shape, scored=target)
         depth += shape.decoder_layers

@@ -39,7 +39,14 @@ def whole(text: str) -> int | None:
     return int(found) if found is not None and found >= 1 else None
 
 
-PRECISIONS = (("16.16", "fp16.16"), ("16.32", "fp16.16"), ("tf32", "tf32"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"))
+PRECISIONS = (
+    ("16.16", "fp16.16"),
+    ("16.32", "fp16.16"),
+    ("tf32", "tf32"),
+    ("fp32", "fp32"),
+    ("bf16", "bf16"),
+    ("fp16", "fp16"),
+)
 SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
 RECOMPUTE = (("full", 2.0), ("selective", 1.0), ("yes", 2.0))
 
@@ -142,7 +149,14 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         tensor=whole(row.get("tp", "")) or int(completed.get("tensor", 1)),
         pipeline=whole(row.get("pp", "")) or int(completed.get("pipeline", 1)),
         data=whole(row.get("dp", "")),
-        sharding=next((value for text, value in SHARDING if text in sharding_text.split(" ")[0] or sharding_text.startswith(text)), 0.0),
+        sharding=next(
+            (
+                value
+                for text, value in SHARDING
+                if text in sharding_text.split(" ")[0] or sharding_text.startswith(text)
+            ),
+            0.0,
+        ),
         sharding_inside_node="within" in sharding_text or "HSDP" in sharding_text,
         recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
         sequence_parallel="seqpar" in recompute_text,

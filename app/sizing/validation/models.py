@@ -29,21 +29,30 @@ def find_model(case: Case, named: str | None) -> ModelProfile:
         return known[named]
     if columns:
         return transformer_from_columns(case)
-    raise Unsupported("no operators are known for {model}, and its columns do not give a transformer", model=case.model)
+    raise Unsupported(
+        "no operators are known for {model}, and its columns do not give a transformer", model=case.model
+    )
 
 
 def _differs(profile: ModelProfile, case: Case) -> bool:
     body = profile.body
     if not isinstance(body, TransformerBody):
         return False
-    stated = (case.hidden, case.layers, case.heads, int(case.completed.get("vocabulary", body.shape.vocabulary)))
+    stated = (
+        case.hidden,
+        case.layers,
+        case.heads,
+        int(case.completed.get("vocabulary", body.shape.vocabulary)),
+    )
     return stated != (body.shape.hidden, body.shape.layers, body.shape.heads, body.shape.vocabulary)
 
 
 def transformer_from_columns(case: Case) -> ModelProfile:
     """Return a transformer from layers, hidden, heads, length and parameters."""
     if case.hidden is None or case.layers is None or case.heads is None or case.hidden % case.heads:
-        raise Unsupported("hidden {hidden} does not divide by heads {heads}", hidden=case.hidden, heads=case.heads)
+        raise Unsupported(
+            "hidden {hidden} does not divide by heads {heads}", hidden=case.hidden, heads=case.heads
+        )
     gated = case.family == "llama"
     default_vocabulary = 30522 if case.family == "bert" else 50257
     vocabulary = int(case.completed.get("vocabulary", default_vocabulary))

@@ -92,8 +92,11 @@ def _tokens(case: Case, model: ModelProfile) -> Tokens | None:
     seq_len = case.seq_len or model.default_seq_len
     if seq_len is None:
         return None
+    packing = float(case.completed.get("packing", 1.0))
+    if packing > 1.0:
+        return model.tokens(seq_len, seq_len / packing, packed=True)
     mean = case.completed.get("mean_tokens")
-    return model.tokens(seq_len, float(mean) if mean else None, packed=case.completed.get("packed") == "1")
+    return model.tokens(seq_len, float(mean) if mean else None)
 
 
 def _plans(case: Case, scenario: Scenario) -> Plans:
@@ -102,13 +105,18 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
     completed = case.completed
     batch = case.global_batch or (float(completed["global_batch"]) if "global_batch" in completed else None)
     micro = case.micro_batch or (float(completed["micro_batch"]) if "micro_batch" in completed else None)
+    if micro is not None:
+        # A micro-batch counts rows; a packed row holds several samples.
+        micro *= float(completed.get("packing", 1.0))
     per_device = float(completed.get("device_batch", 0.0)) or None
     if batch is None and (micro or per_device):
         batch = data * float(micro or per_device or 1.0)
     if batch is None and "step_tokens" in completed and case.seq_len:
         batch = max(data, float(completed["step_tokens"]) / case.seq_len)
     if batch is None:
-        raise Unsupported("the global batch is missing, and no rule for {software} gives it", software=case.software)
+        raise Unsupported(
+            "the global batch is missing, and no rule for {software} gives it", software=case.software
+        )
     ours = max(1.0, batch / data)
     depth = scenario.table.depth
     interleave = float(completed.get("interleave", 1.0)) if case.pipeline > 1 else 1.0
@@ -130,9 +138,8 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
             sequence_parallel=float(case.sequence_parallel),
             sharding=case.sharding,
             sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
-            offload=float(completed.get("offload", float(scenario.is_ipu and case.family == "bert"))),
-            rts=float(completed.get("rts", 1.0)),
-            rts_optimizer=float(completed.get("rts", 1.0)),
+            offload=float(completed.get("offload", 0.0)),
+            rts_optimizer=data if completed.get("shared_optimizer") == "1" else 1.0,
         )
 
     if micro is None:
@@ -179,8 +186,13 @@ def _conversion(
         "step_time_s": seconds,
         "tflops_per_accel": tflops,
         "time_to_train_min": lambda step: target_samples(case, batch, context) / batch * seconds(step) / 60.0,
-        "gpu_hours": lambda step: (case.total or np.nan) / (batch * (case.seq_len or tokens)) * seconds(step)
-        * float(plans.devices[0]) / 3600.0,
+        "gpu_hours": lambda step: (
+            (case.total or np.nan)
+            / (batch * (case.seq_len or tokens))
+            * seconds(step)
+            * float(plans.devices[0])
+            / 3600.0
+        ),
     }
     if case.metric not in conversions:
         raise Unsupported("the metric {metric} is not predicted", metric=case.metric)

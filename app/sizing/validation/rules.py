@@ -59,7 +59,17 @@ class Rules:
         return {name: value for name, value in found.items() if value}
 
 
-KEYS = ("software", "family", "chip", "model", "form_factor", "interconnect", "seq_len", "precision", "metric")
+KEYS = (
+    "software",
+    "family",
+    "chip",
+    "model",
+    "form_factor",
+    "interconnect",
+    "seq_len",
+    "precision",
+    "metric",
+)
 WHOLE = frozenset({"family", "chip", "seq_len"})
 """Facts that a pattern must match from end to end."""
 

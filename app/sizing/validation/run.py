@@ -79,7 +79,9 @@ def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Valid
     throughput = [row for row in results if row.metric in THROUGHPUT]
     return ValidationReport(
         rows=results,
-        by_family_and_chip=tuple(summaries(throughput, lambda row: f"{row.family} × {row.chip or 'unknown'}")),
+        by_family_and_chip=tuple(
+            summaries(throughput, lambda row: f"{row.family} × {row.chip or 'unknown'}")
+        ),
         by_metric=tuple(summaries(results, lambda row: row.metric)),
         overall=summary("all throughput rows", throughput),
         chains=chain_correlations(throughput),
@@ -123,5 +125,13 @@ SLOWER_IS_MORE = frozenset({"step_time_s", "time_to_train_min", "gpu_hours"})
 def _chain(case: Case) -> str:
     """Name of the chain a row belongs to: all alike but for devices and batch."""
     return " | ".join(
-        (case.family, case.model, case.software, case.chip, str(case.seq_len or case.image_size or ""), case.precision, case.metric)
+        (
+            case.family,
+            case.model,
+            case.software,
+            case.chip,
+            str(case.seq_len or case.image_size or ""),
+            case.precision,
+            case.metric,
+        )
     )

@@ -1,0 +1,168 @@
+"""The bare division: training compute over peak and utilisation, with the warnings it deserves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app import __version__
+from app.errors import BadInput, Message
+from app.sizing.context import SizingContext
+from app.sizing.costing import cost_of, energy_of, prices, system_power
+from app.sizing.document import (
+    CheckWarning,
+    Default,
+    Estimate,
+    ModelSummary,
+    Part,
+    Quantity,
+    SystemSummary,
+    TraceStep,
+    Validation,
+)
+from app.sizing.hardware import Hardware
+from app.sizing.quantities import significant, spread_quantity
+from app.sizing.request import EstimateRequest
+from app.sizing.runtime import DAY
+from app.sizing.spread import SAMPLES, plain_normals
+from app.sizing.trace import source_ref
+
+DEFAULT_PEAK = "fp16_dense"
+SPARSE_SHARE = 0.5
+"""Structured sparsity doubles a published peak; dense training reaches half of it."""
+
+
+def bare_estimate(
+    request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
+) -> Estimate:
+    """Return compute over peak × utilisation; no plan, no memory and no range.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        With ``assumptions.peak`` or ``peak_flops``, and ``utilization``. [-]
+    total_flop : float
+        Training compute. [FLOP]
+    hardware : Hardware
+        The system. [-]
+    context : SizingContext
+        Catalogue. [-]
+    """
+    asked = request.assumptions
+    defaults: list[Default] = []
+    warnings: list[CheckWarning] = []
+    utilization = 1.0 if asked.utilization is None else asked.utilization
+    if not 0 < utilization <= 1:
+        raise BadInput.at(
+            "assumptions.utilization", "{value} is not above 0 and at most 1", value=utilization
+        )
+    if asked.utilization is None:
+        defaults.append(
+            Default.of(
+                "assumptions.utilization", 1.0, Message("nobody reaches the peak; runs reach 30 to 55 %")
+            )
+        )
+    chip = hardware.entry.chip
+    dense = context.catalog.peak(chip, DEFAULT_PEAK)
+    sources = []
+    if asked.peak_flops is not None:
+        if not 0 < asked.peak_flops < 1e30:
+            raise BadInput.at("assumptions.peak_flops", "{value} is not above 0", value=asked.peak_flops)
+        # A stated peak is that of one system, as data sheets print it.
+        peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"
+        per_device = peak / hardware.devices
+        name = "peak_flops"
+    else:
+        name = asked.peak or DEFAULT_PEAK
+        derived = context.catalog.peak(chip, name)
+        per_device = derived.value
+        peak, formula = per_device * hardware.devices, f"{name} × devices"
+        sources = [source_ref(figure.source) for figure in derived.inputs]
+        if asked.peak is None:
+            defaults.append(Default.of("assumptions.peak", name, Message("the dense half-precision peak")))
+    if "sparse" in name or per_device > 1.05 * dense.value:
+        seconds_dense = total_flop / (dense.value * hardware.devices * utilization)
+        warnings.append(
+            CheckWarning.of(
+                "sparse_peak",
+                "serious",
+                Message(
+                    "the peak is above the dense one, {dense} PFLOP/s for this system, as figures with structured "
+                    "sparsity are; at the dense peak the same division gives {days} days",
+                    {
+                        "dense": significant(dense.value * hardware.devices / 1e15, 4),
+                        "days": significant(seconds_dense / DAY, 4),
+                    },
+                ),
+                "assumptions.peak_flops" if asked.peak_flops is not None else "assumptions.peak",
+            )
+        )
+    warnings.append(
+        CheckWarning.of(
+            "bare_division",
+            "caution",
+            Message("compute over peak: no memory, no communication, no plan was looked at"),
+            "model.total_flop",
+        )
+    )
+    seconds = total_flop / (peak * utilization)
+    normals = plain_normals()
+    samples = np.full(SAMPLES, seconds)
+    found = prices(hardware, asked, context.catalog, warnings)
+    cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
+    power = system_power(hardware, found, found.pue if found else cost_defaults.pue.si)
+    cost = None
+    if found is not None:
+        cost = cost_of(
+            hardware,
+            found,
+            cost_defaults,
+            seconds=seconds,
+            samples=samples,
+            normals=normals,
+            currency=request.currency,
+        )
+    entry = hardware.entry
+    return Estimate(
+        id="",
+        label=request.label or f"{total_flop:.3g} FLOP · {hardware.count} × {entry.name}",
+        engine_version=__version__,
+        catalog_version=context.catalog.version,
+        model=ModelSummary(
+            id="total-flop", name="training compute", family="custom", parameters=0.0, forward_flop_per_sample=0.0,
+            seq_len=None, image_size=None, assumptions=[],
+        ),
+        system=SystemSummary(
+            id=entry.id, name=entry.name, count=hardware.count, machines=hardware.machines, devices=hardware.devices,
+            chip=chip, fabric=hardware.fabric, ports_per_node=hardware.ports_per_node,
+            generation={"gc200": "mk2", "bow": "bow"}.get(chip, chip.split("-")[0]),
+            power=spread_quantity(system_power(hardware, None, 1.0)), rack_units=entry.rack_units * hardware.count,
+        ),
+        plan=None,
+        software=None,
+        precision_used=None,
+        defaults=defaults,
+        fits=True,
+        memory=None,
+        step_time=None, throughput=None, tokens_per_second=None, steps=None, samples=None,
+        mfu=Quantity.exact(utilization, "1"),
+        time_to_train=Quantity.exact(seconds, "s"),
+        energy=energy_of(power, seconds, samples, normals),
+        cost=cost,
+        breakdown=[Part(part="gemm", seconds=seconds)],
+        roofline=[],
+        roof=None,
+        sensitivity=[],
+        validation=Validation(nearest_measured=[], family_error=None, status="unvalidated"),
+        warnings=warnings,
+        trace=[
+            TraceStep(
+                name="time_to_train",
+                formula=f"T = total FLOP / (peak × utilization), peak = {formula}",
+                inputs={"total_flop": total_flop, "peak": peak, "utilization": utilization},
+                value=seconds,
+                unit="s",
+                reference="Kaplan et al. 2020, section 2.1 (compute of a training run)",
+                source=sources,
+            )
+        ],
+    )  # fmt: skip

@@ -1,0 +1,215 @@
+"""Named checks: what a reader of an estimate has to be told, as data."""
+
+from __future__ import annotations
+
+from app.catalog import ChipKind
+from app.engine.plans import Plans
+from app.engine.reliability import restart_outlasts_failures
+from app.errors import Message
+from app.sizing.document import CheckWarning
+from app.sizing.hardware import Hardware
+from app.sizing.planning import Choice, memory_of
+from app.sizing.quantities import significant
+from app.sizing.runtime import Reliability, Run
+from app.sizing.scenario import Scenario
+from app.sizing.workload import Training
+
+MK2 = frozenset({"gc200"})
+THIN = 0.10
+INPUT_SHARE = 0.01
+RECALLED_DEFAULT = "recalled"
+
+
+def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices: int) -> list[CheckWarning]:
+    """Return what has to be said of a plan and the memory it needs.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    choice : Choice
+        The plan. [-]
+    hardware : Hardware
+        The system. [-]
+    devices : int
+        Accelerators of the system. [-]
+    """
+    found = []
+    memory = choice.memory
+    total, capacity = float(memory.total[0]), memory_of(scenario.chip)
+    free = 1.0 - total / capacity
+    if choice.fits and (choice.borderline or free < THIN):
+        found.append(
+            CheckWarning.of(
+                "memory_margin_thin",
+                "caution",
+                Message(
+                    "the plan fills {share} % of a device's memory; measure before relying on it",
+                    {"share": round(100.0 * total / capacity)},
+                ),
+                "plan",
+            )
+        )
+    used = int(choice.plans.devices[0])
+    if used < devices:
+        found.append(
+            CheckWarning.of(
+                "devices_unused",
+                "caution",
+                Message("the plan uses {used} of {devices} accelerators", {"used": used, "devices": devices}),
+                "plan",
+            )
+        )
+    if float(choice.plans.phases[0]) > 1:
+        found.append(
+            CheckWarning.of(
+                "phased_execution",
+                "caution",
+                Message(
+                    "the weights do not stay in the processor: {phases} phases a stage stream them in and out",
+                    {"phases": int(choice.plans.phases[0])},
+                ),
+                "plan.phases",
+            )
+        )
+    if hardware.entry.chip in MK2:
+        found.append(
+            CheckWarning.of(
+                "generation_mk2",
+                "info",
+                Message(
+                    "{system} carries Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
+                    {"system": hardware.entry.name},
+                ),
+                "system.id",
+            )
+        )
+    return found
+
+
+def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWarning:
+    """Return the warning of a model that is too large, with what would fit."""
+    memory = choice.memory
+    parts = sorted(((float(value[0]), name) for name, value in memory.parts.items()), reverse=True)
+    return CheckWarning.of(
+        "does_not_fit",
+        "serious",
+        Message(
+            "the leanest plan needs {needed} GB on a device that has {capacity} GB, most of it {part}; {remedy}",
+            {
+                "needed": significant(float(memory.total[0]) / 1e9),
+                "capacity": significant(memory_of(scenario.chip) / 1e9),
+                "part": Message(parts[0][1]),
+                "remedy": remedy,
+            },
+        ),
+        "plan",
+        "system.count",
+    )
+
+
+def run_checks(run: Run, assumed: Reliability, training: Training) -> list[CheckWarning]:
+    """Return what has to be said of a run: input, failures, batch.
+
+    Parameters
+    ----------
+    run : Run
+        The run. [-]
+    assumed : Reliability
+        Failures and checkpoints. [-]
+    training : Training
+        The workload. [-]
+    """
+    found = []
+    if run.input_wait > INPUT_SHARE * run.step_seconds:
+        found.append(
+            CheckWarning.of(
+                "input_bound",
+                "caution",
+                Message(
+                    "every step waits {share} % of its time for input; faster storage or hosts would help, "
+                    "more accelerators would not",
+                    {"share": round(100.0 * run.input_wait / run.step_seconds)},
+                ),
+                "assumptions.input_samples_per_second",
+            )
+        )
+    if bool(restart_outlasts_failures(run.mean_time_to_failure, assumed.restart)):
+        found.append(
+            CheckWarning.of(
+                "restart_outlasts_failures",
+                "serious",
+                Message("failures come faster than the run restarts; it does not finish at this size"),
+                "assumptions.failures_per_1000_node_days",
+            )
+        )
+    target = training.target
+    if target is not None and run.samples > LARGE_BATCH_COST * float(target.samples.min()):
+        found.append(
+            CheckWarning.of(
+                "batch_beyond_critical",
+                "caution",
+                Message(
+                    "at this batch the target costs {factor} times the samples of a small one",
+                    {"factor": significant(run.samples / float(target.samples.min()))},
+                ),
+                "workload.global_batch",
+            )
+        )
+    return found
+
+
+LARGE_BATCH_COST = 1.5
+
+
+def validation_checks(status: str, regimes: list[str], kind: ChipKind) -> list[CheckWarning]:
+    """Return how far an estimate is from anything measured, as a warning.
+
+    Parameters
+    ----------
+    status : str
+        validated, extrapolated or unvalidated. [-]
+    regimes : list of str
+        Regimes of data/residuals.csv the case falls into. [-]
+    kind : ChipKind
+        GPU or IPU. [-]
+    """
+    if status == "unvalidated":
+        text = (
+            "no measured run of this kind exists on IPUs; the range is a judgement"
+            if kind is ChipKind.IPU
+            else "no measured run of this kind exists; the range is a judgement"
+        )
+        return [CheckWarning.of("unvalidated", "caution", Message(text), "software")]
+    if status == "extrapolated":
+        return [
+            CheckWarning.of(
+                "extrapolated",
+                "info",
+                Message("the case lies beyond the measured runs; the range is widened for it"),
+                "system.count",
+            )
+        ]
+    return []
+
+
+def batch_adjusted(asked: int, used: int, devices: int, suggested: int) -> CheckWarning:
+    """Return the warning that a batch does not divide over the devices."""
+    return CheckWarning.of(
+        "batch_not_divisible",
+        "caution",
+        Message(
+            "a global batch of {asked} does not divide over {devices} devices; {used} is computed, and {suggested} "
+            "devices would divide it",
+            {"asked": asked, "devices": devices, "used": used, "suggested": suggested},
+        ),
+        "workload.global_batch",
+        "system.count",
+    )
+
+
+def stage_layers_of(plans: Plans, depth: int) -> list[int]:
+    """Return the layers of each stage of a GPU pipeline, spread as evenly as they can be."""
+    stages = int(plans.pipeline[0])
+    whole, rest = divmod(depth, stages)
+    return [whole + (1 if place < rest else 0) for place in range(stages)]

@@ -1,0 +1,111 @@
+"""How far an estimate is from anything measured."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.sizing.document import NearestRun, Validation
+from app.sizing.validation.cases import number
+from app.sizing.validation.rules import Rules
+
+SHOWN = 3
+FAR = 2.0
+"""Distance beyond which a measured run says little: an eightfold count, or another chip."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What a measured run was, without its value."""
+
+    id: str
+    family: str
+    model: str
+    system: str
+    chip: str
+    devices: int
+    parameters: float
+    software: str
+
+
+def measured_runs(path: Path, rules: Rules) -> tuple[MeasuredRun, ...]:
+    """Return the configurations of data/validation/measured.csv, one per group."""
+    found: dict[str, MeasuredRun] = {}
+    with path.open(encoding="utf-8", newline="") as handle:
+        for row in csv.DictReader(handle):
+            devices = number(row["accelerators"])
+            system = rules.systems.get(row["system"])
+            if devices is None or system is None or row["group"] in found or row["confidence"] == "memory":
+                continue
+            found[row["group"]] = MeasuredRun(
+                id=row["id"],
+                family=row["family"],
+                model=row["model_name"],
+                system=system["system"],
+                chip=system["chip"],
+                devices=int(devices),
+                parameters=number(row["params"]) or 0.0,
+                software=row["software"],
+            )
+    return tuple(found.values())
+
+
+def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters: float) -> float:
+    """Distance of a case from a measured run, in factors of e of size and count.
+
+    Parameters
+    ----------
+    run : MeasuredRun
+        The measured run. [-]
+    family : str
+        Family of the model. [-]
+    chip : str
+        Chip. [-]
+    devices : int
+        Accelerators. [-]
+    parameters : float
+        Parameters of the model. [-]
+
+    Returns
+    -------
+    distance : float
+        0 for the same model on as many devices of the same chip. [-]
+    """
+    scale = abs(math.log(devices / run.devices))
+    size = abs(math.log(parameters / run.parameters)) if parameters > 0 and run.parameters > 0 else 1.0
+    other = 0.0 if run.chip == chip else (0.5 if run.chip[:4] == chip[:4] else 3.0)
+    return scale + 0.7 * size + other + (0.0 if run.family == family else 2.0)
+
+
+def validation_of(
+    runs: tuple[MeasuredRun, ...],
+    regimes: list[str],
+    *,
+    family: str,
+    chip: str,
+    devices: int,
+    parameters: float,
+) -> Validation:
+    """Return the nearest measured runs and how far the case is from them."""
+    ranked = sorted((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
+    nearest = [
+        NearestRun(
+            id=run.id,
+            model=run.model,
+            system=run.system,
+            accelerators=run.devices,
+            software=run.software,
+            distance=round(far, 3),
+        )
+        for far, _, run in ranked[:SHOWN]
+    ]
+    unvalidated = {"ipu_phased", "ipu_decoder", "ipu_other_family", "gpu_other_chip", "gpu_other_family"}
+    if unvalidated & set(regimes):
+        status = "unvalidated"
+    elif len(regimes) > 1 or not ranked or ranked[0][0] > FAR:
+        status = "extrapolated"
+    else:
+        status = "validated"
+    return Validation(nearest_measured=nearest, family_error=None, status=status)
