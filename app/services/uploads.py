@@ -8,9 +8,10 @@ from datetime import datetime
 
 from pydantic import Field
 
+from app.errors import Unprocessable
 from app.profiles.model import ModelProfile
+from app.profiles.readers import read_profile
 from app.profiles.samples import WorkloadSample, read_sample
-from app.profiles.uploads import read_profile
 from app.services.catalogue import operators
 from app.services.catalogue_documents import OperatorSummary
 from app.services.listing import Page, read_cursor, write_cursor
@@ -54,9 +55,7 @@ class KeptWorkload(Document):
     name: str = Field(description="Name of the file.")
     samples: int = Field(description="Samples. [-]")
     tokens: int = Field(description="Tokens. [-]")
-    mean_tokens: Quantity = Field(
-        description="Mean length; its range is that of the rule for counting tokens."
-    )
+    mean_tokens: Quantity = Field(description="Mean length; the range is that of the counting rule.")
     p50: int = Field(description="Median length. [tokens]")
     p95: int = Field(description="Length that 95 % of the samples do not exceed. [tokens]")
     max: int = Field(description="Longest sample. [tokens]")
@@ -87,7 +86,10 @@ def describe_profile(
     bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
 ) -> KeptProfile:
     """Keep a model described in JSON."""
-    asked = ModelInput(**request.model_dump(exclude={"name"}, exclude_none=True))
+    given = request.model_dump(exclude={"name"}, exclude_none=True)
+    if len(given) != 1:
+        raise Unprocessable.at("model", "exactly one of config, transformer and layers is needed")
+    asked = ModelInput(**given)
 
     def read() -> ModelProfile:
         profile = resolve_model(asked, bench.sizing)
@@ -186,9 +188,7 @@ def workload_document(identifier: str, name: str, sample: WorkloadSample) -> Kep
         name=name,
         samples=sample.samples,
         tokens=sample.tokens,
-        mean_tokens=Quantity(
-            value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="tokens"
-        ),
+        mean_tokens=Quantity(value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="1"),
         p50=sample.p50,
         p95=sample.p95,
         max=sample.max,

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from app.errors import FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
+from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.sizing.context import SizingContext
 from app.store.database import Store
 
-if TYPE_CHECKING:
-    from app.profiles.samples import WorkloadSample
-
 LOCAL_WORKSPACE = "ws_local"
 """The one workspace of a server without accounts."""
+
+Upload = TypeVar("Upload")
 
 KEPT_UPLOADS = 128
 """Uploads kept in memory; they never change once stored."""
 
 
-def no_such(kind: str, identifier: str, field_name: str = "") -> NotFound:
+def no_such(kind: str, identifier: str) -> NotFound:
     """Return the error for an identifier of ours; random ones have no close relatives to offer."""
-    message = Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]})
-    return NotFound(message, [FieldError(field_name, message)] if field_name else [])
+    return NotFound(Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]}))
+
+
+def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, identifier: str) -> Upload:
+    """Return an upload that a field of a request names, or say so at that field."""
+    try:
+        return load(workspace_id, identifier)
+    except NotFound as error:
+        raise NotFound(error.message, [FieldError(field, error.message)]) from None
 
 
 class Workbench:
@@ -52,20 +60,20 @@ class Workbench:
         """Return the sizing context that finds the uploads of one workspace."""
         return replace(
             self.sizing,
-            find_profile=partial(self.profile, workspace_id),
-            find_workload=partial(self.workload_sample, workspace_id),
+            find_profile=partial(found, self.profile, workspace_id, "model.profile_id"),
+            find_workload=partial(found, self.workload_sample, workspace_id, "workload.workload_id"),
         )
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:
             row = repository.profile(identifier)
             if row is None:
-                raise no_such("uploaded profile", identifier, "model.profile_id")
+                raise no_such("uploaded profile", identifier)
             return ModelProfile.from_json(row.document)
 
     def _load_workload_sample(self, workspace_id: str, identifier: str) -> WorkloadSample:
         with self.store.transaction(workspace_id) as repository:
             row = repository.workload_sample(identifier)
             if row is None:
-                raise no_such("uploaded sample", identifier, "workload.workload_id")
+                raise no_such("uploaded sample", identifier)
             return WorkloadSample.from_json(row.document)

@@ -54,11 +54,14 @@ class Problem(BaseModel):
     @classmethod
     def of(cls, error: AppError) -> Problem:
         """Return the problem of an error of our own."""
+        detail = str(error.message)
+        if [item.message for item in error.errors] == [error.message]:
+            detail = f"{error.errors[0].field}: {detail}"
         return cls(
             type=problem_type(error.title),
             title=error.title,
             status=error.status,
-            detail=str(error.message),
+            detail=detail,
             errors=[ProblemField(field=item.field, message=str(item.message)) for item in error.errors],
         )
 
@@ -192,10 +195,8 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     fields = [FieldError(dotted(item["loc"]) or "body", reason(item)) for item in found]
     kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
     if len(fields) == 1:
-        message = Message("{field}: {reason}", {"field": fields[0].field, "reason": fields[0].message})
-    else:
-        message = Message("{count} fields cannot be used as they are", {"count": len(fields)})
-    return kind(message, fields)
+        return kind(fields[0].message, fields)
+    return kind(Message("{count} fields cannot be used as they are", {"count": len(fields)}), fields)
 
 
 def escaped(text: str) -> str:

@@ -62,3 +62,17 @@ MAPPING: dict[str, Any] = {
     "replicated_tensor_sharding": 4,
 }
 CHECK: dict[str, Any] = {"devices": 160, "global_batch": 8192}
+CONFIG: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "vocab_size": 32000,
+    "max_position_embeddings": 2048,
+}
+TRANSFORMER: dict[str, Any] = {
+    "name": "our 1.3B",
+    "transformer": {"layers": 24, "hidden": 2048, "heads": 16, "vocab": 51200, "seq_len": 2048},
+}

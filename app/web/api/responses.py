@@ -51,6 +51,6 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-READ = problems(400, 404)
+READ = problems(400, 404, 422)
 LIST = problems(400, 422)
 ASK = problems(400, 404, 409, 413, 415, 422)

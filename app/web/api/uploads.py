@@ -1,0 +1,124 @@
+"""What customers bring: model profiles and samples of their data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import TypeAdapter, ValidationError
+
+from app.errors import Unprocessable
+from app.services import uploads
+from app.services.listing import Page
+from app.services.uploads import KeptProfile, KeptWorkload, UploadSummary
+from app.sizing.questions import ProfileRequest
+from app.web.api.examples import CONFIG, TRANSFORMER
+from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
+from app.web.api.responses import ASK, LIST, READ
+from app.web.bodies import StrictRoute
+from app.web.deps import USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.problems import from_validation
+
+router = APIRouter(tags=["uploads"], route_class=StrictRoute)
+
+PROFILE: TypeAdapter[ProfileRequest] = TypeAdapter(ProfileRequest)
+
+PROFILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/ProfileRequest"},
+                "examples": {"config": {"value": CONFIG}, "transformer": {"value": TRANSFORMER}},
+            },
+            **form_body(),
+        },
+    }
+}
+SEQ_LEN = {"type": "integer", "description": "Length of a row; left out, enough for the longest sample."}
+WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body({"seq_len": SEQ_LEN})}}
+
+
+async def workload_upload(request: Request) -> Upload:
+    """Read a sample of the data."""
+    return await read_upload(request, known=("seq_len",))
+
+
+def profile_request(body: Any) -> ProfileRequest:
+    """Return a model described in JSON."""
+    try:
+        return PROFILE.validate_python(body)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+
+
+def row_length(upload: Upload) -> int | None:
+    """Return the field ``seq_len`` of a form."""
+    text = upload.fields.get("seq_len", "")
+    if text and (not text.isdecimal() or len(text) > 9):
+        raise Unprocessable.at("seq_len", "must be a whole number")
+    return int(text) if text else None
+
+
+@router.post(
+    "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
+)
+def create_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    upload: Annotated[Any, Depends(read_upload_or_json)],
+    key: KeyHeader = None,
+) -> KeptProfile:
+    """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and keep it."""
+    if isinstance(upload, Upload):
+        return uploads.upload_profile(bench, workspace, upload.name, upload.content, key)
+    return uploads.describe_profile(bench, workspace, profile_request(upload), key)
+
+
+@router.get("/profiles", summary="Models uploaded so far", responses=LIST)
+def list_profiles(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[UploadSummary]:
+    """List identifiers and names, newest first."""
+    return uploads.list_profiles(bench, workspace, limit, cursor)
+
+
+@router.get("/profiles/{id}", summary="Read an uploaded model", responses=READ)
+def get_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", examples=["prf_a2b3c4d5e6f7g2h3"])],
+) -> KeptProfile:
+    """Read a model as it was understood, with its operators."""
+    return uploads.get_profile(bench, workspace, identifier)
+
+
+@router.post(
+    "/workloads", status_code=201, summary="Upload a data sample", responses=ASK, openapi_extra=WORKLOAD_BODY
+)
+def create_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    upload: Annotated[Upload, Depends(workload_upload)],
+    key: KeyHeader = None,
+) -> KeptWorkload:
+    """Count the lengths in JSON lines, CSV, text or Parquet; the text is let go after counting."""
+    return uploads.upload_workload(bench, workspace, upload.name, upload.content, row_length(upload), key)
+
+
+@router.get("/workloads", summary="Samples uploaded so far", responses=LIST)
+def list_workloads(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[UploadSummary]:
+    """List identifiers and names, newest first."""
+    return uploads.list_workloads(bench, workspace, limit, cursor)
+
+
+@router.get("/workloads/{id}", summary="Read an uploaded sample", responses=READ)
+def get_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", examples=["wkl_a2b3c4d5e6f7g2h3"])],
+) -> KeptWorkload:
+    """Read what was counted in a sample of the data."""
+    return uploads.get_workload(bench, workspace, identifier)
