@@ -76,7 +76,11 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
     try:
         model = onnx.load_model_from_string(data)
     except Exception as error:  # whatever the native parser raises
-        raise unreadable("{file} is not an ONNX model", file=name) from error
+        raise unreadable(
+            "{file} is neither an ONNX model nor text; accepted as text are a config.json, "
+            "a layer table and a summary",
+            file=name,
+        ) from error
     _check(name, model)
     parameters = _set_weights_aside(name, model.graph)
     sizes = _settle_inputs(name, model.graph, parameters)
@@ -101,6 +105,14 @@ def _check(name: str, model: onnx.ModelProto) -> None:
             "{file} has {nodes} nodes; at most {most} are read", file=name, nodes=len(nodes), most=MOST_NODES
         )
     for index, node in enumerate(nodes):
+        if node.domain not in {"", "ai.onnx"} or node.op_type.startswith("QLinear"):
+            raise unreadable(
+                "{file}: node {node} is {operator}, which is not an operator of standard training graphs; "
+                "export the model without fusion and quantisation",
+                file=name,
+                node=printable(node.name) or str(index),
+                operator=printable(f"{node.domain}.{node.op_type}"),
+            )
         if node.op_type in CONTROL_FLOW or any(
             attribute.HasField("g") or attribute.graphs for attribute in node.attribute
         ):
@@ -108,7 +120,7 @@ def _check(name: str, model: onnx.ModelProto) -> None:
                 "{file}: node {node} ({operator}) runs a graph inside the graph; "
                 "export the model without control flow",
                 file=name,
-                node=printable(node.name) or index,
+                node=printable(node.name) or str(index),
                 operator=printable(node.op_type),
             )
     if model.functions:

@@ -93,12 +93,6 @@ class Converter:
             "Transpose": self._transpose,
             "Attention": self._attention,
         }.get(kind)
-        if node.domain not in {"", "ai.onnx"} or kind.startswith("QLinear"):
-            raise unreadable(
-                "{file}: node {node} is {operator}, which is not an operator of standard training graphs; "
-                "export the model without fusion and quantisation",
-                file=self._graph.file, node=name, operator=printable(f"{node.domain}.{kind}"),
-            )
         if not node.input and kind not in FREE:
             raise unreadable(
                 "{file}: node {node} ({operator}) has no input", file=self._graph.file, node=name,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -58,7 +57,7 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
 
 def _measure(name: str, path: str) -> object:
     package = str(Path(__file__).resolve().parents[2])
-    environment = {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1", "PATH": os.defpath}
+    environment = {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "app.profiles.parquet_child", path, str(MOST_MEMORY)],

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+from app.errors import Message
 from app.profiles.documents import DEPTH, parse_json, unreadable
 from app.profiles.numbers import printable
 
@@ -24,7 +25,7 @@ LIST_COLUMNS = ("input_ids", "token_ids", "tokens", "ids")
 TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question", "input")
 """Columns that hold the text of a sample, the usual one first."""
 
-ACCEPTED = "JSON lines, CSV, plain text with one sample a line, or Parquet"
+ACCEPTED = Message("JSON lines, CSV, plain text with one sample a line, or Parquet")
 
 
 @dataclass(frozen=True, slots=True)

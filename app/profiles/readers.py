@@ -1,0 +1,106 @@
+"""Reading an uploaded model: what a file is follows from its content, not from its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from app.errors import Message
+from app.profiles.config import config_profile
+from app.profiles.documents import check_size, decode, parse_json, unreadable
+from app.profiles.layer_csv import read_layer_csv
+from app.profiles.layer_table import layers_profile
+from app.profiles.model import ModelProfile
+from app.profiles.numbers import printable
+from app.profiles.onnx_graph import MOST_BYTES, read_onnx
+from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
+from app.profiles.transformer import transformer_profile
+
+MOST_TEXT_BYTES = 2_000_000
+"""Largest configuration, layer table or summary. [B]"""
+
+ACCEPTED = Message(
+    "an ONNX model, a Hugging Face config.json, a layer table in CSV or JSON, "
+    "or a summary by torchinfo or fvcore"
+)
+
+
+def read_profile(name: str, data: bytes) -> ModelProfile:
+    """Return the profile of an uploaded file.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, for messages and as the profile's name. [-]
+    data : bytes
+        Its content, which alone decides what it is. [-]
+
+    Returns
+    -------
+    profile : ModelProfile
+        With what was assumed on the way. [-]
+
+    Raises
+    ------
+    Unprocessable
+        The file is none of those accepted, or a part of it cannot be read.
+    BadInput
+        A value in it is out of range.
+    TooLarge
+        It exceeds a limit, which the message states.
+    """
+    title = printable(name, 80) or "file"
+    check_size(title, len(data), MOST_BYTES)
+    kind = foreign_kind(data)
+    if kind:
+        raise unreadable(
+            "{file} is {kind}; accepted are {accepted}", file=title, kind=Message(kind), accepted=ACCEPTED
+        )
+    if is_binary(data):
+        return read_onnx(title, data)
+    check_size(title, len(data), MOST_TEXT_BYTES)
+    text = decode(title, data)
+    start = text.lstrip()[:1]
+    if start in {"{", "["}:
+        profile = _json(title, parse_json(title, text))
+    elif TORCHINFO in text or FVCORE.search(text):
+        profile = read_summary(title, text)
+    else:
+        profile = read_layer_csv(title, text)
+    return profile
+
+
+def foreign_kind(data: bytes) -> str:
+    """Return what a file is that cannot be read, or nothing."""
+    for start, kind in (
+        (b"PK\x03\x04", "an archive (a PyTorch checkpoint is one)"),
+        (b"\x80\x02", "a Python pickle, which is never opened"),
+        (b"\x1f\x8b", "compressed"),
+        (b"\x89HDF", "a Keras HDF5 file"),
+        (b"PAR1", "a Parquet file, which holds data, not a model"),
+        (b"%PDF", "a PDF"),
+    ):
+        if data.startswith(start):
+            return kind
+    return ""
+
+
+def is_binary(data: bytes) -> bool:
+    """Return True for content that starts like a serialised ONNX model rather than like text."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
+        return False
+    # A model starts with its version or another field of the message; text has no such bytes.
+    return any(byte < 9 or 13 < byte < 32 for byte in data[:64])
+
+
+def _json(name: str, value: object) -> ModelProfile:
+    if isinstance(value, list):
+        return replace(layers_profile(value, name=name, where="layers"), name=name)
+    if isinstance(value, Mapping):
+        if "layers" in value and isinstance(value["layers"], list):
+            return layers_profile(value["layers"], name=name, where="layers")
+        if isinstance(value.get("transformer"), Mapping):
+            return transformer_profile(value["transformer"], where="transformer")
+        if "layers" in value and "kind" in value and "seq_len" in value:
+            return transformer_profile(value, where="transformer")
+    return config_profile(value, name=name, where="config")

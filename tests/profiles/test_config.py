@@ -1,0 +1,114 @@
+"""Hugging Face configurations against the parameter counts of the released weights."""
+
+from typing import Any
+
+import pytest
+
+from app.errors import BadInput, Unprocessable
+from app.profiles.config import config_profile
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "vocab_size": 32000, "max_position_embeddings": 4096,
+    "tie_word_embeddings": False, "rms_norm_eps": 1e-5, "hidden_act": "silu",
+}
+
+CONFIGS: list[tuple[str, dict[str, Any], float]] = [
+    ("llama", LLAMA, 6_738_415_616),
+    ("mistral", {**LLAMA, "model_type": "mistral", "intermediate_size": 14336, "num_key_value_heads": 8,
+                 "sliding_window": 4096}, 7_241_732_096),
+    ("mixtral", {**LLAMA, "model_type": "mixtral", "intermediate_size": 14336, "num_key_value_heads": 8,
+                 "num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None}, 46_702_792_704),
+    ("qwen2", {"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944,
+               "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4,
+               "vocab_size": 152064, "max_position_embeddings": 131072, "sliding_window": 131072,
+               "use_sliding_window": False, "tie_word_embeddings": False}, 7_615_616_512),
+    ("gemma", {"model_type": "gemma", "hidden_size": 3072, "intermediate_size": 24576,
+               "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 16,
+               "head_dim": 256, "vocab_size": 256000, "max_position_embeddings": 8192}, 8_537_680_896),
+    ("gpt2", {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+              "vocab_size": 50257, "n_inner": None}, 124_439_808),
+    ("gpt_neox", {"model_type": "gpt_neox", "hidden_size": 6144, "intermediate_size": 24576,
+                  "num_hidden_layers": 44, "num_attention_heads": 64, "vocab_size": 50432,
+                  "max_position_embeddings": 2048, "tie_word_embeddings": False}, 20_554_567_680),
+    ("gptj", {"model_type": "gptj", "n_embd": 4096, "n_layer": 28, "n_head": 16, "n_positions": 2048,
+              "vocab_size": 50400, "tie_word_embeddings": False}, 6_050_882_784),
+    ("opt", {"model_type": "opt", "hidden_size": 4096, "ffn_dim": 16384, "num_hidden_layers": 32,
+             "num_attention_heads": 32, "vocab_size": 50272, "max_position_embeddings": 2048}, 6_658_473_984),
+    ("bloom", {"model_type": "bloom", "n_embed": 4096, "hidden_size": 4096, "n_layer": 30, "n_head": 32,
+               "vocab_size": 250880, "seq_length": 2048}, 7_069_016_064),
+    ("falcon", {"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32,
+                "num_attention_heads": 71, "multi_query": True, "new_decoder_architecture": False,
+                "vocab_size": 65024, "bias": False, "alibi": False}, 6_921_720_704),
+    ("bert", {"model_type": "bert", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
+              "num_attention_heads": 16, "vocab_size": 30522, "max_position_embeddings": 512,
+              "type_vocab_size": 2}, 336_226_108),
+    ("roberta", {"model_type": "roberta", "hidden_size": 768, "intermediate_size": 3072,
+                 "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 50265,
+                 "max_position_embeddings": 514, "type_vocab_size": 1}, 124_697_433),
+    ("t5", {"model_type": "t5", "d_model": 1024, "d_kv": 64, "d_ff": 4096, "num_layers": 24,
+            "num_decoder_layers": 24, "num_heads": 16, "vocab_size": 32128, "n_positions": 512}, 737_668_096),
+    ("t5 gated", {"model_type": "t5", "d_model": 2048, "d_kv": 64, "d_ff": 5120, "num_layers": 24,
+                  "num_heads": 32, "vocab_size": 32128, "feed_forward_proj": "gated-gelu",
+                  "tie_word_embeddings": False}, 2_849_757_184),
+    ("bart", {"model_type": "bart", "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12,
+              "encoder_attention_heads": 16, "encoder_ffn_dim": 4096, "vocab_size": 50265,
+              "max_position_embeddings": 1024}, 406_291_456),
+    ("vit", {"model_type": "vit", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+             "num_attention_heads": 12, "image_size": 224, "patch_size": 16, "num_channels": 3,
+             "num_labels": 1000}, 86_567_656),
+    ("swin", {"model_type": "swin", "embed_dim": 96, "depths": [2, 2, 6, 2], "num_heads": [3, 6, 12, 24],
+              "window_size": 7, "num_labels": 1000}, 28_288_354),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("document", "parameters"), [row[1:] for row in CONFIGS], ids=[row[0] for row in CONFIGS]
+)
+def test_parameters_are_those_of_the_released_weights(document: dict[str, Any], parameters: float) -> None:
+    profile = config_profile(document)
+    assert profile.parameters == pytest.approx(parameters, rel=0.002)
+    assert profile.origin == "config"
+
+
+def test_a_mixture_uses_two_of_its_eight_experts() -> None:
+    profile = config_profile(CONFIGS[2][1])
+    # Jiang et al. 2024: 13 billion active parameters.
+    assert profile.active_parameters == pytest.approx(12.9e9, rel=0.01)
+
+
+def test_an_unknown_type_says_what_is_assumed() -> None:
+    profile = config_profile({**LLAMA, "model_type": "brand-new", "rope_theta": 1e4})
+    assert profile.parameters == 6_738_415_616
+    assert "gated" in str(profile.assumptions[0])
+    assert profile.family == "llama"
+
+
+def test_the_language_part_of_a_multimodal_model_is_counted() -> None:
+    profile = config_profile({"model_type": "llava", "text_config": LLAMA, "vision_config": {}})
+    assert profile.parameters == 6_738_415_616
+    assert "text_config" in str(profile.assumptions[-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "field"),
+    [
+        ({"hidden_size": None}, Unprocessable, "model.config.hidden_size"),
+        ({"hidden_size": "4096"}, Unprocessable, "model.config.hidden_size"),
+        ({"hidden_size": 0}, BadInput, "model.config.hidden_size"),
+        ({"hidden_size": 10**400}, BadInput, "model.config.hidden_size"),
+        ({"num_attention_heads": 31}, BadInput, "model.config.num_attention_heads"),
+        ({"num_key_value_heads": 5}, BadInput, "model.config.num_key_value_heads"),
+        ({"num_hidden_layers": 1.5}, Unprocessable, "model.config.num_hidden_layers"),
+        ({"tie_word_embeddings": "no"}, Unprocessable, "model.config.tie_word_embeddings"),
+        ({"vocab_size": None}, Unprocessable, "model.config.vocab_size"),
+        ({"model_type": 7}, Unprocessable, "model.config.model_type"),
+        ({"model_type": "albert"}, Unprocessable, "model.config.model_type"),
+        ({"model_type": "swin", "depths": "no"}, Unprocessable, "model.config.depths"),
+    ],
+)
+def test_the_wrong_field_is_named(change: dict[str, Any], error: type[BadInput], field: str) -> None:
+    with pytest.raises(error) as caught:
+        config_profile({**LLAMA, **change})
+    assert type(caught.value) is error
+    assert caught.value.errors[0].field == field

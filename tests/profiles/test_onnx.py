@@ -1,0 +1,126 @@
+"""ONNX graphs, built here with weights that are declared but not there."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from app.errors import TooLarge, Unprocessable
+from app.profiles import onnx_graph
+from app.profiles.model import ModelProfile
+from app.profiles.onnx_graph import read_onnx
+from app.profiles.presets import preset
+from tests.profiles.graphs import Builder, encoder, image, resnet50
+
+
+@pytest.mark.parametrize("batch", ["batch", 1, 8])
+def test_resnet50_is_counted_as_published(batch: object) -> None:
+    profile = read_onnx("resnet50.onnx", resnet50(batch))
+    assert profile.parameters == 25_557_032
+    assert profile.forward_flop_per_sample / 2 == pytest.approx(4.1e9, rel=0.02)
+    assert profile.operators().depth == 1
+    assert profile.fixed_size
+    assert ModelProfile.from_json(profile.to_json()) == profile
+
+
+def test_resnet50_has_the_operators_of_the_preset() -> None:
+    read, written = read_onnx("r", resnet50()), preset("resnet50")
+    for kind in ("convolution", "batch_norm", "relu", "add", "matmul", "max_pool", "average_pool"):
+        for column in ("count", "elements", "forward_flop", "parameters"):
+            sums = [
+                sum(float(str(row[column])) for row in profile.summary() if row["kind"] == kind)
+                for profile in (read, written)
+            ]
+            assert sums[0] == pytest.approx(sums[1], rel=1e-6), (kind, column)
+
+
+def test_an_encoder_taken_apart_is_put_together() -> None:
+    layers, hidden, length, vocabulary = 3, 64, 16, 100
+    profile = read_onnx("encoder.onnx", encoder(layers, hidden, 4, length, vocabulary))
+    kinds = {str(row["kind"]): float(str(row["count"])) for row in profile.summary()}
+    assert kinds["attention"] == layers
+    assert kinds["layer_norm"] == 2 * layers + 1
+    assert kinds["gelu"] == layers
+    assert profile.operators().depth == layers
+    products = layers * 12 * hidden**2
+    assert profile.parameters == (
+        products + layers * 13 * hidden + 2 * hidden + 2 * vocabulary * hidden
+    )
+    assert profile.forward_flop_per_sample == 2 * length * (
+        products + layers * 2 * length * hidden + vocabulary * hidden
+    )
+
+
+def test_recurrent_and_grouped_layers() -> None:
+    b = Builder(helper.make_tensor_value_info("x", TensorProto.FLOAT, [50, 1, 128]))
+    weights = b.weight(2, 4 * 64, 128), b.weight(2, 4 * 64, 64), b.weight(2, 8 * 64)
+    x = b.node("LSTM", "x", *weights, hidden_size=64, direction="bidirectional")
+    profile = read_onnx("lstm.onnx", b.bytes(x))
+    assert profile.parameters == 2 * (4 * 64 * (128 + 64) + 8 * 64)
+
+    b = Builder(image("n", 8))
+    x = b.node("Conv", "x", b.weight(32, 3, 3, 3), pads=[1] * 4)
+    x = b.node("Conv", x, b.weight(32, 1, 3, 3), pads=[1] * 4, group=32)
+    x = b.node("ConvTranspose", x, b.weight(32, 16, 2, 2), strides=[2, 2])
+    profile = read_onnx("conv.onnx", b.bytes(x))
+    assert [row["kind"] for row in profile.summary()] == ["convolution", "depthwise", "convolution"]
+    assert profile.forward_flop_per_sample == 2 * 64 * (32 * 27 + 32 * 9 + 32 * 16 * 4)
+
+
+def test_open_sizes_are_assumed_in_words() -> None:
+    b = Builder(helper.make_tensor_value_info("x", TensorProto.INT64, ["batch", "sequence"]))
+    profile = read_onnx("m.onnx", b.bytes(b.node("Gather", b.weight(100, 8), "x")))
+    assert "512" in str(profile.assumptions[0])
+    assert "sequence" in str(profile.assumptions[0])
+
+
+def test_no_file_is_opened_for_external_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a file was opened")
+
+    monkeypatch.setattr(onnx.external_data_helper, "load_external_data_for_tensor", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
+    assert read_onnx("r", resnet50()).parameters == 25_557_032
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "said"),
+    [
+        ("QLinearConv", {}, "QLinearConv_0"),
+        ("MatMul", {}, "MatMul_0"),
+        ("Conv", {"group": 0}, "Conv_0"),
+        ("FusedThing", {"domain": "com.example"}, "com.example.FusedThing"),
+    ],
+)
+def test_the_node_that_cannot_be_counted_is_named(
+    kind: str, attributes: dict[str, object], said: str
+) -> None:
+    b = Builder(image(1, 8))
+    b.node(kind, "x", *([b.weight(4, 3, 3, 3)] if kind == "Conv" else []), **attributes)
+    with pytest.raises(Unprocessable, match=said):
+        read_onnx("m.onnx", b.bytes("t0"))
+
+
+def test_control_flow_is_refused() -> None:
+    b = Builder(image(1, 8))
+    inner = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "inner", [], [])
+    b.nodes.append(helper.make_node("If", ["x"], ["y"], name="choose", then_branch=inner, else_branch=inner))
+    with pytest.raises(Unprocessable, match="choose"):
+        read_onnx("m.onnx", b.bytes("y"))
+
+
+@pytest.mark.parametrize("dims", [(2**62,), (10**9, 10**9), (-4, 4)])
+def test_impossible_sizes_are_refused(dims: tuple[int, ...]) -> None:
+    b = Builder(image(1, 8))
+    x = b.node("Mul", "x", b.weight(*dims))
+    with pytest.raises(Unprocessable, match="impossible size"):
+        read_onnx("m.onnx", b.bytes(x))
+
+
+def test_limits_are_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = resnet50()
+    monkeypatch.setattr(onnx_graph, "MOST_NODES", 10)
+    with pytest.raises(Unprocessable, match="at most 10"):
+        read_onnx("m.onnx", data)
+    monkeypatch.setattr(onnx_graph, "MOST_BYTES", 100)
+    with pytest.raises(TooLarge):
+        read_onnx("m.onnx", data)
