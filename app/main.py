@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from app import __version__
 from app.profiles.presets import models_directory
@@ -13,8 +14,10 @@ from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
 from app.store.database import Store
-from app.web import api, problems
+from app.web import api, pages, problems
 from app.web.api import health
+from app.web.api.openapi import describe
+from app.web.rendering import folder
 from app.web.security import Guard
 
 
@@ -34,6 +37,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="Rackline",
         version=__version__,
         openapi_url="/api/v1/openapi.json",
+        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -42,7 +46,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
-    problems.install(app)
+    problems.install(app, pages.problem_page)
     app.include_router(health.router)
     app.include_router(api.router)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=folder("static")), name="static")
+    describe(app)
     return app

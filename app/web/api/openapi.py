@@ -1,0 +1,56 @@
+"""The description of the API: what FastAPI writes, with what it cannot know put in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from app.sizing.questions import ProfileRequest
+from app.web.problems import Problem
+
+DESCRIPTION = """
+Sizes AI-training infrastructure: how long a training run takes, what it costs and why.
+
+Quantities carry `value`, `low` and `high` (an 80 % band) and an SI `unit`. Failures are
+`application/problem+json` (RFC 9457). `Idempotency-Key` is honoured on every POST that stores.
+The server answers on this machine alone and needs no key.
+"""
+
+TAGS = [
+    {"name": "catalogue", "description": "Every figure with its source, date and status."},
+    {"name": "uploads", "description": "Model profiles and samples of the data."},
+    {"name": "estimates", "description": "One model on one system."},
+    {"name": "comparisons", "description": "Options side by side."},
+    {"name": "planning", "description": "Arithmetic before anything is estimated."},
+    {"name": "operation", "description": "The server itself."},
+]
+
+
+def describe(app: FastAPI) -> None:
+    """Give an application its OpenAPI document, built when first asked for."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=DESCRIPTION.strip(),
+                routes=app.routes,
+                tags=TAGS,
+            )
+            add_schemas(app.openapi_schema)
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def add_schemas(openapi: dict[str, Any]) -> None:
+    """Put in the schemas that responses and hand-written bodies refer to."""
+    _, schemas = models_json_schema(
+        [(Problem, "serialization"), (ProfileRequest, "validation")],
+        ref_template="#/components/schemas/{model}",
+    )
+    openapi["components"]["schemas"] |= schemas["$defs"]
