@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
 FloatLike: TypeAlias = float | Floats
 
 

@@ -63,7 +63,8 @@ def legal_plans(space: Space) -> Plans:
     """Every legal plan of a space, without options that have no effect.
 
     Tensor ranks divide the heads and stay within a machine; stages divide the layers as evenly as
-    they can, on GPUs for transformers only unless a degree is given; data-parallel ranks divide the global batch; on an IPU all three are powers of two.
+    they can, on GPUs for transformers only unless a degree is given; data-parallel ranks divide the
+    global batch; on an IPU all three are powers of two.
     Options without effect are left out: interleaving without a pipeline, sequence parallelism
     without tensor ranks, sharding without data-parallel ranks.
 
@@ -117,15 +118,14 @@ def _given(space: Space, name: str, otherwise: Sequence[float]) -> Sequence[floa
 
 def _layouts(space: Space) -> list[tuple[int, int, int, int]]:
     """Tensor, pipeline, data and micro-batch that use all devices."""
-    found = []
+    found: list[tuple[int, int, int, int]] = []
     for tensor in _tensor_degrees(space):
         for pipeline in _pipeline_degrees(space, tensor):
             data = space.devices // (tensor * pipeline)
             if space.fixed.get("data", data) != data or space.global_batch % data:
                 continue
             ours = space.global_batch // data
-            for micro in _micro_batches(space, ours):
-                found.append((tensor, pipeline, data, micro))
+            found.extend((tensor, pipeline, data, micro) for micro in _micro_batches(space, ours))
     return found
 
 

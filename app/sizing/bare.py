@@ -86,8 +86,8 @@ def bare_estimate(
                 "sparse_peak",
                 "serious",
                 Message(
-                    "the peak is above the dense one, {dense} PFLOP/s for this system, as figures with structured "
-                    "sparsity are; at the dense peak the same division gives {days} days",
+                    "the peak is above the dense one, {dense} PFLOP/s for this system, as figures with "
+                    "structured sparsity are; at the dense peak the same division gives {days} days",
                     {
                         "dense": significant(dense.value * hardware.devices / 1e15, 4),
                         "days": significant(seconds_dense / DAY, 4),
@@ -109,7 +109,7 @@ def bare_estimate(
     samples = np.full(SAMPLES, seconds)
     found = prices(hardware, asked, context.catalog, warnings)
     cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
-    power = system_power(hardware, found, found.pue if found else cost_defaults.pue.si)
+    power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
     cost = None
     if found is not None:
         cost = cost_of(
@@ -128,14 +128,15 @@ def bare_estimate(
         engine_version=__version__,
         catalog_version=context.catalog.version,
         model=ModelSummary(
-            id="total-flop", name="training compute", family="custom", parameters=0.0, forward_flop_per_sample=0.0,
-            seq_len=None, image_size=None, assumptions=[],
+            id="total-flop", name="training compute", family="custom", parameters=0.0,
+            forward_flop_per_sample=0.0, seq_len=None, image_size=None, assumptions=[],
         ),
         system=SystemSummary(
-            id=entry.id, name=entry.name, count=hardware.count, machines=hardware.machines, devices=hardware.devices,
+            id=entry.id, name=entry.name, count=hardware.count, machines=hardware.machines,
+            devices=hardware.devices,
             chip=chip, fabric=hardware.fabric, ports_per_node=hardware.ports_per_node,
             generation={"gc200": "mk2", "bow": "bow"}.get(chip, chip.split("-")[0]),
-            power=spread_quantity(system_power(hardware, None, 1.0)), rack_units=entry.rack_units * hardware.count,
+            power=spread_quantity(system_power(hardware, 1.0)), rack_units=entry.rack_units * hardware.count,
         ),
         plan=None,
         software=None,

@@ -66,7 +66,8 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
                 "phased_execution",
                 "caution",
                 Message(
-                    "the weights do not stay in the processor: {phases} phases a stage stream them in and out",
+                    "the weights do not stay in the processor: {phases} phases a stage stream them in and "
+                    "out",
                     {"phases": int(choice.plans.phases[0])},
                 ),
                 "plan.phases",
@@ -78,7 +79,8 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
                 "generation_mk2",
                 "info",
                 Message(
-                    "{system} carries Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
+                    "{system} carries Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher "
+                    "clock",
                     {"system": hardware.entry.name},
                 ),
                 "system.id",
@@ -95,7 +97,8 @@ def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWa
         "does_not_fit",
         "serious",
         Message(
-            "the leanest plan needs {needed} GB on a device that has {capacity} GB, most of it {part}; {remedy}",
+            "the leanest plan needs {needed} GB on a device that has {capacity} GB, most of it {part}; "
+            "{remedy}",
             {
                 "needed": significant(float(memory.total[0]) / 1e9),
                 "capacity": significant(memory_of(scenario.chip) / 1e9),
@@ -199,8 +202,8 @@ def batch_adjusted(asked: int, used: int, devices: int, suggested: int) -> Check
         "batch_not_divisible",
         "caution",
         Message(
-            "a global batch of {asked} does not divide over {devices} devices; {used} is computed, and {suggested} "
-            "devices would divide it",
+            "a global batch of {asked} does not divide over {devices} devices; {used} is computed, and "
+            "{suggested} devices would divide it",
             {"asked": asked, "devices": devices, "used": used, "suggested": suggested},
         ),
         "workload.global_batch",

@@ -6,22 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from app.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
-
+from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
 from app.sizing.nearest import MeasuredRun, measured_runs
 from app.sizing.spread import Residuals, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
-
-
-if TYPE_CHECKING:
-    from app.profiles.samples import WorkloadSample
 
 
 def unknown_profile(identifier: str) -> ModelProfile:

@@ -82,7 +82,8 @@ def prices(
                 "price_unknown",
                 "caution",
                 Message(
-                    "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
+                    "no price is published for {system}; give assumptions.system_price or "
+                    "assumptions.hourly_price",
                     {"system": hardware.entry.name},
                 ),
                 "assumptions.system_price" if owned else "assumptions.hourly_price",
@@ -162,14 +163,14 @@ def _deviation(spread: Spread) -> float:
     return math.log(spread.high / spread.low) / DECILES if spread.low > 0 else 0.0
 
 
-def system_power(hardware: Hardware, prices_or_none: Prices | None, pue: float) -> Spread:
+def system_power(hardware: Hardware, pue: float) -> Spread:
     """Power of the whole system in the facility under a training load. [W]"""
     typical = hardware.entry.power_typical
-    values = [
+    value, low, high = (
         float(facility_power(part * hardware.count, pue))
         for part in (typical.value, typical.low, typical.high)
-    ]
-    return Spread(*values, "W")
+    )
+    return Spread(value, low, high, "W")
 
 
 def cost_of(
@@ -229,7 +230,7 @@ def _lines(hardware: Hardware, found: Prices, defaults: CostDefaults, factor: Fl
             for name, value in rented.items()
         }
     include = found.include
-    typical = system_power(hardware, found, found.pue).value if "power" in include else 0.0
+    typical = system_power(hardware, found.pue).value if "power" in include else 0.0
     reserved = hardware.entry.power_max.value * hardware.count if "space" in include else 0.0
     staff_pay = defaults.staff_cost.si * YEAR
     if defaults.staff_cost.si_unit.startswith("KRW"):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from app.engine.gpu import gpu_operator_times, gpu_step
 from app.engine.ipu import phases_needed
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, Recompute, Sharding
-from app.engine.records import Floats, GpuChip, IpuChip
+from app.engine.records import Floats, GpuChip, Indices, IpuChip
 from app.engine.search import Space, legal_plans
 from app.errors import BadInput, Conflict
 from app.sizing.request import PlanInput
@@ -161,7 +161,7 @@ def step_seconds(scenario: Scenario, plans: Plans) -> Floats:
     return seconds
 
 
-def _take(plans: Plans, index: Floats) -> Plans:
+def _take(plans: Plans, index: Indices) -> Plans:
     return Plans(**{entry.name: np.asarray(getattr(plans, entry.name)[index]) for entry in fields(Plans)})
 
 
@@ -208,8 +208,12 @@ def _check_devices(scenario: Scenario, given: Mapping[str, float], devices: int)
         raise Conflict.at(
             "plan.data" if "data" in given else "plan.tensor",
             "{tensor} × {pipeline} × {data} needs {needed} devices; the system has {devices}",
-            tensor=int(degrees[0]), pipeline=int(degrees[1]), data=int(degrees[2]), needed=needed, devices=devices,
-        )  # fmt: skip
+            tensor=int(degrees[0]),
+            pipeline=int(degrees[1]),
+            data=int(degrees[2]),
+            needed=needed,
+            devices=devices,
+        )
     if given.get("pipeline", 1) > scenario.table.depth:
         raise BadInput.at(
             "plan.pipeline", "{value} stages: the model has {depth} layers to cut between",
@@ -238,8 +242,8 @@ def _check_devices(scenario: Scenario, given: Mapping[str, float], devices: int)
 def _nothing_legal(given: Mapping[str, float], devices: int, global_batch: int) -> BadInput:
     return BadInput.at(
         "plan",
-        "no plan divides {devices} devices and a global batch of {batch} as asked ({given}); leave a field out, or "
-        "choose degrees whose product divides the devices and a batch that the replicas divide",
+        "no plan divides {devices} devices and a global batch of {batch} as asked ({given}); leave a field "
+        "out, or choose degrees whose product divides the devices and a batch that the replicas divide",
         devices=devices,
         batch=global_batch,
         given=", ".join(f"{name} {value:g}" for name, value in given.items()) or "-",

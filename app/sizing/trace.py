@@ -20,8 +20,16 @@ from app.sizing.workload import Training
 NARAYANAN = "Narayanan et al., SC 2021, section 2.2 and appendix"
 WILLIAMS = "Williams, Waterman, Patterson, CACM 52(4), 2009"
 DALY = "Daly, Future Generation Computer Systems 22, 2006"
-SHOWN_PARAMETERS = ("matrix_efficiency", "attention_efficiency", "elementwise_factor", "overlap", "step_overhead",
-                    "sdk_factor", "framework_factor", "host_returns_per_update")  # fmt: skip
+SHOWN_PARAMETERS = (
+    "matrix_efficiency",
+    "attention_efficiency",
+    "elementwise_factor",
+    "overlap",
+    "step_overhead",
+    "sdk_factor",
+    "framework_factor",
+    "host_returns_per_update",
+)
 
 
 def source_ref(source: Source) -> SourceRef:
@@ -197,9 +205,10 @@ def _parts(
     chip_figures = catalog.chip_figures(scenario.chip.name)
     machine_figures = catalog.machine_figures(hardware.entry.id)
     fabric_figures = {} if isinstance(scenario.hardware, IpuChip) else catalog.fabric_figures(hardware.fabric)
+    peak = f"matrix_peak.{scenario.precision.value}"
     used = {
-        "gemm": ("matrix_peak." + scenario.precision.value, "sustained_clock", "multiprocessors", "clock", "tiles", "amp_efficiency"),
-        "attention": ("matrix_peak." + scenario.precision.value, "clock", "tiles"),
+        "gemm": (peak, "sustained_clock", "multiprocessors", "clock", "tiles", "amp_efficiency"),
+        "attention": (peak, "clock", "tiles"),
         "memory_bound": ("memory_bandwidth", "achieved_bandwidth", "element_cycles"),
         "exchange": ("exchange_bytes_per_cycle", "exchange_multiplier"),
         "sync": ("operation_cycles", "elementwise_operation_cycles"),
@@ -208,7 +217,7 @@ def _parts(
         "data_comm": ("allreduce_bandwidth", "gateway_bandwidth"),
         "tensor_comm": ("allreduce_bandwidth",),
         "pipeline_comm": ("link_bandwidth",),
-    }  # fmt: skip
+    }
     steps = []
     for name, seconds in run.step.parts.items():
         value = float(np.ravel(seconds)[0])

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from app.catalog import ConvergenceTarget
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message
 from app.profiles.model import ModelProfile
+from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
@@ -75,7 +78,7 @@ def resolve_training(
     per_sample = tokens.mean if tokens else 1.0
     samples = _samples(asked, target, per_sample, tokens is not None)
     precision = _precision(asked, chip, defaults, warnings)
-    optimizer = asked.optimizer
+    optimizer: str | None = asked.optimizer
     if optimizer is None:
         optimizer = OPTIMIZERS.get(profile.family, "adam")
         defaults.append(
@@ -150,7 +153,8 @@ def _samples(
         return asked.epochs * asked.dataset_samples
     raise BadInput.at(
         "workload",
-        "what is to be done is missing; give tokens, samples, epochs with dataset_samples, or a target such as {target}",
+        "what is to be done is missing; give tokens, samples, epochs with dataset_samples, or a target "
+        "such as {target}",
         target="mlperf-bert",
     )
 
@@ -196,7 +200,18 @@ def _tokens(
     if seq_len is None or profile.default_seq_len is None:
         return None
     if asked.workload_id is not None:
-        return context.find_workload(asked.workload_id).kernel_tokens(profile, seq_len)
+        mean, mean_square = lengths_at(context.find_workload(asked.workload_id), seq_len)
+        defaults.append(
+            Default.of(
+                "workload.mean_tokens",
+                mean,
+                Message(
+                    "mean length of the uploaded sample, cut at {seq_len}; padding removed",
+                    {"seq_len": seq_len},
+                ),
+            )
+        )
+        return profile.tokens(seq_len, mean, mean_square)
     if asked.mean_tokens is not None:
         return profile.tokens(seq_len, asked.mean_tokens)
     if target is not None and target.mean_tokens and target.seq_len == seq_len:
@@ -214,14 +229,28 @@ def _tokens(
     return profile.tokens(seq_len)
 
 
+def lengths_at(sample: WorkloadSample, seq_len: int) -> tuple[float, float]:
+    """Return mean and mean square of a sample's lengths once they are cut at a length.
+
+    Parameters
+    ----------
+    sample : WorkloadSample
+        Histogram of lengths. [-]
+    seq_len : int
+        Length at which longer samples are cut. [-]
+    """
+    if sample.seq_len == seq_len:
+        return sample.mean_used, sample.mean_squared
+    bins = np.array(sample.histogram, dtype=float)
+    lengths = np.minimum((bins[:, 0] + bins[:, 1]) / 2.0, seq_len)
+    return float(np.average(lengths, weights=bins[:, 2])), float(np.average(lengths**2, weights=bins[:, 2]))
+
+
 def _precision(
     asked: WorkloadInput, chip: GpuChip | IpuChip, defaults: list[Default], warnings: list[CheckWarning]
 ) -> Precision:
-    available: set[Precision]
-    if isinstance(chip, IpuChip):
-        available = {Precision.FP16_16, Precision.FP32}
-    else:
-        available = set(chip.matrix_peak)
+    ipu = {Precision.FP16_16, Precision.FP32}
+    available = ipu if isinstance(chip, IpuChip) else set(chip.matrix_peak)
     wanted = Precision(asked.precision) if asked.precision else Precision.BF16
     used = next((form for form in NEAREST[wanted] if form in available), Precision.FP32)
     if asked.precision is None:

@@ -10,7 +10,7 @@ from app.engine.gpu.passes import EMBEDDING_PASSES, SOFTMAX_PASSES, pointwise_pa
 from app.engine.gpu.products import misalignment, roofline_time, tiled_product_time
 from app.engine.operators import Kind, OperatorTable, Pointwise, Split
 from app.engine.plans import Bound, OperatorTimes, Plans, Recompute
-from app.engine.records import Floats, GpuChip, GpuKernels, GpuSoftware, Precision
+from app.engine.records import Floats, GpuChip, GpuKernels, GpuSoftware, Indices, Precision
 
 FUSED_BACKWARD = 2.5
 """Products of fused attention's backward pass over those of its forward pass: five instead of
@@ -67,12 +67,12 @@ class _Setting:
     software: GpuSoftware
     dimensions: int
 
-    def column(self, name: str, index: Floats) -> Floats:
+    def column(self, name: str, index: Indices) -> Floats:
         """Return a column of the table for some operators, with room for the plan's axes."""
         values = np.asarray(getattr(self.table, name))[index]
         return np.asarray(values.reshape(values.shape + (1,) * self.dimensions))
 
-    def divided(self, name: str, index: Floats, split: Split) -> Floats:
+    def divided(self, name: str, index: Indices, split: Split) -> Floats:
         """Return a column, divided by the tensor degree where tensor parallelism divides it."""
         share = np.where(self.column("split", index) == split, self.tensor, 1.0)
         return self.column(name, index) / share
@@ -172,7 +172,7 @@ def gpu_operator_times(
 Evaluated = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
-def _three_products(setting: _Setting, index: Floats) -> tuple[Floats, ...]:
+def _three_products(setting: _Setting, index: Indices) -> tuple[Floats, ...]:
     """Rows, columns, inner of the forward, input-gradient and weight-gradient products, (3, O, …)."""
     rows = setting.column("rows", index) * setting.micro_batch
     columns = setting.divided("columns", index, Split.COLUMNS)
@@ -183,15 +183,14 @@ def _three_products(setting: _Setting, index: Floats) -> tuple[Floats, ...]:
     convolution = setting.column("kind", index) == Kind.CONVOLUTION
     channels = np.where(convolution, np.maximum(channels, padding), channels)
     inner = channels * area
-    products = (
+    return (
         np.stack(np.broadcast_arrays(rows, rows * stride**2, columns)),
         np.stack(np.broadcast_arrays(columns, channels, inner)),
         np.stack(np.broadcast_arrays(inner, columns * area / stride**2, rows)),
     )
-    return products
 
 
-def _products(setting: _Setting, index: Floats) -> Evaluated:
+def _products(setting: _Setting, index: Indices) -> Evaluated:
     rows, columns, inner = _three_products(setting, index)
     batch = setting.divided("batch", index, Split.BATCH)
     steps = setting.column("steps", index)
@@ -222,7 +221,7 @@ def _products(setting: _Setting, index: Floats) -> Evaluated:
     )
 
 
-def _grouped(setting: _Setting, index: Floats) -> Evaluated:
+def _grouped(setting: _Setting, index: Indices) -> Evaluated:
     kernels = setting.kernels
     rows = setting.column("rows", index) * setting.micro_batch
     inner, columns = setting.column("inner", index), setting.column("columns", index)
@@ -243,7 +242,7 @@ def _grouped(setting: _Setting, index: Floats) -> Evaluated:
     return one, 2.0 * one, 3.0 * flop, 3.0 * traffic, bound
 
 
-def _depthwise(setting: _Setting, index: Floats) -> Evaluated:
+def _depthwise(setting: _Setting, index: Indices) -> Evaluated:
     kernels = setting.kernels
     image = setting.micro_batch * (
         setting.column("input_elements", index) + setting.column("output_elements", index)
@@ -258,7 +257,7 @@ def _depthwise(setting: _Setting, index: Floats) -> Evaluated:
     return one, 2.0 * one, flop, 3.0 * setting.size * image, memory
 
 
-def _fused_attention(setting: _Setting, index: Floats) -> Evaluated:
+def _fused_attention(setting: _Setting, index: Indices) -> Evaluated:
     heads = setting.divided("batch", index, Split.BATCH) * setting.micro_batch
     width = setting.column("inner", index)
     flop = 4.0 * heads * setting.column("squared", index) * width * setting.column("causal", index)
@@ -271,7 +270,7 @@ def _fused_attention(setting: _Setting, index: Floats) -> Evaluated:
     return forward, FUSED_BACKWARD * forward, (1.0 + FUSED_BACKWARD) * flop, traffic, compute
 
 
-def _unfused_attention(setting: _Setting, index: Floats) -> Evaluated:
+def _unfused_attention(setting: _Setting, index: Indices) -> Evaluated:
     kernels = setting.kernels
     heads = setting.divided("batch", index, Split.BATCH) * setting.micro_batch
     width, squared = setting.column("inner", index), setting.column("squared", index)
@@ -294,7 +293,7 @@ def _unfused_attention(setting: _Setting, index: Floats) -> Evaluated:
     return forward, backward, 6.0 * flop, moved, np.full_like(forward, float(Bound.MEMORY))
 
 
-def _pointwise(setting: _Setting, index: Floats) -> Evaluated:
+def _pointwise(setting: _Setting, index: Indices) -> Evaluated:
     kind = np.asarray(setting.table.pointwise)[index]
     passes = pointwise_passes(kind)
     lookup = np.asarray(setting.table.kind)[index] == Kind.EMBEDDING
@@ -315,7 +314,7 @@ def _pointwise(setting: _Setting, index: Floats) -> Evaluated:
 
 
 def recomputed_share(table: OperatorTable, plans: Plans, fused: bool) -> Floats:
-    """Times each operator's forward pass runs again in the backward pass.
+    """Return how often each operator's forward pass runs again in the backward pass.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def _conversion(
 
 
 def target_samples(case: Case, batch: float, context: SizingContext) -> float:
-    """Samples to the target of a run, from the published reference points at its batch.
+    """Return the samples to the target of a run, from the published reference points at its batch.
 
     Parameters
     ----------

@@ -93,10 +93,21 @@ def predict_row(
 ) -> RowResult:
     """Return the prediction of one row, or the reason why there is none."""
     empty = RowResult(
-        id=row.get("id", ""), group=row.get("group", "") or row.get("id", ""), family=row.get("family", ""),
-        chip="", metric=row.get("metric", ""), devices=0, supported=False, reason="", predicted=None, low=None,
-        high=None, measured=None, software=None, chain="",
-    )  # fmt: skip
+        id=row.get("id", ""),
+        group=row.get("group", "") or row.get("id", ""),
+        family=row.get("family", ""),
+        chip="",
+        metric=row.get("metric", ""),
+        devices=0,
+        supported=False,
+        reason="",
+        predicted=None,
+        low=None,
+        high=None,
+        measured=None,
+        software=None,
+        chain="",
+    )
     try:
         case = read_case(row, context.rules)
     except Unsupported as reason:

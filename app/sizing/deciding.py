@@ -1,0 +1,148 @@
+"""Decide what an estimate leaves open: workload, software, global batch and plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.engine.records import IpuChip
+from app.errors import BadInput
+from app.profiles.model import ModelProfile
+from app.sizing.batches import BatchLimit
+from app.sizing.checks import batch_adjusted
+from app.sizing.context import SizingContext
+from app.sizing.document import CheckWarning
+from app.sizing.hardware import Hardware
+from app.sizing.planning import Choice, choose_plan, given_fields
+from app.sizing.request import EstimateRequest
+from app.sizing.runtime import samples_at
+from app.sizing.scenario import Scenario
+from app.sizing.software_choice import choose_software
+from app.sizing.workload import Training, batch_candidates, resolve_training
+
+
+@dataclass(slots=True)
+class Sizing:
+    """Everything decided before the engine is asked for the final numbers."""
+
+    request: EstimateRequest
+    profile: ModelProfile
+    hardware: Hardware
+    training: Training
+    scenario: Scenario
+    choice: Choice
+    batch: int
+    batch_searched: bool
+    warnings: list[CheckWarning]
+
+
+def decide(
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+) -> Sizing:
+    """Resolve workload and software, then choose batch and plan."""
+    chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
+    training = resolve_training(request, profile, chip, context)
+    software = choose_software(
+        request.software,
+        profile.family,
+        hardware.entry.chip,
+        hardware.entry.chip_kind,
+        context,
+        training.defaults,
+    )
+    scenario = Scenario(
+        table=profile.operators(training.tokens, training.image_size),
+        hardware=hardware.engine,
+        software=software,
+        precision=training.precision,
+        optimizer=training.optimizer,
+        overrides={},
+    )
+    margin = request.assumptions.memory_margin
+    if margin is not None and not 0 <= margin < 1:
+        raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
+    given = given_fields(request.plan)
+    devices = hardware.devices
+    used = _devices_used(given, devices)
+    warnings = list(training.warnings)
+
+    def choose(batch: int) -> Choice:
+        return choose_plan(
+            scenario,
+            given=given,
+            devices=used,
+            per_node=hardware.devices_per_machine,
+            global_batch=batch,
+            margin=margin,
+        )
+
+    if training.global_batch is not None:
+        batch = training.global_batch
+        try:
+            choice = choose(batch)
+        except BadInput:
+            adjusted = -(-batch // used) * used
+            if given or adjusted == batch:
+                raise
+            choice = choose(adjusted)
+            warnings.append(batch_adjusted(batch, adjusted, used, _dividing_devices(batch, used)))
+            batch = adjusted
+        return Sizing(request, profile, hardware, training, scenario, choice, batch, False, warnings)
+    batch, choice = _best_batch(training, context.batch_limits, scenario, used, given, choose)
+    return Sizing(request, profile, hardware, training, scenario, choice, batch, True, warnings)
+
+
+def _devices_used(given: dict[str, float], devices: int) -> int:
+    """Devices a plan occupies: all, unless every degree is given and asks for fewer."""
+    degrees = [given.get(name) for name in ("tensor", "pipeline", "data")]
+    known = [degree for degree in degrees if degree is not None]
+    if len(known) == len(degrees):
+        return min(int(np.prod(known)), devices) if np.prod(known) <= devices else devices
+    return devices
+
+
+def _best_batch(
+    training: Training,
+    limits: Mapping[str, BatchLimit],
+    scenario: Scenario,
+    devices: int,
+    given: Mapping[str, float],
+    choose: Callable[[int], Choice],
+) -> tuple[int, Choice]:
+    """Return the global batch, of those worth trying, with the least time to train.
+
+    Where a target says how many samples a batch costs, the larger batches are compared; else the
+    largest batch that fits is taken, as it is the fastest.
+    """
+    found: list[tuple[float, int, Choice]] = []
+    refused: BadInput | None = None
+    unit = int(given.get("data", 1.0) * given.get("micro_batch", 1.0) * given.get("accumulation", 1.0))
+    all_given = {"data", "micro_batch", "accumulation"} <= set(given)
+    candidates = [unit] if all_given else batch_candidates(training, limits, devices)
+    for candidate in candidates:
+        batch = -(-candidate // unit) * unit
+        try:
+            choice = choose(batch)
+        except BadInput as reason:
+            refused = reason
+            continue
+        seconds = float(scenario.step(choice.plans).total[0]) if choice.fits else float("inf")
+        found.append((seconds * samples_at(training, batch) / batch, batch, choice))
+        fitting = sum(entry[2].fits for entry in found)
+        if fitting and (training.target is None or fitting == COMPARED_BATCHES):
+            break
+    if not found:
+        raise refused or BadInput.at("workload.global_batch", "no batch divides over the devices; give one")
+    _, batch, choice = min(found, key=lambda entry: entry[0])
+    return batch, choice
+
+
+COMPARED_BATCHES = 4
+"""Batches that fit and are compared where a target costs more samples at a larger one."""
+
+
+def _dividing_devices(batch: int, devices: int) -> int:
+    """Return the largest number of devices, at most as many, that divides a batch."""
+    return next(count for count in range(devices, 0, -1) if batch % count == 0)

@@ -1,0 +1,143 @@
+"""Parts of the estimate document: system, plan, memory, breakdown and roofline."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.engine.ipu import stage_layers as ipu_stage_layers
+from app.engine.ipu import stage_list
+from app.engine.plans import Bound, Plans
+from app.engine.records import Floats, IpuChip
+from app.sizing.checks import stage_layers_of
+from app.sizing.costing import system_power
+from app.sizing.deciding import Sizing
+from app.sizing.document import (
+    Memory,
+    MemoryPart,
+    Part,
+    PlanSummary,
+    Quantity,
+    Roofline,
+    RooflinePoint,
+    SystemSummary,
+)
+from app.sizing.hardware import Hardware
+from app.sizing.planning import memory_of, recompute_name, sharding_name
+from app.sizing.quantities import spread_quantity
+from app.sizing.runtime import Run
+from app.sizing.scenario import Scenario
+
+WHOLE_FIELDS = (
+    "tensor",
+    "pipeline",
+    "data",
+    "micro_batch",
+    "accumulation",
+    "interleave",
+    "sharding_ranks",
+    "rts",
+    "rts_optimizer",
+    "phases",
+)
+"""Fields of a plan that are whole numbers."""
+
+
+def system_summary(hardware: Hardware) -> SystemSummary:
+    """Return the system as it was understood."""
+    entry = hardware.entry
+    power = system_power(hardware, 1.0)
+    return SystemSummary(
+        id=entry.id,
+        name=entry.name,
+        count=hardware.count,
+        machines=hardware.machines,
+        devices=hardware.devices,
+        chip=entry.chip,
+        fabric=hardware.fabric,
+        ports_per_node=hardware.ports_per_node,
+        generation={"gc200": "mk2", "bow": "bow"}.get(entry.chip, entry.chip.split("-")[0]),
+        power=spread_quantity(power),
+        rack_units=entry.rack_units * hardware.count,
+    )
+
+
+def plan_summary(sizing: Sizing, plans: Plans) -> PlanSummary:
+    """Return every choice of a plan, and which of them were searched."""
+    depth = sizing.scenario.table.depth
+    stages = int(plans.pipeline[0])
+    layers = ipu_stages(sizing.scenario, plans) if sizing.scenario.is_ipu else stage_layers_of(plans, depth)
+    whole = {name: int(getattr(plans, name)[0]) for name in WHOLE_FIELDS}
+    searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
+    return PlanSummary(
+        **whole,
+        global_batch=int(plans.global_batch[0]),
+        recompute=recompute_name(float(plans.recompute[0])),
+        sequence_parallel=bool(plans.sequence_parallel[0] > 0),
+        sharding=sharding_name(float(plans.sharding[0])),
+        offload=bool(plans.offload[0] > 0),
+        stage_layers=layers[:stages],
+        searched=searched,
+    )
+
+
+def ipu_stages(scenario: Scenario, plans: Plans) -> list[int]:
+    """Return the layers of each stage of an IPU pipeline."""
+    stages = ipu_stage_layers(scenario.table.depth, plans.pipeline)
+    return [int(layers) for layers in stage_list(stages, scenario.table.depth, int(plans.pipeline[0]))]
+
+
+def memory_summary(sizing: Sizing) -> Memory:
+    """Return the memory of the fullest device, by part."""
+    memory = sizing.choice.memory
+    capacity = memory_of(sizing.scenario.chip)
+    streaming = float(np.ravel(memory.streaming)[0])
+    shown = bool(memory.streaming_capacity) or streaming > 0
+    return Memory(
+        per_device=Quantity.exact(float(memory.total[0]), "B"),
+        capacity=Quantity.exact(capacity, "B"),
+        parts=[
+            MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
+        ],
+        streaming=Quantity.exact(streaming, "B") if shown else None,
+        streaming_capacity=Quantity.exact(memory.streaming_capacity, "B") if shown else None,
+    )
+
+
+def breakdown_of(run: Run) -> list[Part]:
+    """Return the parts of the time to train; they add up to it."""
+    parts = {name: float(np.ravel(value)[0]) * run.steps for name, value in run.step.parts.items()}
+    parts["input"] = run.input_wait * run.steps
+    parts |= {"evaluation": run.evaluation, "checkpoint": run.checkpoint, "failures": run.failures}
+    return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
+
+
+def roofline_of(scenario: Scenario, plans: Plans) -> dict[str, object]:
+    """Return the operators as points under the roof of one device."""
+    times = scenario.operator_times(plans)
+
+    def flat(values: Floats) -> Floats:
+        return np.asarray(values).reshape(len(scenario.table), -1)[:, 0]
+
+    seconds, flop, traffic, bound = (
+        flat(part) for part in (times.forward + times.backward, times.flop, times.traffic, times.bound)
+    )
+    points = [
+        RooflinePoint(
+            operator=name,
+            intensity=float(flop[place] / traffic[place]),
+            attained=float(flop[place] / seconds[place]),
+            bound=Bound(int(bound[place])).name.lower(),
+            seconds=float(seconds[place]),
+        )
+        for place, name in enumerate(scenario.table.names)
+        if seconds[place] > 0 and traffic[place] > 0 and flop[place] > 0
+    ]
+    chip = scenario.chip
+    if isinstance(chip, IpuChip):
+        bandwidth, name = chip.tiles * chip.exchange_bytes_per_cycle * chip.clock, "exchange"
+    else:
+        bandwidth, name = chip.memory_bandwidth, "memory"
+    return {
+        "roofline": points,
+        "roof": Roofline(peak=scenario.peak, bandwidth=bandwidth, bandwidth_name=name),
+    }
