@@ -20,8 +20,10 @@ from app.sizing.document import (
     Estimate,
     ModelSummary,
     Quantity,
+    SourceRef,
     Text,
 )
+from app.sizing.questions import Mapping as IpuMapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,3 +246,102 @@ class DocumentPage(Page):
     title: str
     body: str
     """HTML made from our own Markdown, never from input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Head of a column; numbers stand to the right."""
+
+    name: str
+    numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One line of a list of the catalogue, first column apart."""
+
+    id: str
+    name: str
+    url: str
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementView:
+    """One figure as a source states it, written for reading."""
+
+    parameter: str
+    anchor: str
+    condition: str
+    description: str
+    written: str
+    range: str
+    direction: str
+    estimated: bool
+    source: SourceRef
+    as_of: str
+    status: str
+    note: str
+    reason: str
+    rejected: Sequence[StatementView] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A plain table."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogIndexPage(Page):
+    """The kinds of things the catalogue knows."""
+
+    kinds: Sequence[Choice]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogKindPage(Page):
+    """Everything of one kind."""
+
+    kind: str
+    kinds: Sequence[str]
+    columns: Sequence[Column]
+    rows: Sequence[EntryRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogItemPage(Page):
+    """One thing with all its figures."""
+
+    kind: str
+    id: str
+    name: str
+    maker: str
+    facts: Sequence[tuple[str, str, str]]
+    """Name, value as written, address or nothing."""
+    figures: Sequence[StatementView]
+    derived: Sequence[tuple[str, str, str]]
+    """Name, value as written, formula."""
+    tables: Sequence[Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappingPage(Page):
+    """How a model is laid over a pod."""
+
+    form: Form
+    systems: Sequence[Choice]
+    examples: Sequence[Choice]
+    mapping: IpuMapping | None
+    stale: bool
+    """Whether the result is that of an earlier question."""
+    previous: str
+    """Query of the last mapping that was possible, kept in the form."""
+    filled: float
+    """Weights on the memory bar. [%]"""
+    capacity: float
+    """Memory on the memory bar. [%]"""
+    warnings: Sequence[WarningGroup]

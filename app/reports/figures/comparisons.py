@@ -136,13 +136,13 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
             {
                 "type": "bar",
                 "orientation": "h",
-                "name": voice.label(name),
+                "name": voice.label(name, "part"),
                 "y": list(range(len(fitting))),
                 "x": shares,
                 "width": 0.56,
                 "marker": {"color": colour, "pattern": palette.hatched(pattern)},
                 "hovertext": [
-                    f"{voice.label(name)}: {voice.value(one, 's', exact=False)}, {voice.percent(share / 100)}"
+                    f"{voice.label(name, 'part')}: {voice.value(one, 's', exact=False)}, {voice.percent(share / 100)}"
                     for one, share in zip(seconds, shares, strict=True)
                 ],
                 "hoverinfo": "text",
@@ -202,7 +202,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                 },
                 "hovertext": [
                     f"{wrapped(point.operator)}<br>{voice.value(point.attained, 'FLOP/s', exact=False)}"
-                    f"<br>{voice.label(point.bound)}"
+                    f"<br>{voice.label(point.bound, 'bound')}"
                     for point in points
                 ],
                 "hoverinfo": "text",

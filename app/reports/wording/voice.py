@@ -15,6 +15,7 @@ from babel.numbers import format_decimal
 from app.errors import Message
 from app.reports.wording import money
 from app.reports.wording.catalogs import translations
+from app.reports.wording.labels import words
 from app.reports.wording.particles import agree
 from app.reports.wording.scales import Scale, decimals_of, scale_of
 from app.sizing.document import Quantity, Text
@@ -82,10 +83,9 @@ class Voice:
         # A value may be a name ("DGX A100") or a word with a translation ("weights").
         return self.gettext(str(value))
 
-    def label(self, code: str) -> str:
-        """Return the words for an identifier of the schema: ``tensor_comm`` → “tensor communication”."""
-        translated = self.gettext(code)
-        return translated if translated != code else code.replace("_", " ")
+    def label(self, code: str, place: str = "") -> str:
+        """Return the words for an identifier of the schema, which may mean different things by place."""
+        return self.gettext(words(code, place))
 
     def decimal(self, value: float, decimals: int, trim: bool = False) -> str:
         """Write a number with so many decimals."""

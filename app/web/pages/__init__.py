@@ -1,0 +1,15 @@
+"""Pages for people: the same documents as the JSON API, as HTML that works without JavaScript."""
+
+from fastapi import APIRouter
+
+from app.web.pages import catalog, comparisons, documents, estimates, mappings, start
+from app.web.pages.documents import available
+from app.web.pages.problems import problem_page
+
+router = APIRouter(include_in_schema=False)
+for part in (start, comparisons, estimates, catalog, mappings):
+    router.include_router(part.router)
+if available():
+    router.include_router(documents.router)
+
+__all__ = ["problem_page", "router"]

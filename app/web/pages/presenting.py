@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -19,6 +19,8 @@ from app.web.contexts import (
     Form,
     OptionView,
     PartRow,
+    ScalingPage,
+    ScalingRow,
     WarningGroup,
 )
 
@@ -190,7 +192,7 @@ def plan_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
     if estimate.plan is None:
         return []
     values = estimate.plan.model_dump(exclude={"searched", "stage_layers"})
-    rows = [(name, written(value, voice)) for name, value in values.items()]
+    rows = [(name, written(value, voice, "plan")) for name, value in values.items()]
     stages = [f"{len(list(run))} × {layers}" for layers, run in itertools.groupby(estimate.plan.stage_layers)]
     return [*rows, ("stage_layers", ", ".join(stages) or "–")]
 
@@ -202,8 +204,8 @@ def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
     return [(name, written(value, voice)) for name, value in estimate.cost.basis.items()]
 
 
-def written(value: JsonValue | Text, voice: Voice) -> str:
-    """Write any value of a document for reading."""
+def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
+    """Write any value of a document for reading; identifiers by what they mean in their place."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -216,4 +218,49 @@ def written(value: JsonValue | Text, voice: Voice) -> str:
         return ", ".join(written(one, voice) for one in value) or "–"
     if isinstance(value, dict):
         return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
-    return voice.label(value)
+    return voice.label(value, place)
+
+
+def scaling_page(
+    identifier: str,
+    curves: Mapping[str, Sequence[Estimate]],
+    voice: Voice,
+    documents: Sequence[tuple[str, str]],
+) -> ScalingPage:
+    """Return the scaling curve of a comparison: time to train over the number of machines."""
+    series = [
+        figures.Series(
+            label,
+            [one.system.devices for one in curve if one.time_to_train],
+            [one.time_to_train for one in curve if one.time_to_train],
+        )
+        for label, curve in curves.items()
+    ]
+    drawn = figures.scaling(series, voice)
+    rows = [row for label, curve in curves.items() for row in scaling_rows(label, curve)]
+    return ScalingPage(
+        data_url=f"/comparisons/{identifier}/scaling.json",
+        documents=documents,
+        comparison_id=identifier,
+        figure=view("scaling", voice.gettext("Time to train by size"), "square", drawn, "scaling-table"),
+        rows=rows,
+    )
+
+
+def scaling_rows(label: str, curve: Sequence[Estimate]) -> list[ScalingRow]:
+    """Return the sizes of one option; efficiency is against its smallest size that fits."""
+    first = next((one for one in curve if one.time_to_train), None)
+    return [
+        ScalingRow(
+            label=label,
+            count=one.system.count,
+            devices=one.system.devices,
+            time=one.time_to_train,
+            efficiency=first.time_to_train.value
+            * first.system.devices
+            / (one.time_to_train.value * one.system.devices)
+            if first is not None and first.time_to_train and one.time_to_train
+            else None,
+        )
+        for one in curve
+    ]

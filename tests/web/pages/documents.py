@@ -162,10 +162,14 @@ def estimate(
         time_to_train=ranged(seconds, "s") if fits else None,
         energy=ranged(2.1e12, "J") if fits else None,
         cost=cost if fits else None,
-        breakdown=[Part(part=name, seconds=share * seconds) for name, share in PARTS.items()] if fits else None,
+        breakdown=[Part(part=name, seconds=share * seconds) for name, share in PARTS.items()]
+        if fits
+        else None,
         roofline=[
             RooflinePoint(operator="mlp up", intensity=900, attained=238e12, bound="compute", seconds=6.0),
-            RooflinePoint(operator="attention scores", intensity=64, attained=88e12, bound="memory", seconds=2.0),
+            RooflinePoint(
+                operator="attention scores", intensity=64, attained=88e12, bound="memory", seconds=2.0
+            ),
             RooflinePoint(operator="layer norm", intensity=1.3, attained=2.2e12, bound="memory", seconds=0.7),
             RooflinePoint(operator="bias", intensity=0.4, attained=0.3e12, bound="latency", seconds=0.1),
         ]
@@ -250,7 +254,9 @@ def modelled_comparison(currency: str = "USD") -> Comparison:
     )
 
 
-def published(label: str, kind: str, hours: float, scaled_from: str | None = None, factor: float | None = None) -> ComparisonRow:
+def published(
+    label: str, kind: str, hours: float, scaled_from: str | None = None, factor: float | None = None
+) -> ComparisonRow:
     """Return the row of a published figure."""
     return ComparisonRow.model_validate(
         {
@@ -275,7 +281,8 @@ def vendor_comparison(efficiency: float = 1.0) -> Comparison:
         published("1 × IPU-POD64", "vendor", 13.2),
     ]
     warning = Message(
-        "{rows}: published by the vendor; nobody else has measured it", {"rows": "1 × DGX A100, 1 × IPU-POD64"}
+        "{rows}: published by the vendor; nobody else has measured it",
+        {"rows": "1 × DGX A100, 1 × IPU-POD64"},
     )
     return Comparison(
         id="comparison-2",
@@ -286,7 +293,9 @@ def vendor_comparison(efficiency: float = 1.0) -> Comparison:
         rows=rows,
         ratios=[
             Ratio(slower=rows[0].label, faster=rows[2].label, ratio=69.5 / 13.2),
-            Ratio(slower=rows[1].label, faster=rows[2].label, ratio=rows[1].hours / 13.2 if rows[1].hours else 1),
+            Ratio(
+                slower=rows[1].label, faster=rows[2].label, ratio=rows[1].hours / 13.2 if rows[1].hours else 1
+            ),
         ],
         warnings=[CheckWarning.of("vendor_figure", "caution", warning, "rows.0", "rows.2")],
     )

@@ -1,0 +1,80 @@
+"""What the forms offer: models by family, targets, systems by maker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.reports.wording import Voice
+from app.services.catalogue import Catalogue
+from app.services.catalogue_documents import Fabric, System
+from app.services.workbench import Workbench
+from app.web.contexts import Choice, ChoiceGroup, SystemChoice, SystemGroup
+
+COMMON = {
+    "dgx-a100-640gb",
+    "dgx-a100-320gb",
+    "ipu-m2000",
+    "ipu-pod4",
+    "ipu-pod16",
+    "ipu-pod64",
+    "ipu-pod128",
+    "ipu-pod256",
+    "bow-2000",
+    "bow-pod16",
+    "bow-pod64",
+    "bow-pod128",
+    "bow-pod256",
+}
+"""Systems customers ask about, shown open; generic nodes, clouds and older machines are folded."""
+
+RENTED, OTHER = "Cloud", "Other machines"
+
+
+def models(catalogue: Catalogue, voice: Voice) -> list[ChoiceGroup]:
+    """Return the model presets by family with their parameters."""
+    groups: dict[str, list[Choice]] = {}
+    for model in catalogue.models.documents.values():
+        detail = voice.count(model.parameters.value)
+        groups.setdefault(model.family, []).append(Choice(model.id, model.name, detail))
+    return [ChoiceGroup(family, found) for family, found in groups.items()]
+
+
+def targets(bench: Workbench) -> list[Choice]:
+    """Return the training targets whose steps are known."""
+    catalog = bench.sizing.catalog
+    return [Choice(name, catalog.items[name].name) for name in catalog.names("target")]
+
+
+def systems(catalogue: Catalogue) -> list[SystemGroup]:
+    """Return the systems by maker, those customers ask about first."""
+    scale_out = [fabric for fabric in catalogue.fabrics.documents.values() if fabric.id != "ipu-fabric"]
+    groups: dict[str, list[SystemChoice]] = {}
+    for system in catalogue.systems.documents.values():
+        groups.setdefault(heading(system), []).append(system_choice(system, scale_out, catalogue))
+    made = [SystemGroup(name, name not in {RENTED, OTHER}, found) for name, found in groups.items()]
+    return sorted(made, key=lambda group: not group.common)
+
+
+def heading(system: System) -> str:
+    """Return the group a system is offered in."""
+    if system.acquisition == "rent":
+        return RENTED
+    return system.maker if system.id in COMMON else OTHER
+
+
+def system_choice(system: System, scale_out: Iterable[Fabric], catalogue: Catalogue) -> SystemChoice:
+    """Return one system as it is offered; pods come with their own fabric."""
+    chip = catalogue.chips.get(system.chip)
+    own = catalogue.fabrics.documents.get(system.fabric)
+    offered = [own] if system.chip_kind == "ipu" or system.acquisition == "rent" else scale_out
+    fabrics = [Choice(fabric.id, fabric.name) for fabric in offered if fabric is not None]
+    return SystemChoice(system.id, system.name, f"{system.devices} × {chip.name}", fabrics, system.fabric)
+
+
+def ipu_systems(catalogue: Catalogue) -> list[Choice]:
+    """Return the systems that a mapping can be made for."""
+    return [
+        Choice(system.id, system.name, f"{system.devices} IPU")
+        for system in catalogue.systems.documents.values()
+        if system.chip_kind == "ipu"
+    ]

@@ -1,0 +1,100 @@
+"""Options side by side."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.errors import AppError, BadInput
+from app.services.comparisons import get_comparison
+from app.services.estimates import get_estimate_request, scale_estimate
+from app.services.workbench import Workbench
+from app.sizing.document import Comparison, Estimate
+from app.web.contexts import Form
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages.documents import available
+from app.web.pages.presenting import comparison_page, scaling_page
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+PARAMETER = "scaling_efficiency"
+STEPS = (0.25, 0.5, 1, 2, 4)
+"""Sizes of the scaling curve, as multiples of the count that was asked for."""
+
+
+def share_of(text: str) -> float:
+    """Return a share from what was typed: 0.85, 85 and 85% all mean the same."""
+    try:
+        number = float(text.strip().removesuffix("%").replace(",", ".") or "1")
+    except ValueError:
+        number = 0.0
+    share = number / 100 if number > 1 or text.strip().endswith("%") else number
+    if not 0 < share <= 1:
+        raise BadInput.at(PARAMETER, "must be above 0 and at most 100")
+    return share
+
+
+def address(identifier: str, share: float) -> str:
+    """Return the one address of a comparison at a scaling efficiency."""
+    return f"/comparisons/{identifier}" + (f"?{PARAMETER}={share:.6g}" if share != 1 else "")
+
+
+@router.get("/comparisons/{identifier}.json")
+def show_comparison_data(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, scaling_efficiency: str = ""
+) -> Comparison:
+    """Return the comparison of the page of the same address."""
+    return get_comparison(bench, workspace, identifier, share_of(scaling_efficiency)).comparison
+
+
+@router.get("/comparisons/{identifier}", response_class=HTMLResponse)
+def show_comparison(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, scaling_efficiency: str = ""
+) -> Response:
+    """Show a comparison; an efficiency in percent is sent to the address that holds it as a share."""
+    try:
+        share, errors = share_of(scaling_efficiency), ()
+    except AppError as error:
+        share, errors = 1.0, error.errors
+    if scaling_efficiency and not errors and address(identifier, share) != _asked(request):
+        return RedirectResponse(address(identifier, share), 303)
+    comparison = get_comparison(bench, workspace, identifier, share).comparison
+    form = Form({PARAMETER: [scaling_efficiency if errors else f"{share * 100:.4g}"]}, errors)
+    page = comparison_page(comparison, voice_of(request), form, available())
+    return render(request, "comparison.html", page, status=400 if errors else 200)
+
+
+def _asked(request: Request) -> str:
+    """Return the address that was asked for; a language beside the efficiency stays as it is."""
+    share = request.query_params.get(PARAMETER, "")
+    return f"{request.url.path}?{PARAMETER}={share}" if share else request.url.path
+
+
+@router.get("/comparisons/{identifier}/scaling", response_class=HTMLResponse)
+def show_scaling(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+    """Show the scaling curve: a part of the page for htmx, a page of its own otherwise."""
+    curves = scaling_curves(bench, workspace, identifier)
+    page = scaling_page(identifier, curves, voice_of(request), available())
+    template = "_scaling.html" if "HX-Request" in request.headers else "scaling.html"
+    return render(request, template, page)
+
+
+@router.get("/comparisons/{identifier}/scaling.json")
+def show_scaling_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> dict[str, list[Estimate]]:
+    """Return the estimates of the scaling curve by option."""
+    return scaling_curves(bench, workspace, identifier)
+
+
+def scaling_curves(bench: Workbench, workspace: str, identifier: str) -> dict[str, list[Estimate]]:
+    """Return estimates of each modelled option at fewer and more systems, by label."""
+    comparison = get_comparison(bench, workspace, identifier).comparison
+    curves: dict[str, list[Estimate]] = {}
+    for row in comparison.rows:
+        if row.estimate is None:
+            continue
+        asked = get_estimate_request(bench, workspace, row.estimate.id)
+        counts = sorted({round(row.estimate.system.count * step) for step in STEPS} - {0})
+        curves[row.label] = scale_estimate(bench, workspace, asked, counts)
+    return curves

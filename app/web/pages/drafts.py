@@ -1,0 +1,138 @@
+"""What was typed into the first form: uploads kept, fields turned into the request of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from app.errors import AppError, BadInput, FieldError, Message
+from app.services.uploads import upload_profile, upload_workload
+from app.services.workbench import Workbench
+from app.sizing.questions import ComparisonRequest
+from app.web.contexts import Choice, Form
+from app.web.pages.forms import nested, plain_number, refused, typed
+
+MODEL = ("model.preset", "model.profile_id")
+WORDS = ("workload.target", "workload.precision", "workload.optimizer", "workload.workload_id")
+NUMBERS = (
+    "workload.tokens",
+    "workload.samples",
+    "workload.epochs",
+    "workload.dataset_samples",
+    "workload.global_batch",
+    "workload.seq_len",
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A form with its uploads, and what is wrong so far."""
+
+    form: Form
+    profile: Choice | None = None
+    """An uploaded model profile."""
+    sample: Choice | None = None
+    """An uploaded sample of the data."""
+    message: Message | None = None
+    wrong: tuple[FieldError, ...] = field(default=())
+    """What is wrong with the uploads."""
+
+    @property
+    def systems(self) -> Sequence[str]:
+        """Systems that were ticked, in the order of the form."""
+        return self.form.values.get("system", ())
+
+    def request(self, language: str) -> ComparisonRequest:
+        """Return the comparison that was asked for.
+
+        Raises
+        ------
+        BadInput
+            When an upload was refused, or nothing was chosen where something must be.
+        pydantic.ValidationError
+            When a field is not what the schema takes.
+        """
+        missing = list(self.wrong)
+        if not any(self.form.get(name) for name in MODEL) and not self.wrong:
+            missing.append(FieldError("model", Message("choose a preset or upload a profile")))
+        if not self.systems:
+            missing.append(FieldError("system", Message("tick at least one system")))
+        if missing:
+            raise BadInput(Message("the form is not complete yet"), missing)
+        rows = [self.row(system) for system in self.systems]
+        currency = self.form.get("currency", "USD")
+        return ComparisonRequest.model_validate({"locale": language, "currency": currency, "rows": rows})
+
+    def row(self, system: str) -> dict[str, Any]:
+        """Return the estimate request of one system."""
+        words = {name: self.form.get(name) for name in WORDS if self.form.get(name)}
+        numbers = {name: plain_number(self.form.get(name)) for name in NUMBERS if self.form.get(name)}
+        # A profile that was uploaded is meant, whatever the list of presets still shows.
+        chosen = next(name for name in reversed(MODEL) if self.form.get(name))
+        asked = nested({chosen: self.form.get(chosen), **words, **numbers, "system.id": system})
+        count, fabric = self.form.get(f"count.{system}"), self.form.get(f"fabric.{system}")
+        asked["system"] |= {"count": plain_number(count)} if count else {}
+        asked["system"] |= {"fabric": fabric} if fabric else {}
+        return asked
+
+    def refused(self, error: AppError | ValidationError) -> Draft:
+        """Return the draft with what is wrong, for the form to show."""
+        message = (
+            error.message
+            if isinstance(error, AppError)
+            else Message("some fields cannot be used as they are")
+        )
+        return replace(self, form=refused(self.form.values, error, self.systems), message=message)
+
+
+Keep = Callable[[Workbench, str, str, bytes], Choice]
+
+
+def read_draft(bench: Workbench, workspace: str, form: FormData) -> Draft:
+    """Return a form with its files kept; a file that is refused is an error beside its field."""
+    values: dict[str, list[str]] = typed(form)
+    profile, no_profile = _kept(
+        bench, workspace, form, values, "model_file", "model.profile_id", keep_profile
+    )
+    sample, no_sample = _kept(
+        bench, workspace, form, values, "workload_file", "workload.workload_id", keep_sample
+    )
+    return Draft(Form(values), profile, sample, wrong=(*no_profile, *no_sample))
+
+
+def _kept(
+    bench: Workbench,
+    workspace: str,
+    form: FormData,
+    values: dict[str, list[str]],
+    file_field: str,
+    field_name: str,
+    keep: Keep,
+) -> tuple[Choice | None, Sequence[FieldError]]:
+    """Keep an upload and put its identifier among the values, as if it had been chosen."""
+    file = form.get(file_field)
+    if not isinstance(file, UploadFile) or not file.filename:
+        known: Mapping[str, Sequence[str]] = values
+        earlier = known.get(field_name, ())
+        return (Choice(earlier[0], earlier[0]) if earlier else None), ()
+    try:
+        kept = keep(bench, workspace, file.filename, file.file.read())
+    except AppError as error:
+        return None, [FieldError(file_field, error.message)]
+    values[field_name] = [kept.id]
+    return kept, ()
+
+
+def keep_profile(bench: Workbench, workspace: str, name: str, content: bytes) -> Choice:
+    """Keep a model profile."""
+    profile = upload_profile(bench, workspace, name, content)
+    return Choice(profile.id, profile.name)
+
+
+def keep_sample(bench: Workbench, workspace: str, name: str, content: bytes) -> Choice:
+    """Keep the lengths of a sample of the data."""
+    return Choice(upload_workload(bench, workspace, name, content).id, name)

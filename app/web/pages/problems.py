@@ -1,0 +1,23 @@
+"""What a browser is shown when something cannot be shown."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+from app.errors import AppError
+from app.web.contexts import ProblemPage
+from app.web.pages.documents import available
+from app.web.rendering import render
+
+
+def problem_page(request: Request, error: AppError) -> HTMLResponse:
+    """Return an error as a page: what happened, what is near it, where to go."""
+    page = ProblemPage(
+        documents=available(),
+        status=error.status,
+        title=error.title,
+        message=error.message,
+        errors=error.errors,
+    )
+    return render(request, "problem.html", page, status=error.status)

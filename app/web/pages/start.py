@@ -1,0 +1,105 @@
+"""The first page: model, workload, systems; and the comparison that comes of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from app.errors import AppError, NotFound
+from app.services.catalogue_documents import Model, System
+from app.services.comparisons import create_comparison
+from app.services.workbench import Workbench
+from app.sizing.document import Document
+from app.sizing.questions import ComparisonRequest
+from app.web.contexts import Form, StartPage
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages import choices, examples
+from app.web.pages.documents import available
+from app.web.pages.drafts import Draft, read_draft
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+
+class Offer(Document):
+    """What can be asked for."""
+
+    models: list[Model]
+    systems: list[System]
+
+
+async def read_form(request: Request) -> FormData:
+    """Return a form with its files."""
+    return await request.form()
+
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+
+def start_page(request: Request, bench: Workbench, draft: Draft) -> StartPage:
+    """Return the form with what has been typed into it."""
+    voice = voice_of(request)
+    return StartPage(
+        data_url="/index.json",
+        documents=available(),
+        form=draft.form,
+        message=draft.message,
+        models=choices.models(bench.catalogue, voice),
+        targets=choices.targets(bench),
+        systems=choices.systems(bench.catalogue),
+        examples=examples.shown(),
+        profile=draft.profile,
+        sample=draft.sample,
+    )
+
+
+@router.get("/index.json")
+def show_offer(bench: BenchDep) -> Offer:
+    """Return what the form offers."""
+    shelf = bench.catalogue
+    return Offer(models=list(shelf.models.documents.values()), systems=list(shelf.systems.documents.values()))
+
+
+@router.get("/", response_class=HTMLResponse)
+def show_start(request: Request, bench: BenchDep) -> HTMLResponse:
+    """Show the form."""
+    return render(request, "start.html", start_page(request, bench, Draft(Form())))
+
+
+@router.post("/", response_class=HTMLResponse)
+def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Make a comparison of what was asked, or return the form with its errors beside the fields."""
+    draft = read_draft(bench, workspace, form)
+    try:
+        asked = draft.request(voice_of(request).language)
+        made = create_comparison(bench, workspace, asked)
+    except (AppError, ValidationError) as error:
+        page = start_page(request, bench, draft.refused(error))
+        return render(
+            request, "start.html", page, status=error.status if isinstance(error, AppError) else 422
+        )
+    return RedirectResponse(f"/comparisons/{made.id}", 303)
+
+
+@router.post("/examples/{identifier}", response_class=HTMLResponse)
+def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Make the comparison of an example and go there."""
+    found = examples.rows_of(identifier)
+    if found is None:
+        raise NotFound.named("example", identifier, [example.id for example in examples.shown()])
+    example, rows = found
+    voice = voice_of(request)
+    asked = ComparisonRequest.model_validate(
+        {
+            "title": voice.gettext(example.title),
+            "locale": voice.language,
+            "currency": "KRW" if voice.language == "ko" else "USD",
+            "rows": rows,
+        }
+    )
+    return RedirectResponse(f"/comparisons/{create_comparison(bench, workspace, asked).id}", 303)
