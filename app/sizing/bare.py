@@ -24,6 +24,7 @@ from app.sizing.quantities import significant, spread_quantity
 from app.sizing.request import EstimateRequest
 from app.sizing.runtime import DAY
 from app.sizing.spread import SAMPLES, plain_normals
+from app.sizing.taken import assumption_defaults, system_defaults
 from app.sizing.trace import source_ref
 
 DEFAULT_PEAK = "fp16_dense"
@@ -141,7 +142,11 @@ def bare_estimate(
         plan=None,
         software=None,
         precision_used=None,
-        defaults=defaults,
+        defaults=[
+            *system_defaults(request, hardware),
+            *defaults,
+            *assumption_defaults(request, found, cost_defaults, None, None),
+        ],
         fits=True,
         memory=None,
         step_time=None, throughput=None, tokens_per_second=None, steps=None, samples=None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from app import __version__
@@ -11,7 +13,7 @@ from app.sizing.checks import does_not_fit, plan_checks, run_checks, validation_
 from app.sizing.context import SizingContext
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
-from app.sizing.document import Estimate, Validation
+from app.sizing.document import Default, Estimate, Validation
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import validation_of
 from app.sizing.quantities import quantity
@@ -20,6 +22,7 @@ from app.sizing.runtime import reliability, run_of
 from app.sizing.sensitivity import sensitivity_of
 from app.sizing.spread import common_normals, regimes, residual_samples
 from app.sizing.summaries import breakdown_of, memory_summary, plan_summary, roofline_of, system_summary
+from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
 
 
@@ -108,7 +111,8 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     normals = common_normals(scenario.software)
     names = regimes(scenario, plans, sizing.profile.family, context.measured)
     factors = residual_samples(scenario, names, context.residuals, normals)
-    assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), request.assumptions)
+    reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+    assumed = reliability(reliability_defaults, request.assumptions)
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
@@ -136,13 +140,14 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
             hardware, found, cost_defaults, seconds=run.total, samples=run.total_samples, normals=normals,
             currency=request.currency,
         )  # fmt: skip
+    taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
     batch = float(plans.global_batch[0])
     flop = 3.0 * float(np.sum(scenario.table.forward_flop))
     peak = scenario.peak * float(plans.devices[0])
     step = run.step_samples
     per_row = training.tokens.mean if training.tokens else None
     return Estimate(
-        **_common(sizing, context, names),
+        **_common(sizing, context, names, taken),
         fits=True,
         memory=memory_summary(sizing),
         step_time=quantity(run.step_seconds, step, "s"),
@@ -164,7 +169,9 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     )
 
 
-def _common(sizing: Sizing, context: SizingContext, names: list[str]) -> dict[str, object]:
+def _common(
+    sizing: Sizing, context: SizingContext, names: list[str], more: Sequence[Default] = ()
+) -> dict[str, object]:
     training, scenario, hardware = sizing.training, sizing.scenario, sizing.hardware
     plans = sizing.choice.plans
     label = sizing.request.label or f"{sizing.profile.name} · {hardware.count} × {hardware.entry.name}"
@@ -180,7 +187,12 @@ def _common(sizing: Sizing, context: SizingContext, names: list[str]) -> dict[st
         "plan": plan_summary(sizing, plans),
         "software": scenario.software.id,
         "precision_used": scenario.precision.value,
-        "defaults": training.defaults,
+        "defaults": [
+            *system_defaults(sizing.request, hardware),
+            *training.defaults,
+            *plan_defaults(sizing),
+            *more,
+        ],
         "validation": _validation(sizing, context, names),
     }
 

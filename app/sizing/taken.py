@@ -1,0 +1,127 @@
+"""Every default an estimate took beside those of its workload, with the reason."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from app.catalog import CostDefaults, Figure, ReliabilityDefaults
+from app.engine.units import YEAR
+from app.errors import Message
+from app.sizing.costing import INCLUDED, KILOWATT_HOUR, Prices
+from app.sizing.deciding import Sizing
+from app.sizing.document import Default
+from app.sizing.hardware import Hardware
+from app.sizing.planning import GPU_MARGIN, IPU_MARGIN
+from app.sizing.request import EstimateRequest
+from app.sizing.runtime import DAY, MINUTE, Run
+
+
+def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:
+    """Return what was taken for granted of the system.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        What was asked. [-]
+    hardware : Hardware
+        What it became. [-]
+    """
+    asked = request.system
+    usual = Message("what {system} comes with", {"system": hardware.entry.name})
+    found = []
+    if "count" not in asked.model_fields_set:
+        found.append(Default.of("system.count", hardware.count, Message("one, where no count is given")))
+    if asked.fabric is None:
+        found.append(Default.of("system.fabric", hardware.fabric, usual))
+    if asked.ports_per_node is None:
+        found.append(Default.of("system.ports_per_node", hardware.ports_per_node, usual))
+    if "currency" not in request.model_fields_set:
+        found.append(
+            Default.of("currency", request.currency, Message("US dollars, where no currency is given"))
+        )
+    return found
+
+
+def plan_defaults(sizing: Sizing) -> list[Default]:
+    """Return the batch and the memory margin that were chosen.
+
+    Parameters
+    ----------
+    sizing : Sizing
+        What was decided. [-]
+    """
+    found = []
+    if sizing.batch_searched:
+        why = Message("least time to train within the range where convergence holds")
+        found.append(Default.of("workload.global_batch", sizing.batch, why))
+    if sizing.request.assumptions.memory_margin is None:
+        margin = IPU_MARGIN if sizing.scenario.is_ipu else GPU_MARGIN
+        why = Message("memory left free for what no formula counts")
+        found.append(Default.of("assumptions.memory_margin", margin, why))
+    return found
+
+
+def assumption_defaults(
+    request: EstimateRequest,
+    found: Prices | None,
+    cost: CostDefaults,
+    reliability: ReliabilityDefaults | None,
+    run: Run | None,
+) -> list[Default]:
+    """Return the assumptions on failures and cost that nobody stated.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        What was asked. [-]
+    found : Prices or None
+        Prices and rates in use. [-]
+    cost : CostDefaults
+        Figures of the catalogue. [-]
+    reliability : ReliabilityDefaults or None
+        Figures of the catalogue, where failures were looked at. [-]
+    run : Run or None
+        The run, whose checkpoint interval is reported. [-]
+    """
+    asked = request.assumptions
+    entries: list[Default] = []
+
+    def add(name: str, value: JsonValue, figure: Figure | None, why: Message | None = None) -> None:
+        if getattr(asked, name) is None:
+            reason = why or _figure(figure)
+            entries.append(Default.of(f"assumptions.{name}", value, reason))
+
+    if reliability is not None and run is not None:
+        rate = reliability.failure_rate
+        add("failures_per_1000_node_days", round(rate.si * 1000.0 * DAY, 6), rate)
+        add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
+        interval = run.checkpoint_interval / MINUTE
+        optimum = Message("the interval that loses least, after Daly")
+        add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
+    if found is None:
+        return entries
+    usual = Message("machines are owned and cloud instances rented, where nothing else is asked")
+    add("acquisition", "own" if found.owned else "rent", None, usual)
+    if found.owned:
+        add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
+        add("utilisation", cost.utilisation.si, cost.utilisation)
+        add(
+            "include",
+            list(INCLUDED),
+            None,
+            Message("all parts of the cost that have a sourced or marked figure"),
+        )
+        add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR, 6), cost.tariff)
+        add("pue", cost.pue.si, cost.pue)
+    else:
+        add("utilisation", found.utilisation, None, Message("rented hours are paid while they are used"))
+    return entries
+
+
+def _figure(figure: Figure | None) -> Message:
+    if figure is None:
+        return Message("the catalogue's figure")
+    return Message(
+        "the catalogue's figure: {publisher}, {date}",
+        {"publisher": figure.source.publisher, "date": figure.as_of},
+    )
