@@ -108,7 +108,7 @@ def bare_estimate(
     seconds = total_flop / (peak * utilization)
     normals = plain_normals()
     samples = np.full(SAMPLES, seconds)
-    found = prices(hardware, asked, context.catalog, warnings)
+    found = prices(hardware, asked, request.currency, context.catalog, warnings)
     cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
     power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
     cost = None

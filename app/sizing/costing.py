@@ -50,7 +50,11 @@ class Prices:
 
 
 def prices(
-    hardware: Hardware, asked: AssumptionsInput, catalog: Catalog, warnings: list[CheckWarning]
+    hardware: Hardware,
+    asked: AssumptionsInput,
+    currency: str,
+    catalog: Catalog,
+    warnings: list[CheckWarning],
 ) -> Prices | None:
     """Return prices and rates of a system; None where nobody publishes a price.
 
@@ -59,7 +63,9 @@ def prices(
     hardware : Hardware
         The system. [-]
     asked : AssumptionsInput
-        What the customer states. [-]
+        What the customer states, in the currency of the request. [-]
+    currency : str
+        Currency of the request. [-]
     catalog : Catalog
         Defaults. [-]
     warnings : list
@@ -74,8 +80,10 @@ def prices(
         else asked.acquisition == "own"
     )
     include = tuple(asked.include) if asked.include is not None else INCLUDED
-    hourly = asked.hourly_price if asked.hourly_price is not None else _rent(hardware)
-    capital, deviation = _capital(hardware, asked, catalog, include) if owned else ({}, 0.0)
+    stated_rate = rate if currency == "KRW" else 1.0
+    hourly = _rent(hardware) if asked.hourly_price is None else asked.hourly_price / stated_rate
+    price = None if asked.system_price is None else asked.system_price / stated_rate
+    capital, deviation = _capital(hardware, price, catalog, include) if owned else ({}, 0.0)
     if (owned and not capital) or (not owned and hourly is None):
         warnings.append(
             CheckWarning.of(
@@ -102,7 +110,7 @@ def prices(
         utilisation=(defaults.utilisation.si if owned else 1.0) if utilisation is None else utilisation,
         include=include,
         pue=defaults.pue.si if asked.pue is None else asked.pue,
-        electricity=tariff if stated is None else stated / KILOWATT_HOUR,
+        electricity=tariff if stated is None else stated / stated_rate / KILOWATT_HOUR,
         rate=rate,
     )
 
@@ -113,8 +121,8 @@ def _check(asked: AssumptionsInput) -> None:
         "pue": (1.0, 5.0),
         "amortisation_years": (0.1, 50.0),
         "utilisation": (0.01, 1.0),
-        "system_price": (0.0, 1e12),
-        "hourly_price": (0.0, 1e9),
+        "system_price": (0.0, 1e15),
+        "hourly_price": (0.0, 1e12),
     }
     for name, (least, most) in bounds.items():
         value = getattr(asked, name)
@@ -139,11 +147,11 @@ def _rent(hardware: Hardware) -> float | None:
 
 
 def _capital(
-    hardware: Hardware, asked: AssumptionsInput, catalog: Catalog, include: tuple[str, ...]
+    hardware: Hardware, price: float | None, catalog: Catalog, include: tuple[str, ...]
 ) -> tuple[dict[str, float], float]:
     """Purchase price by line, and how uncertain it is."""
-    if asked.system_price is not None:
-        return {"machines": asked.system_price * hardware.count}, 0.0
+    if price is not None:
+        return {"machines": price * hardware.count}, 0.0
     if hardware.entry.price is None:
         return {}, 0.0
     lines: dict[str, float] = {}

@@ -131,7 +131,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     warnings += run_checks(run, assumed, training)
     status = _validation(sizing, context, names).status
     warnings += validation_checks(status, names, hardware.entry.chip_kind)
-    found = prices(hardware, request.assumptions, context.catalog, warnings)
+    found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings)
     cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
     power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
     cost = None

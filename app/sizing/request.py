@@ -101,7 +101,9 @@ class AssumptionsInput(Schema):
     failures_per_1000_node_days: Number | None = None
     restart_minutes: Number | None = None
     checkpoint_minutes: Number | None = None
-    electricity_per_kwh: Number | None = None
+    electricity_per_kwh: Number | None = Field(
+        None, description="Tariff in the currency of the request. [currency/kWh]"
+    )
     pue: Number | None = None
     peak: str | None = None
     peak_flops: Number | None = None
@@ -111,8 +113,12 @@ class AssumptionsInput(Schema):
     utilisation: Number | None = None
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
     price_book_id: str | None = None
-    system_price: Number | None = None
-    hourly_price: Number | None = None
+    system_price: Number | None = Field(
+        None, description="Price of one system in the currency of the request. [currency]"
+    )
+    hourly_price: Number | None = Field(
+        None, description="Rent of one system in the currency of the request. [currency/h]"
+    )
     input_samples_per_second: Number | None = Field(
         None, description="Rate at which storage and hosts can feed one node. [samples/s]"
     )

@@ -111,7 +111,8 @@ def assumption_defaults(
             None,
             Message("all parts of the cost that have a sourced or marked figure"),
         )
-        add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR, 6), cost.tariff)
+        exchange = found.rate if request.currency == "KRW" else 1.0
+        add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
         add("pue", cost.pue.si, cost.pue)
     else:
         add("utilisation", found.utilisation, None, Message("rented hours are paid while they are used"))
