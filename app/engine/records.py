@@ -275,3 +275,5 @@ class GpuKernels:
     """Memory of the driver, the libraries and their buffers on one device. [B]"""
     fragmentation: float
     """Allocated over live activations. [-]"""
+    host_bandwidth: float
+    """Between one device and the host's memory, one direction, as achieved. [B/s]"""

@@ -114,7 +114,10 @@ def gpu_step(
     shards = np.where(plans.sharding >= Sharding.OPTIMIZER, plans.sharding_ranks, 1.0)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     bandwidth = system.chip.memory_bandwidth * system.chip.achieved_bandwidth
-    parts["optimizer"] = weights / shards * traffic / bandwidth
+    on_device = weights / shards * traffic / bandwidth
+    # An optimizer on the host takes gradients down and brings new weights back over PCIe.
+    moved = weights / shards * (software.gradient_bytes + size) / system.kernels.host_bandwidth
+    parts["optimizer"] = np.where(plans.offload > 0, moved, on_device)
     several = np.where(plans.devices > 1, 1.0, 0.0)
     parts["fixed"] = parts["fixed"] + software.step_overhead + several * software.multi_device_overhead
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
