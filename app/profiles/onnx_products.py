@@ -8,7 +8,7 @@ import onnx
 
 from app.engine.operators import Kind, Operator, Pointwise
 from app.engine.operators.convolution import GATES
-from app.profiles.onnx_nodes import Scores, attention, integer, integers
+from app.profiles.onnx_nodes import Scores, Shape, attention, integer, integers
 from app.profiles.onnx_walk import Walk
 
 
