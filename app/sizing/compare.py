@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from app.catalog import Catalog
 from app.errors import BadInput, Message, NotFound, Unprocessable
+from app.sizing.checks import MK2
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
 from app.sizing.questions import PublishedFigure
 from app.sizing.request import EstimateRequest
@@ -21,9 +22,6 @@ SECONDS_PER_HOUR = 3600.0
 
 COST_BASIS = ("acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "currency")
 """What two costs must share to be compared; prices themselves may differ."""
-
-MK2_CHIP = "gc200"
-"""The IPU of the IPU-M2000 and the IPU-PODs; Bow is its successor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +273,7 @@ def linear_scaling_assumed(rows: Sequence[ComparisonRow]) -> CheckWarning | None
 
 def generation_mk2(rows: Sequence[ComparisonRow], catalog: Catalog) -> CheckWarning | None:
     """Rows on the second IPU generation, which has a faster successor at the same size."""
-    chosen = [position for position, row in enumerate(rows) if chip_of(row, catalog) == MK2_CHIP]
+    chosen = [position for position, row in enumerate(rows) if chip_of(row, catalog) in MK2]
     if not chosen:
         return None
     message = Message(

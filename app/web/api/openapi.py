@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from app import __version__
 from app.sizing.questions import ProfileRequest
 from app.web.problems import Problem
 
@@ -30,21 +32,17 @@ TAGS = [
 
 
 def describe(app: FastAPI) -> None:
-    """Give an application its OpenAPI document, built when first asked for."""
+    """Give an application its OpenAPI document, built when it is first asked for."""
+    app.openapi = functools.cache(functools.partial(document, app))  # type: ignore[method-assign]
 
-    def document() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            app.openapi_schema = get_openapi(
-                title=app.title,
-                version=app.version,
-                description=DESCRIPTION.strip(),
-                routes=app.routes,
-                tags=TAGS,
-            )
-            add_schemas(app.openapi_schema)
-        return app.openapi_schema
 
-    app.openapi = document  # type: ignore[method-assign]
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document of an application."""
+    openapi = get_openapi(
+        title="Rackline", version=__version__, description=DESCRIPTION.strip(), routes=app.routes, tags=TAGS
+    )
+    add_schemas(openapi)
+    return openapi
 
 
 def add_schemas(openapi: dict[str, Any]) -> None:

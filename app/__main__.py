@@ -1,0 +1,253 @@
+"""The ``rackline`` command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvicorn
+from pydantic import ValidationError
+
+from app.catalog import check_directory
+from app.errors import AppError, BadInput, Message
+from app.main import create_app
+from app.profiles.presets import models_directory
+from app.profiles.readers import read_profile
+from app.reports.wording import voice
+from app.sizing.context import load_context
+from app.sizing.document import Estimate
+from app.sizing.estimate import estimate
+from app.sizing.request import EstimateRequest
+from app.sizing.validation.report import Summary
+from app.sizing.validation.run import read_rows, validate
+from app.web.api.reference import stale, write
+from app.web.bodies import read_json
+from app.web.problems import Problem, from_validation
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+FAILED = 2
+"""Exit code of every error; 1 says that a check found something."""
+
+cli = typer.Typer(
+    name="rackline",
+    help="Sizes AI-training infrastructure: how long a training run takes, what it costs and why.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
+
+
+@cli.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; one of this machine's own.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+) -> None:
+    """Serve pages and JSON API."""
+    if host not in LOOPBACK:
+        raise BadInput.at(
+            "--host",
+            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
+            "until it has them, reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
+        )
+    app = create_app()
+    typer.echo(f"Rackline answers at http://{f'[{host}]' if ':' in host else host}:{port}", err=True)
+    # Streams that stay open must not hold up the end of the server.
+    uvicorn.run(
+        app, host=host, port=port, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2
+    )
+
+
+@cli.command("estimate")
+def estimate_command(
+    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="An estimate request.")],
+    as_json: AsJson = False,
+) -> None:
+    """Estimate one scenario."""
+    try:
+        asked = EstimateRequest.model_validate(read_json(content(request)))
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+    answer = estimate(asked, load_context(data_directory()))
+    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(estimate_text(answer)))
+
+
+@cli.command()
+def profile(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX, config.json or a layer table.")],
+    as_json: AsJson = False,
+) -> None:
+    """Read a model and show how it was understood."""
+    found = read_profile(file.name, content(file))
+    summary: dict[str, object] = {
+        "name": found.name,
+        "kind": found.origin,
+        "parameters": found.parameters,
+        "forward_flop_per_sample": found.forward_flop_per_sample,
+        "seq_len": found.default_seq_len,
+        "image_size": found.default_image_size,
+    }
+    operators = found.summary()
+    notes = [str(message) for message in found.assumptions]
+    if as_json:
+        typer.echo(json.dumps({**summary, "operators": operators, "assumptions": notes}, indent=2))
+        return
+    columns = ("name", "kind", "count", "parameters", "forward_flop")
+    rows = [[plain(operator[column]) for column in columns] for operator in operators]
+    lines = [*table([[name, plain(value)] for name, value in summary.items()]), "", *table([columns, *rows])]
+    typer.echo("\n".join([*lines, *(f"assumed: {note}" for note in notes)]))
+
+
+@cli.command("check-catalog")
+def check_catalog() -> None:
+    """Check every figure of the catalogue for unit, source, date and reason."""
+    problems = check_directory(data_directory())
+    for problem in problems:
+        typer.echo(str(problem))
+    if problems:
+        raise typer.Exit(1)
+    load_context(data_directory())
+    typer.echo("the catalogue is in order")
+
+
+@cli.command("validate")
+def validate_command(
+    cases: Annotated[Path, typer.Argument(metavar="CASES.csv", help="Measured runs; values may be empty.")],
+    as_json: AsJson = False,
+) -> None:
+    """Predict measured runs without looking at their values, then compare."""
+    rows = read_rows(decoded(cases))
+    report = validate(rows, load_context(data_directory()))
+    if as_json:
+        typer.echo(json.dumps(report.to_json(), indent=2))
+        return
+    parts = [*report.by_family_and_chip, report.overall]
+    refused = [f"{row.id}: not predicted: {row.reason}" for row in report.rows if not row.supported]
+    lines = table([SUMMARY, *(summary_cells(part) for part in parts)])
+    typer.echo("\n".join([*refused, "", *lines]))
+
+
+@cli.command()
+def docs(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail where a file is stale.")
+    ] = False,
+) -> None:
+    """Write the generated parts of the documentation."""
+    directory = data_directory().parent / "docs"
+    if not directory.is_dir():
+        raise BadInput(Message("the documentation is written in a copy of the repository only"))
+    if not check:
+        write(directory)
+        return
+    wrong = stale(directory)
+    for name in wrong:
+        typer.echo(f"docs/{name} is stale; run “rackline docs”")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def data_directory() -> Path:
+    """Return the directory of the catalogue."""
+    return models_directory().parent
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a file, or of the standard input for ``-``."""
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise BadInput(
+            Message("{file} cannot be read: {reason}", {"file": str(path), "reason": error.strerror})
+        ) from None
+
+
+def decoded(path: Path) -> str:
+    """Return the text of a file in UTF-8."""
+    try:
+        return content(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput(Message("{file} is not text in UTF-8", {"file": str(path)})) from None
+
+
+def estimate_text(answer: Estimate) -> list[str]:
+    """Return an estimate as aligned lines."""
+    speaker = voice("en")
+    rows = [
+        ("model", answer.model.name),
+        ("system", f"{answer.system.count} × {answer.system.name}, {answer.system.fabric}"),
+        ("software", answer.software or "–"),
+        ("precision", answer.precision_used or "–"),
+        ("fits", "yes" if answer.fits else "no"),
+        ("memory per device", speaker.quantity(answer.memory.per_device if answer.memory else None)),
+        ("step time", speaker.quantity(answer.step_time)),
+        ("steps", speaker.number(answer.steps)),
+        ("throughput", speaker.quantity(answer.throughput)),
+        ("model FLOP utilisation", speaker.quantity(answer.mfu)),
+        ("time to train", speaker.quantity(answer.time_to_train)),
+        ("energy", speaker.quantity(answer.energy)),
+        ("cost of the run", speaker.quantity(answer.cost.run if answer.cost else None)),
+        ("validation", answer.validation.status),
+    ]
+    if answer.plan is not None:
+        plan = answer.plan.model_dump(exclude={"stage_layers", "searched"})
+        rows.append(("plan", ", ".join(f"{name} {plain(value)}" for name, value in plan.items())))
+    lines = [answer.label, "", *table(rows)]
+    if answer.breakdown:
+        total = sum(part.seconds for part in answer.breakdown)
+        shares = sorted(answer.breakdown, key=lambda part: -part.seconds)
+        parts = [(speaker.label(part.part), speaker.percent(part.seconds / total)) for part in shares]
+        lines += ["", *table(parts)]
+    lines += ["", *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings)]
+    lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
+    return lines
+
+
+SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")
+
+
+def summary_cells(part: Summary) -> list[str]:
+    """Return one line of the summary of a validation."""
+    shares = (part.median, part.ninetieth, part.coverage)
+    return [
+        part.name,
+        *(plain(count) for count in (part.rows, part.supported, part.groups)),
+        *("–" if share is None else f"{100 * share:.1f} %" for share in shares),
+    ]
+
+
+def table(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return rows of cells as aligned lines."""
+    cells = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def plain(value: object) -> str:
+    """Return a value as text; numbers in at most six digits."""
+    return str(Message("{value}", {"value": "–" if value is None else value}))
+
+
+def main(run: Callable[[], object] = cli) -> None:
+    """Run the command; an error of ours becomes a sentence, never a traceback."""
+    try:
+        run()
+    except AppError as error:
+        problem = Problem.of(error)
+        typer.echo(f"error: {problem.detail}", err=True)
+        if len(problem.errors) > 1:
+            for entry in problem.errors:
+                typer.echo(f"  {entry.field}: {entry.message}", err=True)
+        sys.exit(FAILED)
+
+
+if __name__ == "__main__":
+    main()
