@@ -96,7 +96,7 @@ def trace_of(
             formula="steps = ceil(samples / global batch)",
             inputs={"samples": run.samples, "global_batch": batch},
             value=float(run.steps),
-            unit="1",
+            unit="steps",
             reference="definition",
             source=[],
         )

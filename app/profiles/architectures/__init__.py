@@ -7,13 +7,36 @@ from collections.abc import Callable, Mapping
 from app.engine.operators import OperatorTable
 from app.engine.records import Tokens
 from app.errors import NotFound
-from app.profiles.architectures import conformer, efficientnet, resnet, swin
+from app.profiles.architectures import (
+    conformer,
+    detection,
+    efficientnet,
+    recommendation,
+    recurrent,
+    resnet,
+    speech,
+    swin,
+    transformer_xl,
+    unet,
+)
 
 _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "conformer": conformer.build,
+    "deepvoice3": speech.build_deepvoice3,
+    "dlrm": recommendation.build_dlrm,
     "efficientnet": efficientnet.build,
+    "gnmt": recurrent.build_gnmt,
+    "maskrcnn": detection.build_mask_rcnn,
+    "ncf": recommendation.build_ncf,
     "resnet": resnet.build,
+    "retinanet": detection.build_retinanet,
+    "ssd": detection.build_ssd,
     "swin": swin.build,
+    "tacotron2": recurrent.build_tacotron2,
+    "transformer-xl": transformer_xl.build,
+    "unet": unet.build,
+    "unet3d": unet.build_volume,
+    "waveglow": speech.build_waveglow,
 }
 
 

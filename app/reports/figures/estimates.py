@@ -12,7 +12,10 @@ INPUTS_SHOWN = 10
 
 
 def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
-    """Return what each input alone does to the time to train, the strongest on top."""
+    """Return what each input alone does to the time to train, the strongest on top.
+
+    Ends are those of the time: which end of an input shortens it differs from input to input.
+    """
     central = estimate.time_to_train.value if estimate.time_to_train else 0.0
     scale = scale_of(central, "s")
     ranked = sorted(estimate.sensitivity, key=lambda one: -abs(one.high - one.low))[:INPUTS_SHOWN]
@@ -33,8 +36,8 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
         }
 
     data = [
-        side("input at its low end", palette.BLUE, "", [one.low for one in ranked]),
-        side("input at its high end", palette.ORANGE, "/", [one.high for one in ranked]),
+        side("less time", palette.BLUE, "", [one.low for one in ranked]),
+        side("more time", palette.ORANGE, "/", [one.high for one in ranked]),
     ]
     labels = [voice.label(one.input) for one in ranked]
     return figure(

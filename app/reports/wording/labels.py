@@ -119,7 +119,55 @@ LABELS = {
     "space": "floor space",
     "staff": "staff",
     "support": "support",
+    "cost.machines": "machines",
+    "install": "freight and installation",
+    "spares": "spare parts",
+    "discount_rate": "Cost of capital",
+    "residual_share": "Residual value",
+    "won_per_dollar": "Won per dollar",
+    "electricity_usd_per_kwh": "Electricity per kWh (USD)",
+    # Figures of software profiles, which sensitivities name.
+    "matrix_efficiency": "Efficiency of matrix products",
+    "attention_efficiency": "Efficiency of attention",
+    "elementwise_factor": "Overhead of memory-bound operators",
+    "network_efficiency": "Efficiency of the network",
+    "overlap": "Communication hidden behind computation",
+    "step_overhead": "Fixed time per step",
+    "framework_factor": "Overhead of the framework",
+    "sdk_factor": "Overhead of the SDK",
+    "evaluation_seconds": "Time of one evaluation",
+    "evaluation_overhead": "Overhead of an evaluation",
+    "available_memory": "Usable memory",
+    "balanced_head": "Head shared among the stages",
+    "blocking_pipeline": "Pipeline that waits for transfers",
+    "scattered_pipeline": "Pipeline scattered over nodes",
+    "broadcast_latency": "Latency of a broadcast",
+    "fused_attention": "Fused attention",
+    "gradient_bytes": "Bytes per gradient",
+    "optimizer_bytes": "Bytes of optimizer state per parameter",
+    "host_returns_per_update": "Returns to the host per update",
+    "io_tiles": "Tiles for input and output",
+    "kernels_per_convolution": "Kernels per convolution",
+    "kernels_per_layer": "Kernels per layer",
+    "micro_batch_overhead": "Fixed time per micro-batch",
+    "multi_device_overhead": "Overhead of several devices",
+    # Steps of the trace.
+    "trace.peak": "Peak of one device",
+    "trace.software": "Software profile",
+    "training_flop_per_sample": "Training compute of one sample",
+    "samples_to_target": "Samples to the target",
+    "trace.steps": "Steps",
+    "trace.time_to_train": "Time to train",
+    "trace.checkpoints": "Checkpoints",
+    "trace.failures": "Failures and restarts",
+    # Generations of chips.
+    "generation.a100": "A100",
+    "generation.v100": "V100",
+    "generation.p100": "P100",
+    "generation.mk2": "MK2",
+    "generation.bow": "Bow",
     # The catalogue.
+    "undated": "undated",
     "chips": "Chips",
     "machines": "Machines",
     "systems": "Systems",
@@ -134,10 +182,20 @@ LABELS = {
 }
 
 
+STEP = "step."
+SOFTWARE = "software."
+
+
 def words(code: str, place: str = "") -> str:
     """Return English words for an identifier; unknown ones with spaces for underscores.
+
+    A step of the trace is named after its part of the time, a sensitivity after its figure.
 
     >>> words("optimizer", "memory"), words("tensor_comm"), words("rank_count")
     ('Optimizer state', 'Tensor-parallel communication', 'rank count')
     """
+    if code.startswith(STEP):
+        code, place = code.removeprefix(STEP), "part"
+    if code not in LABELS and code.startswith(SOFTWARE):
+        code = code.removeprefix(SOFTWARE)
     return LABELS.get(f"{place}.{code}") or LABELS.get(code) or code.replace("_", " ")

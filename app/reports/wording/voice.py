@@ -75,7 +75,10 @@ class Voice:
     def _value(self, value: object) -> str:
         """Write one value of a sentence."""
         if isinstance(value, Text | Message | Mapping):
-            return self.say(value)
+            template = value["template"] if isinstance(value, Mapping) else value.template
+            # A part of memory is named by its identifier where a sentence points at it.
+            known = words(str(template), "memory")
+            return self.say(value) if known == template else self.gettext(known)
         if isinstance(value, bool):
             return self.gettext("yes") if value else self.gettext("no")
         if isinstance(value, int | float):
@@ -170,6 +173,8 @@ class Voice:
 
     def date(self, written: str) -> str:
         """Write an ISO date; a year or a month alone stays as it is."""
+        if not written[:1].isdigit():
+            return self.gettext(written)
         try:
             day = datetime.date.fromisoformat(written)
         except ValueError:

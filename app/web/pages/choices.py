@@ -67,7 +67,7 @@ def system_choice(system: System, scale_out: Iterable[Fabric], catalogue: Catalo
     chip = catalogue.chips.get(system.chip)
     own = catalogue.fabrics.documents.get(system.fabric)
     offered = [own] if system.chip_kind == "ipu" or system.acquisition == "rent" else scale_out
-    fabrics = [Choice(fabric.id, fabric.name) for fabric in offered if fabric is not None]
+    fabrics = [Choice(fabric.id, fabric.name.partition(" (")[0]) for fabric in offered if fabric is not None]
     return SystemChoice(system.id, system.name, f"{system.devices} × {chip.name}", fabrics, system.fabric)
 
 

@@ -295,7 +295,7 @@ def derived_of(document: Document, voice: Voice) -> list[tuple[str, str, str]]:
     """Return what follows from the figures of a thing."""
     if isinstance(document, Chip | System):
         return [
-            (voice.label(one.name), voice.value(one.value, one.unit, exact=False), one.formula)
+            (voice.label(one.name, "derived"), voice.value(one.value, one.unit, exact=False), one.formula)
             for one in document.derived
         ]
     return []

@@ -13,10 +13,14 @@ from app.reports.wording.labels import LABELS
 
 ROOT = Path(__file__).parents[3]
 
-POSITIONS = {"Message": 0, "gettext": 0, "at": 1, "named": 0, "no_such": 0, "sentence": 0}
-"""Callee → position of the key among its arguments."""
+POSITIONS = {"Message": (0,), "gettext": (0,), "_": (0,), "named": (0,), "no_such": (0,), "Example": (1, 2)}
+"""Callee → positions of keys among its arguments; functions with a parameter ``template`` add theirs."""
 
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
+TABLES = {"REASONS", "SENTENCES"}
+"""Dictionaries whose values are templates."""
+SINGLE = {"RENTED", "OTHER"}
+"""Constants that are shown."""
 
 
 def of_templates() -> set[str]:
@@ -31,19 +35,26 @@ def of_templates() -> set[str]:
 
 def of_source() -> set[str]:
     """Return the templates of messages, and what is given to gettext, in the source."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "app").rglob("*.py"))]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    kinds = ERRORS | {node.name for node in classes if any(_name(base) in ERRORS for base in node.bases)}
+    positions = POSITIONS | dict.fromkeys(kinds, (0,))
+    for tree in trees:
+        positions |= dict(_takers(tree))
     found: set[str] = set()
-    for path in sorted((ROOT / "app").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        kinds = ERRORS | {
-            node.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ClassDef) and any(_name(base) in ERRORS for base in node.bases)
-        }
+    for tree in trees:
+        assigned = _assigned(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                found |= set(_keys_of_call(node, kinds))
-            if isinstance(node, ast.ClassDef):
-                found |= set(_titles(node, kinds))
+                for position in positions.get(_name(node.func), ()):
+                    if position < len(node.args):
+                        found |= set(_strings(node.args[position], assigned))
+            if isinstance(node, ast.ClassDef) and node.name in kinds:
+                found |= set(_titles(node))
+        for name in TABLES | SINGLE:
+            for value in assigned.get(name, ()):
+                entries = value.values if isinstance(value, ast.Dict) else [value]
+                found |= {text for entry in entries for text in _strings(entry, {})}
     return found
 
 
@@ -51,40 +62,49 @@ def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _keys_of_call(call: ast.Call, kinds: set[str]) -> Iterator[str]:
-    name = _name(call.func)
-    if name == "_" or name in kinds:
-        position = 0
-    elif name in POSITIONS:
-        position = POSITIONS[name]
-    else:
-        return
-    if (
-        name == "at"
-        and _name(call.func.value if isinstance(call.func, ast.Attribute) else call.func) not in kinds
-    ):
-        return
-    if len(call.args) > position:
-        yield from _strings(call.args[position])
+def _takers(tree: ast.Module) -> Iterator[tuple[str, tuple[int]]]:
+    """Return functions and classes that are given a template, with its position."""
+    for scope in ast.walk(tree):
+        for node in getattr(scope, "body", ()) if isinstance(scope, ast.Module | ast.ClassDef) else ():
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            names = [argument.arg for argument in node.args.args]
+            names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+            if "template" in names:
+                owner = scope.name if isinstance(scope, ast.ClassDef) and node.name == "__init__" else node.name
+                yield owner, (names.index("template"),)
 
 
-def _strings(node: ast.expr) -> Iterator[str]:
-    """Return a string, or both branches of a conditional one."""
+def _assigned(tree: ast.Module) -> dict[str, list[ast.expr]]:
+    """Return what names are set to, so that a template in a variable is found."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                found.setdefault(_name(target), []).append(node.value)
+    return found
+
+
+def _strings(node: ast.expr, assigned: dict[str, list[ast.expr]]) -> Iterator[str]:
+    """Return a string, both branches of a conditional one, or what a variable was set to."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         if node.value:
             yield node.value
     elif isinstance(node, ast.IfExp):
-        yield from _strings(node.body)
-        yield from _strings(node.orelse)
+        yield from _strings(node.body, assigned)
+        yield from _strings(node.orelse, assigned)
+    elif isinstance(node, ast.Name):
+        for value in assigned.get(node.id, ()):
+            yield from _strings(value, {})
 
 
-def _titles(node: ast.ClassDef, kinds: set[str]) -> Iterator[str]:
-    if node.name not in kinds:
-        return
+def _titles(node: ast.ClassDef) -> Iterator[str]:
+    """Return what a kind of error is called."""
     for statement in node.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         if any(_name(target) == "title" for target in targets) and isinstance(statement, ast.Assign):
-            yield from _strings(statement.value)
+            yield from _strings(statement.value, {})
 
 
 def of_catalogue() -> set[str]:
