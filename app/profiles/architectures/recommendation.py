@@ -1,0 +1,122 @@
+"""Recommendation models: DLRM and neural collaborative filtering.
+
+References
+----------
+.. [1] M. Naumov et al., "Deep learning recommendation model for personalization and
+   recommendation systems," arXiv:1906.00091, 2019; dimensions of MLPerf training 0.7 to 2.1.
+.. [2] X. He et al., "Neural collaborative filtering," WWW, 2017; dimensions of NVIDIA
+   DeepLearningExamples, PyTorch/Recommendation/NCF.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from app.engine.operators import (
+    Kind,
+    Operator,
+    OperatorTable,
+    Pointwise,
+    Section,
+    dense_layer,
+    embedding_bag,
+    pointwise_layer,
+)
+from app.engine.records import Tokens
+
+CRITEO = (
+    39884406, 39043, 17289, 7420, 20263, 3, 7120, 1543, 63, 38532951, 2953546, 403346, 10, 2208, 11938, 155,
+    4, 976, 14, 39979771, 25641295, 39664984, 585935, 12972, 108, 36,
+)  # fmt: skip
+"""Entries of the 26 tables of Criteo's terabyte of clicks, cut at 40 million."""
+
+DENSE_FEATURES = 13
+"""Numbers beside the categories in each of Criteo's samples."""
+
+
+def perceptron(name: str, widths: list[int], *, last_activation: bool = True) -> list[Operator]:
+    """Return dense layers with ReLU between them."""
+    operators: list[Operator] = []
+    for index, (inputs, outputs) in enumerate(pairwise(widths), start=1):
+        operators.append(dense_layer(name=f"{name}{index}", inputs=inputs, outputs=outputs))
+        if last_activation or index < len(widths) - 1:
+            operators.append(
+                pointwise_layer(
+                    name=f"{name}{index}_relu", pointwise=Pointwise.RELU, elements=float(outputs)
+                )
+            )
+    return operators
+
+
+def _loss() -> Operator:
+    return Operator(
+        name="loss", kind=Kind.POINTWISE, pointwise=Pointwise.CROSS_ENTROPY, section=Section.HEAD,
+        elements=1.0,
+    )
+
+
+def build_dlrm(
+    tokens: Tokens | None,
+    image_size: int | None,
+    *,
+    width: int = 128,
+    bottom: str = "512-256-128",
+    top: str = "1024-1024-512-256-1",
+) -> OperatorTable:
+    """Return the operators of DLRM on Criteo's terabyte.
+
+    Examples
+    --------
+    >>> round(build_dlrm(None, None).parameters / 1e9, 1)
+    24.0
+    """
+    tables = [
+        embedding_bag(name=f"table{index}", entries=float(entries), width=width, lookups=1.0)
+        for index, entries in enumerate(CRITEO, start=1)
+    ]
+    vectors = len(CRITEO) + 1
+    pairs = vectors * (vectors - 1) // 2
+    interaction = Operator(
+        name="interaction", kind=Kind.MATMUL, rows=float(vectors), inner=float(width), columns=float(vectors),
+        saved=float(vectors * width), aligned=False, convolution_launches=0.5,
+    )
+    operators = [
+        *tables,
+        *perceptron("bottom", [DENSE_FEATURES, *map(int, bottom.split("-"))]),
+        interaction,
+        *perceptron("top", [width + pairs, *map(int, top.split("-"))], last_activation=False),
+        _loss(),
+    ]
+    return OperatorTable.of(operators, depth=1, hidden=float(width + pairs), tokens=1.0)
+
+
+def build_ncf(
+    tokens: Tokens | None,
+    image_size: int | None,
+    *,
+    users: int = 138_493,
+    items: int = 26_744,
+    factors: int = 64,
+    layers: str = "256-256-128-64",
+) -> OperatorTable:
+    """Return the operators of neural collaborative filtering on MovieLens 20M.
+
+    Examples
+    --------
+    >>> round(build_ncf(None, None).parameters / 1e6, 1)
+    31.8
+    """
+    widths = [int(width) for width in layers.split("-")]
+    tables = [
+        embedding_bag(name=f"{side}_{part}", entries=float(entries), width=width, lookups=1.0)
+        for side, entries in (("users", users), ("items", items))
+        for part, width in (("factors", factors), ("layers", widths[0] // 2))
+    ]
+    operators = [
+        *tables,
+        *perceptron("layer", widths),
+        pointwise_layer(name="product", pointwise=Pointwise.ELEMENTWISE, elements=float(factors)),
+        dense_layer(name="prediction", inputs=factors + widths[-1], outputs=1),
+        _loss(),
+    ]
+    return OperatorTable.of(operators, depth=1, hidden=float(widths[0]), tokens=1.0)
