@@ -25,6 +25,9 @@ from app.profiles.architectures.common import need_tokens
 WORDS = 267_735
 """Words of WikiText-103."""
 
+GROUPS = (19_997, 20_000, 160_000, 67_738)
+"""Words of each group, from the most frequent to the rarest."""
+
 FREQUENT = 20_000
 """Outputs every token is scored against: 19,997 words and three groups of rarer ones."""
 
@@ -37,10 +40,12 @@ def build(
     hidden: int = 512,
     heads: int = 8,
     feed_forward: int = 2048,
+    divisor: int = 1,
 ) -> OperatorTable:
     """Return the operators of Transformer-XL with a memory as long as the segment.
 
-    The groups of rarer words are scored for few tokens and are left out of the products.
+    The groups of rarer words are scored for few tokens and are left out of the products. Each
+    group's vectors are ``divisor`` times narrower than those of the group before it.
 
     Examples
     --------
@@ -64,7 +69,14 @@ def build(
         for operator in block
     ]
     head = output_head(replace(shape, vocabulary=FREQUENT), scored=length)
+    widths = [hidden // divisor**rank for rank in range(len(GROUPS))]
+    vectors = sum(words * width for words, width in zip(GROUPS, widths, strict=True))
+    projections = sum(width * hidden for width in widths) if divisor > 1 else 0
+    words = [
+        replace(operator, weights=float(vectors + projections))
+        for operator in input_embedding(shape, tokens=length)
+    ]
     return OperatorTable.of(
-        [*input_embedding(shape, tokens=length), *block, *head],
+        [*words, *block, *head],
         depth=layers, hidden=float(hidden), tokens=length, heads=float(heads),
     )
