@@ -163,6 +163,8 @@ class FigureView:
     figure: Figure
     table: str
     """Identifier of the element that holds the same numbers as text."""
+    note: str = ""
+    """How to read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from starlette.routing import NoMatchFound
 import app
 from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
+from app.reports.wording.particles import agree
 from app.web import locale
 from app.web.contexts import Page
 
@@ -70,6 +71,9 @@ def environment(language: str) -> Environment:
         "label": speaker.label,
         "number": speaker.number,
         "percent": speaker.percent,
+        "share": speaker.share,
+        "part_time": speaker.part,
+        "agree": agree if language == "ko" else str,
         "ratio": speaker.ratio,
         "quantity": speaker.quantity,
         "central": speaker.central,

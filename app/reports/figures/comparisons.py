@@ -64,7 +64,7 @@ def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
     highest = max((one.high for one in quantities if one is not None), default=0.0)
     if drawn["layout"]["xaxis"].get("type") != "log":
         ticks = round_steps(highest)
-        written = [voice.value(tick, comparison.currency) if tick else "0" for tick in ticks]
+        written = [voice.tick(tick, comparison.currency) for tick in ticks]
         drawn["layout"]["xaxis"] |= {"tickmode": "array", "tickvals": ticks, "ticktext": written}
     return drawn
 
@@ -142,7 +142,8 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
                 "width": 0.56,
                 "marker": {"color": colour, "pattern": palette.hatched(pattern)},
                 "hovertext": [
-                    f"{voice.label(name, 'part')}: {voice.value(one, 's', exact=False)}, {voice.percent(share / 100)}"
+                    f"{voice.label(name, 'part')}: "
+                    f"{voice.value(one, 's', exact=False)}, {voice.share(share / 100)}"
                     for one, share in zip(seconds, shares, strict=True)
                 ],
                 "hoverinfo": "text",

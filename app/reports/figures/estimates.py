@@ -25,7 +25,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
         return {
             "type": "bar",
             "orientation": "h",
-            "name": voice.gettext(name),
+            "name": name,
             "base": central / scale.size,
             "y": rows,
             "x": [(end - central) / scale.size for end in ends],
@@ -36,8 +36,8 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
         }
 
     data = [
-        side("less time", palette.BLUE, "", [one.low for one in ranked]),
-        side("more time", palette.ORANGE, "/", [one.high for one in ranked]),
+        side(voice.gettext("less time"), palette.BLUE, "", [one.low for one in ranked]),
+        side(voice.gettext("more time"), palette.ORANGE, "/", [one.high for one in ranked]),
     ]
     labels = [voice.label(one.input) for one in ranked]
     return figure(

@@ -6,7 +6,32 @@ things in different places is listed with its place: ``memory.optimizer``, ``par
 
 from __future__ import annotations
 
+PEAKS = {
+    "fp16_dense": "FP16",
+    "bf16_dense": "BF16",
+    "tf32_dense": "TF32",
+    "fp32": "FP32",
+    "fp16_sparse": "FP16, 2:4 sparsity",
+    "tf32_sparse": "TF32, 2:4 sparsity",
+    "fp16.16_dense": "FP16.16",
+}
+
 LABELS = {
+    # Figures that follow from others.
+    **{f"derived.{code}": f"Peak, {name}" for code, name in PEAKS.items()},
+    **{f"peak_{code}": f"Peak, {name}" for code, name in PEAKS.items()},
+    **{f"ridge_{code}": f"Ridge point, {name}" for code, name in PEAKS.items()},
+    "derived.accelerators": "Accelerators",
+    "derived.sram": "SRAM of all tiles",
+    "sram_bandwidth": "Bandwidth of the SRAM",
+    "exchange_bandwidth": "Bandwidth of the exchange",
+    "ridge_sram": "Ridge point of the SRAM",
+    "rails": "Rails",
+    "node_line_rate": "Line rate of a node",
+    "derived.memory": "Memory of all devices",
+    "streaming_memory": "Streaming memory",
+    "streaming_bandwidth": "Bandwidth of the streaming memory",
+    "ridge_streaming": "Ridge point of the streaming memory",
     # Parts of the time to train.
     "gemm": "Matrix products",
     "part.attention": "Attention",
@@ -166,6 +191,22 @@ LABELS = {
     "generation.p100": "P100",
     "generation.mk2": "MK2",
     "generation.bow": "Bow",
+    # What estimates take for granted.
+    "assumptions.memory_margin": "Memory left free",
+    "assumptions.failures_per_1000_node_days": "Failures per 1,000 node-days",
+    "assumptions.restart_minutes": "Minutes of a restart",
+    "assumptions.checkpoint_minutes": "Minutes between checkpoints",
+    "assumptions.acquisition": "Acquisition",
+    "assumptions.amortisation_years": "Years of amortisation",
+    "assumptions.utilisation": "Utilisation of the system",
+    "assumptions.include": "Counted",
+    "assumptions.electricity_per_kwh": "Electricity per kWh",
+    "assumptions.pue": "Power usage effectiveness (PUE)",
+    "assumptions.peak": "Peak",
+    "assumptions.utilization": "Share of the peak",
+    # Units.
+    **{f"unit.{unit}": unit for unit in ("s", "min", "h", "d", "samples/s", "tokens/s", "samples", "steps")},
+    "unit.fitted figures": "fitted figures",
     # The catalogue.
     "undated": "undated",
     "chips": "Chips",

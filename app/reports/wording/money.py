@@ -34,14 +34,14 @@ class Grouping:
         decimals = decimals_of(amount / size, digits)
         return cls(size, word, decimals)
 
-    def digits(self, amount: float, locale: Locale) -> str:
-        """Write an amount in this unit."""
-        places = "0" * self.decimals
+    def digits(self, amount: float, locale: Locale, trim: bool = False) -> str:
+        """Write an amount in this unit; trimmed of the zeros a round value ends on."""
+        places = ("#" if trim else "0") * self.decimals
         written = format_decimal(amount / self.size, f"#,##0.{places}" if places else "#,##0", locale=locale)
         return f"{written}{self.word}"
 
 
-def compact(amount: float, currency: str, language: str, locale: Locale) -> str:
+def compact(amount: float, currency: str, language: str, locale: Locale, trim: bool = False) -> str:
     """Write an amount in three significant digits.
 
     >>> compact(437_800_000, "KRW", "ko", Locale("ko"))
@@ -55,7 +55,7 @@ def compact(amount: float, currency: str, language: str, locale: Locale) -> str:
     elif not grouping.word and abs(amount) >= 1:
         grouping = Grouping(1.0, "", 2)
     sign = "-" if amount < 0 else ""
-    return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), locale)}"
+    return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), locale, trim)}"
 
 
 def full(amount: float, currency: str, locale: Locale) -> str:

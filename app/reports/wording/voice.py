@@ -114,6 +114,25 @@ class Voice:
             return MISSING
         return f"{self.decimal(share * 100, decimals_of(share * 100, digits), trim=True)}%"
 
+    def share(self, share: float) -> str:
+        """Write a part of a whole as a percentage with one decimal."""
+        return f"{self.small(share * 100, 1)}%"
+
+    def part(self, value: float, scale: Scale, whole: float) -> str:
+        """Write a part of a time in the unit of the whole, one digit finer than the whole is written."""
+        return f"{self.small(value / scale.size, decimals_of(whole / scale.size) + 1)}{self.unit(scale.unit)}"
+
+    def small(self, value: float, decimals: int) -> str:
+        """Write a number that may vanish at so many decimals: ``<0.1``."""
+        least = 10.0**-decimals
+        return f"<{self.decimal(least, decimals)}" if 0 < value < least / 2 else self.decimal(value, decimals)
+
+    def unit(self, unit: str) -> str:
+        """Write a unit after a number; Korean writes its own words without a space: 13.2시간, but 80 GB."""
+        word = self.gettext(unit)
+        joined = self.language == "ko" and not word.isascii() and word != unit
+        return word if joined or not word else f" {word}"
+
     def ratio(self, value: float) -> str:
         """Write how many times one is the other: ``5.3×``."""
         return f"{self.decimal(value, 2 if value < 1 else 1)}×"
@@ -146,7 +165,8 @@ class Voice:
             return f"({low}–{high})"
         size = (scale or scale_of(quantity.value, quantity.unit)).size
         decimals = decimals_of(quantity.value / size)
-        low, high = (self.decimal(end / size, decimals) for end in (quantity.low, quantity.high))
+        ends = (rounded(end / size) for end in (quantity.low, quantity.high))
+        low, high = (self.decimal(end, decimals) for end in ends)
         return f"({low}–{high})"
 
     def value(self, value: float | None, unit: str, scale: Scale | None = None, exact: bool = True) -> str:
@@ -159,13 +179,13 @@ class Voice:
             return self.percent(value)
         shown = scale or scale_of(value, unit)
         size = value / shown.size
-        if not exact and abs(size) >= 1000:
-            size = float(f"{size:.3g}")
+        size = size if exact else rounded(size)
         written = self.decimal(size, decimals_of(size, exact=exact), trim=exact)
-        word = self.gettext(shown.unit)
-        # Korean writes its own counting words without a space: 13.2시간, but 80 GB.
-        joined = self.language == "ko" and word != shown.unit and not word.isascii()
-        return f"{written}{'' if joined else ' '}{word}".strip()
+        return f"{written}{self.unit(shown.unit)}"
+
+    def tick(self, value: float, currency: str) -> str:
+        """Write a round amount of money on an axis."""
+        return money.compact(value, currency, self.language, self.locale, trim=True) if value else "0"
 
     def full(self, value: float | None, unit: str) -> str:
         """Write an amount of money to the last digit that counts: won without decimals."""
@@ -180,6 +200,11 @@ class Voice:
         except ValueError:
             return written
         return str(format_date(day, "medium", locale=self.locale))
+
+
+def rounded(value: float) -> float:
+    """Round a value above a thousand to three digits; it is not known to more."""
+    return float(f"{value:.3g}") if abs(value) >= 1000 else value
 
 
 @functools.cache

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.errors import AppError, BadInput
+from app.errors import AppError, BadInput, FieldError
 from app.services.comparisons import get_comparison
 from app.services.estimates import get_estimate_request, scale_estimate
 from app.services.workbench import Workbench
@@ -54,8 +56,9 @@ def show_comparison(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, scaling_efficiency: str = ""
 ) -> Response:
     """Show a comparison; an efficiency in percent is sent to the address that holds it as a share."""
+    errors: Sequence[FieldError] = ()
     try:
-        share, errors = share_of(scaling_efficiency), ()
+        share = share_of(scaling_efficiency)
     except AppError as error:
         share, errors = 1.0, error.errors
     if scaling_efficiency and not errors and address(identifier, share) != _asked(request):

@@ -38,8 +38,12 @@ class Draft:
     sample: Choice | None = None
     """An uploaded sample of the data."""
     message: Message | None = None
-    wrong: tuple[FieldError, ...] = field(default=())
+    wrong: tuple[FieldError, ...] = ()
     """What is wrong with the uploads."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the systems are called."""
+    model: str = ""
+    """What the model is called."""
 
     @property
     def systems(self) -> Sequence[str]:
@@ -65,7 +69,9 @@ class Draft:
             raise BadInput(Message("the form is not complete yet"), missing)
         rows = [self.row(system) for system in self.systems]
         currency = self.form.get("currency", "USD")
-        return ComparisonRequest.model_validate({"locale": language, "currency": currency, "rows": rows})
+        return ComparisonRequest.model_validate(
+            {"title": self.model or None, "locale": language, "currency": currency, "rows": rows}
+        )
 
     def row(self, system: str) -> dict[str, Any]:
         """Return the estimate request of one system."""
@@ -77,7 +83,8 @@ class Draft:
         count, fabric = self.form.get(f"count.{system}"), self.form.get(f"fabric.{system}")
         asked["system"] |= {"count": plain_number(count)} if count else {}
         asked["system"] |= {"fabric": fabric} if fabric else {}
-        return asked
+        name = self.names.get(system, system)
+        return asked | {"label": name if count in {"", "1"} else f"{count} × {name}"}
 
     def refused(self, error: AppError | ValidationError) -> Draft:
         """Return the draft with what is wrong, for the form to show."""
@@ -101,7 +108,16 @@ def read_draft(bench: Workbench, workspace: str, form: FormData) -> Draft:
     sample, no_sample = _kept(
         bench, workspace, form, values, "workload_file", "workload.workload_id", keep_sample
     )
-    return Draft(Form(values), profile, sample, wrong=(*no_profile, *no_sample))
+    shelf = bench.catalogue
+    preset = shelf.models.documents.get(values.get("model.preset", [""])[0])
+    return Draft(
+        Form(values),
+        profile,
+        sample,
+        wrong=(*no_profile, *no_sample),
+        names={system.id: system.name for system in shelf.systems.documents.values()},
+        model=profile.name if profile else preset.name if preset else "",
+    )
 
 
 def _kept(

@@ -6,7 +6,15 @@ from typing import Any
 
 from app.web.contexts import Example
 
-EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[dict[str, Any]]]] = {
+Option = tuple[str, dict[str, Any]]
+
+POD16: list[Option] = [
+    ("DGX A100 640GB", {"id": "dgx-a100-640gb"}),
+    ("IPU-POD16", {"id": "ipu-pod16"}),
+    ("Bow Pod16", {"id": "bow-pod16"}),
+]
+
+EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
     "gpt3-175b": (
         Example(
             "gpt3-175b",
@@ -17,7 +25,10 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[dict[str, Any]]]] = {
             "model": {"preset": "gpt3-175b"},
             "workload": {"tokens": 300e9, "global_batch": 1536, "seq_len": 2048},
         },
-        [{"id": "dgx-a100-640gb", "count": 128}, {"id": "ipu-pod256"}],
+        [
+            ("128 × DGX A100 640GB", {"id": "dgx-a100-640gb", "count": 128}),
+            ("IPU-POD256", {"id": "ipu-pod256"}),
+        ],
     ),
     "bert-large": (
         Example(
@@ -26,7 +37,7 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[dict[str, Any]]]] = {
             "DGX A100 against IPU-POD16 and Bow Pod16: one node, two pods",
         ),
         {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
-        [{"id": "dgx-a100-640gb"}, {"id": "ipu-pod16"}, {"id": "bow-pod16"}],
+        POD16,
     ),
     "resnet50": (
         Example(
@@ -35,10 +46,10 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[dict[str, Any]]]] = {
             "DGX A100 against IPU-POD16 and Bow Pod16 on ImageNet",
         ),
         {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}},
-        [{"id": "dgx-a100-640gb"}, {"id": "ipu-pod16"}, {"id": "bow-pod16"}],
+        POD16,
     ),
 }
-"""Identifier → what is shown, what is shared by all rows, and the systems."""
+"""Identifier → what is shown, what is shared by all rows, and the systems with their labels."""
 
 CLAIM = Example(
     "vendor-claim",
@@ -70,4 +81,4 @@ def rows_of(identifier: str) -> tuple[Example, list[dict[str, Any]]] | None:
     if identifier not in EXAMPLES:
         return None
     example, asked, systems = EXAMPLES[identifier]
-    return example, [{**asked, "system": system} for system in systems]
+    return example, [{**asked, "label": label, "system": system} for label, system in systems]

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams
 
-from app.errors import AppError, FieldError, Message
+from app.errors import AppError, FieldError
 from app.web.contexts import Form
+from app.web.problems import from_validation
 
 MULTIPLES = {
     "k": 1e3,
@@ -24,23 +25,6 @@ MULTIPLES = {
 """Words people write after a number: 175B, 3000억."""
 
 NUMBER = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbt만억조]?)", re.IGNORECASE)
-
-SENTENCES = {
-    "missing": "must be filled in",
-    "float_parsing": "must be a number, such as 300e9",
-    "float_type": "must be a number, such as 300e9",
-    "finite_number": "must be a finite number",
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "greater_than": "must be above {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be below {lt}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be one of {expected}",
-    "string_too_long": "must be at most {max_length} characters long",
-}
-"""Kind of complaint of the schema → what a reader is told, for translation."""
 
 ROW = re.compile(r"^rows\.(\d+)\.(?:\((?:estimate|figure)\)\.)?")
 
@@ -84,22 +68,6 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def complaints(error: ValidationError) -> list[FieldError]:
-    """Return what a schema refuses, in sentences that can be translated."""
-    return [FieldError(_place(item["loc"]), _sentence(item)) for item in error.errors(include_url=False)]
-
-
-def _place(location: Sequence[int | str]) -> str:
-    return ".".join(str(part) for part in location)
-
-
-def _sentence(item: Mapping[str, Any]) -> Message:
-    """Return one complaint of the schema as a message."""
-    template = SENTENCES.get(str(item["type"]), "cannot be used as it is")
-    known = {name: value for name, value in item.get("ctx", {}).items() if f"{{{name}}}" in template}
-    return Message(template, known)
-
-
 def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
     """Return errors at the fields of the start form: rows of a comparison are its systems.
 
@@ -120,5 +88,5 @@ def refused(
     values: Mapping[str, Sequence[str]], error: AppError | ValidationError, systems: Sequence[str]
 ) -> Form:
     """Return a form with what was typed and what is wrong with it."""
-    errors = complaints(error) if isinstance(error, ValidationError) else error.errors
-    return Form(values, placed(errors, systems))
+    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
+    return Form(values, placed(known.errors, systems))

@@ -26,6 +26,8 @@ from app.web.contexts import (
 
 SEVERITIES = ("serious", "caution", "info")
 MOST_ROWS = 8
+LEGEND_ROWS = 3
+"""Rows of a chart that a long legend takes."""
 REFUSAL = "does_not_fit"
 
 
@@ -106,7 +108,10 @@ def comparison_page(
     running = [(label, one) for label, one in modelled if one.breakdown]
     models = {one.model.id: one.model for _, one in modelled}
     said = [("", warning) for warning in comparison.warnings]
-    said += [(label, one) for label, estimate in modelled for one in estimate.warnings if one.code != REFUSAL]
+    known = {REFUSAL, *(warning.code for warning in comparison.warnings)}
+    said += [
+        (label, one) for label, estimate in modelled for one in estimate.warnings if one.code not in known
+    ]
     return ComparisonPage(
         data_url=f"/comparisons/{comparison.id}.json",
         documents=documents,
@@ -144,20 +149,28 @@ def comparison_figures(
         views.append(view("cost", voice.gettext("Cost of the run"), f"rows-{count}", drawn, "options"))
     if running:
         drawn = figures.breakdown(running, voice)
-        size = f"rows-{min(len(running) + 2, MOST_ROWS)}"
+        size = f"rows-{min(len(running) + LEGEND_ROWS, MOST_ROWS)}"
         views.append(view("breakdown", voice.gettext("Where the time goes"), size, drawn, "parts"))
     roofed = [(label, one) for label, one in running if one.roof is not None and one.roofline]
     if roofed:
         drawn = figures.roofline(roofed, voice)
-        views.append(
-            view("roofline", voice.gettext("Operators under the roofline"), "square", drawn, "options")
-        )
+        views.append(roofline_view(drawn, "options", voice))
     return views
 
 
-def view(name: str, caption: str, size: str, figure: Figure, table: str) -> FigureView:
+def view(name: str, caption: str, size: str, figure: Figure, table: str, note: str = "") -> FigureView:
     """Return a figure with its place on the page."""
-    return FigureView(f"figure-{name}", caption, size, figure, table)
+    return FigureView(f"figure-{name}", caption, size, figure, table, note)
+
+
+def roofline_view(drawn: Figure, table: str, voice: Voice) -> FigureView:
+    """Return a roofline with the meaning of its shapes."""
+    note = voice.gettext(
+        "Circles are limited by arithmetic, squares by memory bandwidth, diamonds by the exchange, crosses by "
+        "latency. The larger the mark, the more of the time."
+    )
+    caption = voice.gettext("Operators under the roofline")
+    return view("roofline", caption, "square", drawn, table, note)
 
 
 def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[str, str]]) -> EstimatePage:
@@ -169,9 +182,7 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         views.append(view("sensitivity", voice.gettext("What the time hangs on"), size, drawn, "sensitivity"))
     if estimate.roof is not None and estimate.roofline:
         drawn = figures.roofline([(estimate.label, estimate)], voice)
-        views.append(
-            view("roofline", voice.gettext("Operators under the roofline"), "square", drawn, "roofline")
-        )
+        views.append(roofline_view(drawn, "roofline", voice))
     return EstimatePage(
         data_url=f"/estimates/{estimate.id}.json",
         documents=documents,

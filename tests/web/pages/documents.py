@@ -205,7 +205,7 @@ def estimate(
                 inputs={"t_compute": 15.1, "t_tensor": 2.4, "t_bubble": 1.7, "t_data": 0.9},
                 value=21.7,
                 unit="s",
-                reference="D. Narayanan et al., “Efficient Large-Scale Language Model Training on GPU Clusters”, 2021.",
+                reference="D. Narayanan et al., “Efficient Large-Scale Language Model Training”, 2021.",
                 source=[
                     SourceRef(
                         id="a100-datasheet",

@@ -55,7 +55,7 @@ def of_source() -> set[str]:
             for value in assigned.get(name, ()):
                 entries = value.values if isinstance(value, ast.Dict) else [value]
                 found |= {text for entry in entries for text in _strings(entry, {})}
-    return found
+    return {text for text in found if not text.endswith(".html")}
 
 
 def _name(node: ast.expr) -> str:
@@ -71,7 +71,9 @@ def _takers(tree: ast.Module) -> Iterator[tuple[str, tuple[int]]]:
             names = [argument.arg for argument in node.args.args]
             names = names[1:] if names[:1] in (["self"], ["cls"]) else names
             if "template" in names:
-                owner = scope.name if isinstance(scope, ast.ClassDef) and node.name == "__init__" else node.name
+                owner = (
+                    scope.name if isinstance(scope, ast.ClassDef) and node.name == "__init__" else node.name
+                )
                 yield owner, (names.index("template"),)
 
 
