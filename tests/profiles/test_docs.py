@@ -1,0 +1,27 @@
+"""docs/uploads.md says what the code accepts."""
+
+import re
+from pathlib import Path
+
+from app.profiles.config_families import MODEL_TYPES
+from app.profiles.layer_table import KINDS, POINTWISE
+from app.profiles.readers import read_profile
+from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
+
+TEXT = (Path(__file__).parents[2] / "docs" / "uploads.md").read_text(encoding="utf-8")
+
+
+def test_every_column_and_word_is_documented() -> None:
+    first_cells = "".join(row.split("|")[1] for row in re.findall(r"^\|.*\|$", TEXT, re.MULTILINE))
+    columns = set(re.findall(r"`(\w+)`", first_cells))
+    assert columns >= {"name", "kind", "count"}.union(*(known for _, known in KINDS.values()))
+    words = set(re.findall(r"[\w-]+", TEXT))
+    assert words >= set(POINTWISE) | set(KINDS)
+    assert words >= {*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS}
+    assert words >= {*MODEL_TYPES, "swin"}
+
+
+def test_the_example_can_be_read() -> None:
+    example = re.search(r"```csv\n(.*?)```", TEXT, re.DOTALL)
+    assert example is not None
+    assert read_profile("example.csv", example[1].encode()).parameters == 9408 + 128 + 2_049_000
