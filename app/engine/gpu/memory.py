@@ -100,8 +100,9 @@ def activation_bytes(
 ) -> tuple[Floats, Floats]:
     r"""Activations kept for the backward pass on the first pipeline stage.
 
-    With 1F1B the first of :math:`p` stages holds :math:`p` micro-batches of :math:`L/p` layers, with
-    :math:`v` chunks :math:`1 + (p-1)/(p v)` times the layers of the model. Full recomputation keeps
+    With 1F1B the first of :math:`p` stages holds :math:`p` micro-batches of :math:`L/p` layers: as
+    much as the whole model of one; in :math:`v > 1` chunks :math:`1 + (p-1)/(p v)` times that. Stages
+    that layers do not divide over are counted at the fullest. Full recomputation keeps
     the input of each layer and the inside of one; selective recomputation and fused attention drop
     the attention matrix.
 
@@ -155,8 +156,9 @@ def activation_bytes(
     inputs = size * table.hidden * table.tokens * table.depth * plans.micro_batch
     inputs = inputs / np.where(plans.sequence_parallel > 0, plans.tensor, 1.0)
     full = plans.recompute == Recompute.FULL
-    waiting = 1.0 + (plans.pipeline - 1.0) / (plans.pipeline * plans.interleave)
-    in_flight = np.where(plans.pipeline > 1, waiting, 1.0)
+    filling = (plans.pipeline - 1.0) / (plans.pipeline * plans.interleave)
+    in_flight = 1.0 + np.where(plans.interleave > 1, filling, 0.0)
+    in_flight = in_flight * plans.pipeline * stage_share(table.depth, plans)
     kept = np.where(full, np.minimum(inputs, layers), layers) * in_flight
     transient = np.where(full, layers / table.depth, 0.0) + np.where(plans.pipeline > 1, 0.0, outside)
     return np.asarray(kept * kernels.fragmentation), np.asarray(transient * kernels.fragmentation)

@@ -1,0 +1,42 @@
+"""Chips, machines, networks and software of the catalogue for the tests of the GPU engine."""
+
+from functools import cache
+from pathlib import Path
+
+from app.catalog import Catalog, load_catalog
+from app.catalog.software import SoftwareCatalog, load_software
+from app.engine.gpu.step import GpuSystem
+from app.engine.operators import OperatorTable
+from app.engine.records import GpuSoftware
+from app.profiles.presets import preset
+
+DATA = Path(__file__).parents[3] / "data"
+
+
+@cache
+def catalog() -> Catalog:
+    return load_catalog(DATA)
+
+
+@cache
+def software_catalog() -> SoftwareCatalog:
+    return load_software(DATA)
+
+
+def software(name: str = "gpu-fused") -> GpuSoftware:
+    return software_catalog().profile(name).gpu()
+
+
+def dgx(fabric: str = "hdr-infiniband", ports: int = 8) -> GpuSystem:
+    """Return DGX A100 machines with 80 GB GPUs."""
+    return GpuSystem(
+        chip=catalog().gpu_chip("a100-sxm-80gb"),
+        kernels=software_catalog().kernels,
+        machine=catalog().machine("dgx-a100-640gb"),
+        fabric=catalog().fabric(fabric, ports),
+    )
+
+
+def table(name: str, seq_len: int | None = None) -> OperatorTable:
+    profile = preset(name)
+    return profile.operators(None if seq_len is None else profile.tokens(seq_len))
