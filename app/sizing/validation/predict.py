@@ -77,7 +77,7 @@ def predict(
     scenario, model, plans = build(case, context, profile)
     central = scenario.step(plans).total
     sampled = scenario.step(plans, normals).total
-    convert = _conversion(case, scenario, plans, context)
+    convert = conversion(case, scenario, plans, context)
     return Prediction(
         case=case,
         scenario=scenario,
@@ -154,7 +154,7 @@ def _fits(scenario: Scenario, plans: Plans) -> bool:
     return bool(np.all(memory.total <= memory.capacity))
 
 
-def _conversion(
+def conversion(
     case: Case, scenario: Scenario, plans: Plans, context: SizingContext
 ) -> Callable[[Floats], Floats]:
     """Return the function from step seconds to the case's metric."""
