@@ -46,8 +46,8 @@ class SizingContext:
 
     @cached_property
     def measured(self) -> frozenset[tuple[str, str]]:
-        """Pairs of family and chip with measured runs."""
-        return frozenset((run.family, run.chip) for run in self.runs)
+        """Pairs of family and chip that a software profile was fitted on."""
+        return frozenset((run.family, run.chip) for run in self.runs if run.fitted)
 
     @cached_property
     def hardware(self) -> HardwareFinder:
@@ -58,11 +58,13 @@ class SizingContext:
 def load_context(directory: Path) -> SizingContext:
     """Load everything under the data directory."""
     rules = load_rules(directory / "validation")
+    software = load_software(directory)
+    presets = {name for name, profile in software.profiles.items() if profile.is_preset}
     return SizingContext(
         catalog=load_catalog(directory),
-        software=load_software(directory),
+        software=software,
         rules=rules,
         residuals=load_residuals(directory),
-        runs=measured_runs(directory / "validation" / "measured.csv", rules),
+        runs=measured_runs(directory / "validation" / "measured.csv", rules, presets),
         batch_limits=load_batch_limits(directory),
     )

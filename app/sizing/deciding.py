@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.records import IpuChip
+from app.engine.search import divisors
 from app.errors import BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.batches import BatchLimit
@@ -119,8 +120,12 @@ def _best_batch(
     found: list[tuple[float, int, Choice]] = []
     refused: BadInput | None = None
     unit = int(given.get("data", 1.0) * given.get("micro_batch", 1.0) * given.get("accumulation", 1.0))
-    all_given = {"data", "micro_batch", "accumulation"} <= set(given)
-    candidates = [unit] if all_given else batch_candidates(training, limits, devices)
+    if not {"micro_batch", "accumulation"} <= set(given):
+        candidates = batch_candidates(training, limits, devices)
+    elif "data" in given:
+        candidates = [unit]
+    else:
+        candidates = [unit * replicas for replicas in reversed(divisors(devices))]
     for candidate in candidates:
         batch = -(-candidate // unit) * unit
         try:

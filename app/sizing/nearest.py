@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +29,22 @@ class MeasuredRun:
     devices: int
     parameters: float
     software: str
+    fitted: bool
+    """True where a software profile rests on such runs; else they only bound the error. [-]"""
 
 
-def measured_runs(path: Path, rules: Rules) -> tuple[MeasuredRun, ...]:
-    """Return the configurations of data/validation/measured.csv, one per group."""
+def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[MeasuredRun, ...]:
+    """Return the configurations of data/validation/measured.csv, one per group.
+
+    Parameters
+    ----------
+    path : Path
+        The file. [-]
+    rules : Rules
+        Names of systems and software. [-]
+    presets : collection of str
+        Software profiles that stand for a class and rest on no run of their own. [-]
+    """
     found: dict[str, MeasuredRun] = {}
     with path.open(encoding="utf-8", newline="") as handle:
         for row in csv.DictReader(handle):
@@ -48,8 +61,15 @@ def measured_runs(path: Path, rules: Rules) -> tuple[MeasuredRun, ...]:
                 devices=int(devices),
                 parameters=number(row["params"]) or 0.0,
                 software=row["software"],
+                fitted=_fitted(row, system["chip"], rules, presets),
             )
     return tuple(found.values())
+
+
+def _fitted(row: Mapping[str, str], chip: str, rules: Rules, presets: Collection[str]) -> bool:
+    facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
+    profile = rules.profile(facts)
+    return profile is not None and profile not in presets
 
 
 def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters: float) -> float:

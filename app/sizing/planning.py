@@ -95,6 +95,7 @@ def choose_plan(
     margin : float or None
         Share of the memory to leave free; the default of the hardware where None. [-]
     """
+    _check_kind(scenario, given)
     _check_devices(scenario, given, devices)
     space = Space(
         devices=devices,
@@ -103,8 +104,7 @@ def choose_plan(
         depth=scenario.table.depth,
         heads=int(scenario.table.attention_heads),
         ipu=scenario.is_ipu,
-        fixed={name: value for name, value in given.items() if name != "sharding_ranks"}
-        | ({"sharding_ranks": given["sharding_ranks"]} if "sharding_ranks" in given else {}),
+        fixed=given,
     )
     plans = legal_plans(space)
     if not plans.tensor.size:
@@ -199,6 +199,20 @@ def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
         return plans, scenario.memory(plans)
     found = replace(_take(offloaded, possible), phases=np.asarray(phases[possible], dtype=float))
     return found, scenario.memory(found)
+
+
+IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
+GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0}
+"""Fields of a plan that one kind of hardware has, with the value that changes nothing."""
+
+
+def _check_kind(scenario: Scenario, given: Mapping[str, float]) -> None:
+    other, kind = (GPU_ONLY, "GPU") if scenario.is_ipu else (IPU_ONLY, "IPU")
+    for name, neutral in other.items():
+        if given.get(name, neutral) != neutral:
+            raise BadInput.at(
+                f"plan.{name}", "{name} applies to {kind} systems only; leave it out", name=name, kind=kind
+            )
 
 
 def _check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) -> None:

@@ -15,7 +15,7 @@ from app.engine.gpu.step import GpuSystem
 from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
-from app.engine.records import Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware, Precision
+from app.engine.records import FloatLike, Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware, Precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Scenario:
     software: SoftwareProfile
     precision: Precision
     optimizer: str
-    overrides: Mapping[str, float]
+    overrides: Mapping[str, FloatLike]
     """Software figures the caller sets instead of the profile's. [-]"""
 
     @property

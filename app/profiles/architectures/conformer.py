@@ -158,8 +158,9 @@ def build(
     operators += _attention_decoder(
         decoder_layers, hidden, heads, feed_forward, vocabulary, frames, targets
     )
+    # The decoder is shallow and hangs on the encoder's end: a pipeline is cut between encoder layers.
     return OperatorTable.of(
-        operators, depth=layers + decoder_layers, hidden=float(hidden), tokens=frames, heads=float(heads)
+        operators, depth=layers, hidden=float(hidden), tokens=frames, heads=float(heads)
     )
 
 
@@ -178,7 +179,7 @@ def _attention_decoder(
         name="temporal_logits", inputs=hidden, outputs=vocabulary, rows=frames, section=Section.HEAD
     )
     loss = pointwise_layer(name="temporal_loss", pointwise=Pointwise.CTC_LOSS, elements=frames * vocabulary)
-    return [
+    decoder = [
         embedding,
         *transformer_layer(
             shape, count=layers, tokens=targets, squared=targets * targets, causal=True, cross_tokens=frames,
@@ -186,5 +187,6 @@ def _attention_decoder(
         ),
         *output_head(shape, scored=targets),
         temporal,
-        replace(loss, section=Section.HEAD),
+        loss,
     ]
+    return [replace(operator, section=Section.HEAD) for operator in decoder]

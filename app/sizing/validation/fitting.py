@@ -15,15 +15,18 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from app.catalog.software import ABSOLUTE, SoftwareCatalog, SoftwareProfile
-from app.engine.records import Floats
+from app.engine.plans import Plans
+from app.engine.records import FloatLike, Floats
 from app.errors import AppError
 from app.sizing.context import SizingContext
-from app.sizing.validation.cases import Unsupported, number, read_case
+from app.sizing.scenario import Scenario
+from app.sizing.validation.cases import Case, Unsupported, number, read_case
 from app.sizing.validation.predict import build, conversion
 
 SCALE = 0.05
@@ -123,18 +126,6 @@ def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[R
         except (Unsupported, AppError):
             continue
 
-        def predict(
-            figures: Mapping[str, Floats], scenario=scenario, plans=plans, case=case
-        ) -> Floats:
-            held = dict(scenario.overrides)
-            if "network_efficiency" in figures and "network_efficiency" in held:
-                known = scenario.software.figures["network_efficiency"].value
-                held["network_efficiency"] = held["network_efficiency"] / known * figures["network_efficiency"]
-                figures = {name: value for name, value in figures.items() if name != "network_efficiency"}
-            changed = replace(scenario, overrides=held | dict(figures))
-            step = changed.step(plans).total
-            return np.log(np.ravel(conversion(case, changed, plans, context)(step)))
-
         found.append(
             Run(
                 id=case.id,
@@ -142,12 +133,26 @@ def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[R
                 profile=case.profile,
                 devices=case.devices,
                 keys=keys,
-                predict=predict,
+                predict=partial(_predict, case, scenario, plans, context),
                 sign=1.0 if case.metric == "step_time_s" else -1.0,
                 measured=float(np.log(measured)),
             )
         )
     return found
+
+
+def _predict(
+    case: Case, scenario: Scenario, plans: Plans, context: SizingContext, figures: Mapping[str, Floats]
+) -> Floats:
+    """Return the logarithm of the predicted value at samples of some software figures."""
+    held: dict[str, FloatLike] = dict(scenario.overrides)
+    for name, samples in figures.items():
+        known = scenario.software.figures[name].value
+        # A rule may have scaled a figure for the machine of the run; the scale stays.
+        held[name] = samples * (held[name] / known) if name in held else samples
+    changed = replace(scenario, overrides=held)
+    step = changed.step(plans).total
+    return np.asarray(np.log(np.ravel(conversion(case, changed, plans, context)(step))))
 
 
 class Figures:
@@ -157,7 +162,9 @@ class Figures:
         self.keys = tuple(keys)
         self.priors = [priors[name] for _, name in self.keys]
         self.plain = np.array([name in ABSOLUTE for _, name in self.keys])
-        self.start = self.coordinates([software.profiles[owner].figures[name].value for owner, name in self.keys])
+        self.start = self.coordinates(
+            [software.profiles[owner].figures[name].value for owner, name in self.keys]
+        )
         self.prior = self.coordinates([_class_value(software, owner, name) for owner, name in self.keys])
         self.width = np.array([prior.deviation for prior in self.priors])
         self.least = self.coordinates([prior.least for prior in self.priors])
@@ -236,7 +243,7 @@ def fit(runs: Sequence[Run], figures: Figures) -> tuple[Floats, Floats]:
             point = trial
         if np.max(np.abs(change)) < 1e-5:
             break
-    return point, np.linalg.inv(curvature)
+    return point, np.asarray(np.linalg.inv(curvature), dtype=float)
 
 
 def _objective(residual: Floats, weights: Floats, point: Floats, figures: Figures) -> float:
@@ -276,9 +283,7 @@ def components(runs: Sequence[Run]) -> list[tuple[tuple[Key, ...], list[Run]]]:
     ]
 
 
-def fit_all(
-    runs: Sequence[Run], software: SoftwareCatalog, priors: Mapping[str, Prior]
-) -> dict[Key, Fitted]:
+def fit_all(runs: Sequence[Run], software: SoftwareCatalog, priors: Mapping[str, Prior]) -> dict[Key, Fitted]:
     """Return every figure that runs tell something about, fitted."""
     found: dict[Key, Fitted] = {}
     for keys, members in components(runs):

@@ -10,7 +10,7 @@ import numpy as np
 from app.catalog.software import SoftwareProfile
 from app.engine.convergence import samples_to_target
 from app.engine.plans import Plans
-from app.engine.records import Floats, Precision, Tokens
+from app.engine.records import FloatLike, Floats, Precision, Tokens
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.scenario import Scenario
@@ -51,7 +51,7 @@ def build(
     table = model.operators(tokens, case.image_size)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
     found = context.hardware.measured(case.system, case.devices_per_node, network, case.interconnect)
-    overrides: dict[str, float] = {}
+    overrides: dict[str, FloatLike] = {}
     if network is not None and profile.kind == "gpu":
         stack = float(profile.figures["network_efficiency"].value)
         overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
