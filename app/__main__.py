@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -56,11 +57,27 @@ def serve(
             "until it has them, reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
         )
     app = create_app()
-    typer.echo(f"Rackline answers at http://{f'[{host}]' if ':' in host else host}:{port}", err=True)
-    # Streams that stay open must not hold up the end of the server.
-    uvicorn.run(
-        app, host=host, port=port, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2
-    )
+    with listening(host, port) as listener:
+        address = f"[{host}]" if ":" in host else host
+        typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
+        # Streams that stay open must not hold up the end of the server.
+        config = uvicorn.Config(app, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; before the server starts, so that a taken port is said plainly."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise BadInput.at(
+            "--port",
+            "{host}:{port} cannot be listened on: {reason}",
+            host=host,
+            port=str(port),
+            reason=error.strerror,
+        ) from None
 
 
 @cli.command("estimate")
@@ -233,6 +250,10 @@ def table(rows: Iterable[Sequence[str]]) -> list[str]:
 
 def plain(value: object) -> str:
     """Return a value as text; numbers in at most six digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(plain, value))
     return str(Message("{value}", {"value": "–" if value is None else value}))
 
 
