@@ -106,6 +106,15 @@ class Form:
             if any(error.field == name or error.field.startswith(f"{name}.") for name in names)
         ]
 
+    def general(self, name: str, *, apart: Sequence[str]) -> list[Message]:
+        """Return what is wrong with a field or what lies below it, apart from what is shown elsewhere."""
+        shown = {f"{name}.{one}" for one in apart}
+        return [
+            error.message
+            for error in self.errors
+            if error.field not in shown and (error.field == name or error.field.startswith(f"{name}."))
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPage(Page):

@@ -82,7 +82,7 @@ def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
 
 
 def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
-    """Return the parts of the time to train as a table: one row per part, one cell per estimate."""
+    """Return the parts of the time to train, one row per part and one cell per estimate, largest first."""
     columns = [{part.part: part.seconds for part in one.breakdown or ()} for one in estimates]
     totals = [sum(column.values()) for column in columns]
     names = dict.fromkeys(name for column in columns for name in column)
@@ -96,7 +96,8 @@ def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
         )
         for name in names
     ]
-    return [(name, row) for name, row in cells if any(seconds for seconds, _ in row)]
+    shown = [(name, row) for name, row in cells if any(seconds for seconds, _ in row)]
+    return sorted(shown, key=lambda entry: -max(share for _, share in entry[1]))
 
 
 def comparison_page(
@@ -166,8 +167,8 @@ def view(name: str, caption: str, size: str, figure: Figure, table: str, note: s
 def roofline_view(drawn: Figure, table: str, voice: Voice) -> FigureView:
     """Return a roofline with the meaning of its shapes."""
     note = voice.gettext(
-        "Circles are limited by arithmetic, squares by memory bandwidth, diamonds by the exchange, crosses by "
-        "latency. The larger the mark, the more of the time."
+        "Circles are limited by arithmetic, squares by memory bandwidth, diamonds by the exchange, crosses "
+        "by latency. The larger the mark, the more of the time."
     )
     caption = voice.gettext("Operators under the roofline")
     return view("roofline", caption, "square", drawn, table, note)

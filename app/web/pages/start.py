@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
@@ -33,9 +34,10 @@ class Offer(Document):
     systems: list[System]
 
 
-async def read_form(request: Request) -> FormData:
-    """Return a form with its files."""
-    return await request.form()
+async def read_form(request: Request) -> AsyncIterator[FormData]:
+    """Return a form with its files, which are let go once the answer is made."""
+    async with request.form() as form:
+        yield form
 
 
 FormDep = Annotated[FormData, Depends(read_form)]

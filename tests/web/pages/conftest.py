@@ -1,0 +1,90 @@
+"""A server in this process, and a reader who asks it for pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from bs4 import BeautifulSoup
+from fastapi import FastAPI
+
+from app.main import create_app
+from app.settings import Settings
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody with a browser without JavaScript."""
+
+    app: FastAPI
+    language: str = "en"
+
+    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """Send a request as a browser would."""
+
+        async def send() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+            headers = {"accept": "text/html", "accept-language": self.language, **more.pop("headers", {})}
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return await client.request(method, path, headers=headers, **more)
+
+        return asyncio.run(send())
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        """Ask for a page."""
+        return self.ask("GET", path, **more)
+
+    def page(self, path: str, status: int = 200) -> BeautifulSoup:
+        """Return a page, which must have this status."""
+        response = self.get(path)
+        assert response.status_code == status, response.text
+        return BeautifulSoup(response.text, "html.parser")
+
+    def data(self, path: str) -> Any:
+        """Return the JSON of an address."""
+        response = self.get(path)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def submit(
+        self, path: str, fields: Mapping[str, Any], files: Mapping[str, Any] | None = None
+    ) -> httpx.Response:
+        """Send a form."""
+        return self.ask("POST", path, data=dict(fields), files=files)
+
+    def example(self, identifier: str) -> str:
+        """Open a ready-made comparison and return its address."""
+        response = self.ask("POST", f"/examples/{identifier}")
+        assert response.status_code == 303, response.text
+        return str(response.headers["location"])
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    return create_app(Settings.at(tmp_path_factory.mktemp("data")))
+
+
+@pytest.fixture(scope="session")
+def reader(app: FastAPI) -> Reader:
+    return Reader(app)
+
+
+@pytest.fixture(scope="session")
+def korean(app: FastAPI) -> Reader:
+    return Reader(app, "ko-KR,ko;q=0.9")
+
+
+@pytest.fixture(scope="session")
+def modelled(reader: Reader) -> str:
+    """Address of a comparison of estimates."""
+    return reader.example("bert-large")
+
+
+@pytest.fixture(scope="session")
+def claimed(reader: Reader) -> str:
+    """Address of a comparison of published figures, one of them scaled."""
+    return reader.example("vendor-claim")

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.web.pages.conftest import Reader
+
+
+@pytest.fixture(scope="module")
+def document(reader: Reader, modelled: str) -> dict[str, Any]:
+    estimate = reader.data(f"{modelled}.json")["rows"][1]["estimate"]
+    assert isinstance(estimate, dict)
+    return estimate
+
+
+@pytest.fixture(scope="module")
+def page(reader: Reader, document: dict[str, Any]) -> BeautifulSoup:
+    return reader.page(f"/estimates/{document['id']}")
+
+
+def test_twin_is_the_same_document(reader: Reader, document: dict[str, Any]) -> None:
+    assert reader.data(f"/estimates/{document['id']}.json") == document
+
+
+def test_page_names_its_twin(page: BeautifulSoup, document: dict[str, Any]) -> None:
+    link = page.find("link", rel="alternate", type="application/json")
+    assert link is not None and link["href"] == f"/estimates/{document['id']}.json"
+
+
+def test_headline_is_the_time_with_its_range(page: BeautifulSoup, document: dict[str, Any]) -> None:
+    time = document["time_to_train"]
+    value, low, high = (time[end] / 60 for end in ("value", "low", "high"))
+    assert (
+        page.select_one(".headline dd").get_text(" ", strip=True) == f"{value:.1f} min ({low:.1f}–{high:.1f})"
+    )
+
+
+def test_every_trace_step_opens_on_formula_inputs_and_sources(
+    page: BeautifulSoup, document: dict[str, Any]
+) -> None:
+    steps = page.select(".trace details")
+    assert len(steps) == len(document["trace"])
+    for step, told in zip(steps, document["trace"], strict=True):
+        assert step.select_one(".formula").get_text(strip=True) == told["formula"]
+        assert {cell.get_text() for cell in step.select("tbody th")} == set(told["inputs"])
+        links = {link["href"] for link in step.select(".sources a")}
+        assert links == {source["url"] for source in told["source"] if source["url"]}
+
+
+def test_defaults_are_tagged_and_explained(page: BeautifulSoup, document: dict[str, Any]) -> None:
+    found = page.select("#defaults tbody tr")
+    assert len(found) == len(document["defaults"]) + len(document["model"]["assumptions"])
+    for row, told in zip(found, document["defaults"], strict=False):
+        assert told["field"] in row.get_text()
+        assert "default" in row.get_text()
+        assert told["why"].lower()[1:20] in row.get_text().lower()
+
+
+def test_warnings_on_the_page_are_those_of_the_document(
+    page: BeautifulSoup, document: dict[str, Any]
+) -> None:
+    assert {item["data-code"] for item in page.select(".warnings li")} == {
+        one["code"] for one in document["warnings"]
+    }
+
+
+def test_nearest_measured_runs_are_named(page: BeautifulSoup, document: dict[str, Any]) -> None:
+    named = [row.th.get_text(strip=True) for row in page.select("#validation tbody tr")]
+    assert named == [run["id"] for run in document["validation"]["nearest_measured"]]
+
+
+def test_memory_bar_ends_at_the_capacity(page: BeautifulSoup) -> None:
+    bar = page.select_one("svg.memory")
+    assert float(bar.select_one(".capacity")["x"]) > 99
+    drawn = sum(float(part["width"]) for part in bar.select("rect[class^=memory-]"))
+    assert 50 < drawn <= 100

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
+from bs4 import BeautifulSoup, NavigableString
+
+from app.reports.wording import catalogs
+from tests.web.pages import keys
+from tests.web.pages.conftest import Reader
+
+PLACES = re.compile(r"\{(\w+)\}|%\((\w+)\)s")
+ENGLISH = re.compile(r"[A-Za-z][a-z]+(?:[ ,;:]+[a-z]+){3,}")
+"""Four words of English in a row, of which the last three begin small: a sentence, not a name."""
+
+
+def korean_catalog() -> Catalog:
+    with (catalogs.folder() / "ko" / "LC_MESSAGES" / "messages.po").open("rb") as file:
+        return read_po(file, locale="ko")
+
+
+def test_every_key_is_translated() -> None:
+    known = {message.id for message in korean_catalog() if message.id and message.string}
+    assert sorted(keys.every() - known) == []
+
+
+def test_no_translation_is_left_over() -> None:
+    known = {message.id for message in korean_catalog() if message.id}
+    assert sorted(known - keys.every()) == []
+
+
+def test_translations_keep_the_places_of_their_values() -> None:
+    for message in korean_catalog():
+        if message.id:
+            assert set(PLACES.findall(str(message.id))) == set(PLACES.findall(str(message.string))), (
+                message.id
+            )
+
+
+def test_templates_hold_no_bare_percent_sign() -> None:
+    assert [key for key in keys.of_templates() if "%" in PLACES.sub("", key)] == []
+
+
+def sentences(page: BeautifulSoup) -> Iterator[str]:
+    """Return English sentences outside of what is marked as being in another language."""
+    for text in page.find_all(string=ENGLISH):
+        parents = list(text.parents)
+        marked = any(parent.get("lang") not in {None, "ko"} for parent in parents)
+        hidden = any(parent.name in {"script", "style", "code", "[document]"} for parent in parents[:1])
+        if type(text) is NavigableString and not marked and not hidden:
+            yield str(text).strip()
+
+
+def test_korean_pages_are_korean(korean: Reader) -> None:
+    comparison, claim = korean.example("bert-large"), korean.example("vendor-claim")
+    small = korean.example("gpt3-175b")
+    estimates = [row["estimate"]["id"] for row in korean.data(f"{comparison}.json")["rows"]]
+    unfit = korean.data(f"{small}.json")["rows"][1]["estimate"]["id"]
+    addresses = ["/", comparison, f"{comparison}/scaling", claim, small, "/mappings", "/catalog"]
+    addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
+    addresses += [
+        "/catalog/chips",
+        "/catalog/systems",
+        "/catalog/chips/a100-sxm-80gb",
+        "/catalog/systems/ipu-pod64",
+    ]
+    for address in addresses:
+        page = korean.page(address)
+        assert page.html["lang"] == "ko"
+        assert list(sentences(page)) == [], address
+
+
+def test_problem_is_told_in_korean(korean: Reader) -> None:
+    page = korean.page("/catalog/systems/dgx-a100", status=404)
+    assert page.h1.get_text() == "찾을 수 없음"
+    assert re.search("비슷한 이름: .*dgx-a100-640gb", page.get_text())
+
+
+def test_form_errors_are_told_in_korean(korean: Reader) -> None:
+    page = BeautifulSoup(korean.submit("/", {"system": "ipu-pod16"}).text, "html.parser")
+    assert page.select_one("#model-error-1").get_text() == "프리셋을 고르거나 프로파일을 업로드하세요"
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "language"),
+    [
+        ({"accept-language": "en-US,en;q=0.9"}, "/catalog", "en"),
+        ({"accept-language": "ko-KR"}, "/catalog", "ko"),
+        ({"accept-language": "fr, en;q=0.3"}, "/catalog", "en"),
+        ({"accept-language": "fr"}, "/catalog", "ko"),
+        ({"accept-language": "en"}, "/catalog?lang=ko", "ko"),
+        ({"accept-language": "en"}, "/catalog?lang=xx", "en"),
+        ({"accept-language": "ko", "cookie": "rackline_language=en"}, "/catalog", "en"),
+        ({"accept-language": "", "cookie": "rackline_language=../x"}, "/catalog", "ko"),
+    ],
+)
+def test_language_is_asked_for_remembered_or_the_browsers(
+    reader: Reader, headers: dict[str, str], path: str, language: str
+) -> None:
+    response = reader.get(path, headers=headers)
+    assert response.headers["content-language"] == language
+
+
+def test_asked_for_language_is_remembered(reader: Reader) -> None:
+    assert "rackline_language=ko" in reader.get("/catalog?lang=ko").headers["set-cookie"]
+    assert "set-cookie" not in reader.get("/catalog").headers
+
+
+def test_numbers_are_the_same_in_both_languages(reader: Reader, korean: Reader, claimed: str) -> None:
+    def numbers(who: Reader) -> list[str]:
+        return re.findall(r"\d+\.\d+", who.page(claimed).find("table", id="options").get_text())
+
+    assert numbers(reader) == numbers(korean) == ["69.5", "5.3", "23.2", "1.8", "13.2"]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from app.web import contexts
+from app.web.rendering import embedded, environment, folder
+
+TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
+
+CONTEXTS = {
+    "start.html": contexts.StartPage,
+    "comparison.html": contexts.ComparisonPage,
+    "_scaling.html": contexts.ScalingPage,
+    "estimate.html": contexts.EstimatePage,
+    "catalog_index.html": contexts.CatalogIndexPage,
+    "catalog_kind.html": contexts.CatalogKindPage,
+    "catalog_item.html": contexts.CatalogItemPage,
+    "mapping.html": contexts.MappingPage,
+    "problem.html": contexts.ProblemPage,
+    "document.html": contexts.DocumentPage,
+}
+
+
+def text(name: str) -> str:
+    return Path(folder("templates") / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_template_compiles(name: str, language: str) -> None:
+    environment(language).get_template(name)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in TEMPLATES if not name.startswith("_") and name != "base.html"]
+)
+def test_every_page_has_a_title(name: str) -> None:
+    assert "{% block title %}" in text(name)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_content_policy_is_kept(name: str) -> None:
+    """No inline style, no inline script, no handler in an attribute."""
+    source = text(name)
+    assert not re.search(r"\sstyle=|<style|\son[a-z]+=|javascript:", source)
+    for attributes in re.findall(r"<script\b([^>]*)>", source):
+        assert "src=" in attributes or 'type="application/json"' in attributes
+
+
+@pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
+def test_context_is_what_the_template_reads(name: str, context: type) -> None:
+    whole = text(name) + (text("scaling.html") if name == "_scaling.html" else "")
+    read = set(re.findall(r"\bpage\.(\w+)", whole))
+    fields = {field.name for field in dataclasses.fields(context)}
+    shared = {field.name for field in dataclasses.fields(contexts.Page)}
+    assert read - fields == set()
+    assert fields - shared - read == set()
+
+
+def test_embedded_data_cannot_end_its_element() -> None:
+    written = embedded({"data": [{"name": "</script><script>alert(1)</script>&"}]})
+    assert "<" not in written and "&" not in written
