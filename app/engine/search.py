@@ -101,10 +101,10 @@ def legal_plans(space: Space) -> Plans:
     values |= dict(zip(names[4:], mesh[1:], strict=True))
     values["accumulation"] = np.maximum(space.global_batch / (values["data"] * values["micro_batch"]), 1.0)
     if "sharding_ranks" in space.fixed:
-        values["sharding_ranks"] = np.minimum(values["data"], space.fixed["sharding_ranks"])
+        values["sharding_ranks"] = np.full(len(chosen), space.fixed["sharding_ranks"])
     if space.ipu:
         values = _ipu_sharding(values, space)
-    keep = _effective(values, space)
+    keep = _effective(values, space) & _shares_come_out_even(values)
     plans = Plans.of(**{name: array[keep] for name, array in values.items()})
     shape = plans.tensor.shape
     return Plans(
@@ -155,12 +155,11 @@ def _pipeline_degrees(space: Space, tensor: int) -> list[int]:
 
 
 def _micro_batches(space: Space, ours: int) -> list[int]:
-    if "micro_batch" in space.fixed:
-        wanted = int(space.fixed["micro_batch"])
-        return [wanted] if ours % wanted == 0 else []
-    if "accumulation" in space.fixed:
-        wanted = int(space.fixed["accumulation"])
-        return [ours // wanted] if ours % wanted == 0 else []
+    micro, rounds = space.fixed.get("micro_batch"), space.fixed.get("accumulation")
+    if micro is not None:
+        return [int(micro)] if ours % micro == 0 and rounds in (None, ours // micro) else []
+    if rounds is not None:
+        return [int(ours // rounds)] if ours % rounds == 0 else []
     return [value for value in divisors(ours) if value <= LARGEST_MICRO_BATCH]
 
 
@@ -193,6 +192,14 @@ def _ipu_sharding(values: dict[str, Floats], space: Space) -> dict[str, Floats]:
         if name not in space.fixed:
             values[name] = np.where(values[name] == 0, values["data"], values[name])
     return values
+
+
+def _shares_come_out_even(values: Mapping[str, Floats]) -> NDArray[np.bool_]:
+    """Plans whose replicas split into whole groups that share one copy."""
+    keep = np.ones(len(values["data"]), dtype=bool)
+    for name in ("sharding_ranks", "rts", "rts_optimizer"):
+        keep &= values["data"] % values.get(name, np.ones(1)) == 0
+    return keep
 
 
 def _effective(values: dict[str, Floats], space: Space) -> NDArray[np.bool_]:
