@@ -32,9 +32,15 @@ def published() -> list[dict[str, str]]:
 def transformer(row: Mapping[str, str]) -> OperatorTable:
     hidden, heads, length = int(row["hidden"]), int(row["heads"]), int(row["seq_len"])
     shape = TransformerShape(
-        layers=int(row["layers"]), hidden=hidden, heads=heads, key_heads=heads,
-        head_dimension=hidden // heads, feed_forward=4 * hidden, vocabulary=int(row["vocab"]),
-        stack=Stack.DECODER, positions=length,
+        layers=int(row["layers"]),
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=hidden // heads,
+        feed_forward=4 * hidden,
+        vocabulary=int(row["vocab"]),
+        stack=Stack.DECODER,
+        positions=length,
     )
     return transformer_operators(shape, Tokens(length, length, float(length) ** 2, length))
 
@@ -52,9 +58,7 @@ def predicted(row: Mapping[str, str]) -> float:
 
 
 def memory_of(model: OperatorTable, plans: Plans, stack: str = "gpu-fused") -> MemoryUse:
-    return gpu_memory(
-        model, plans, SYSTEM.chip, SYSTEM.kernels, software(stack), Precision.BF16, "adam"
-    )
+    return gpu_memory(model, plans, SYSTEM.chip, SYSTEM.kernels, software(stack), Precision.BF16, "adam")
 
 
 def test_the_four_models_of_korthikanti_figure_1() -> None:
@@ -91,8 +95,15 @@ def test_states_of_7_5_billion_parameters_on_64_devices(sharding: Sharding, giga
     """Rajbhandari et al. 2020, figure 1, which counts gradients of half precision."""
     hidden = 4096
     shape = TransformerShape(
-        layers=36, hidden=hidden, heads=32, key_heads=32, head_dimension=128, feed_forward=4 * hidden,
-        vocabulary=50257, stack=Stack.DECODER, positions=1024,
+        layers=36,
+        hidden=hidden,
+        heads=32,
+        key_heads=32,
+        head_dimension=128,
+        feed_forward=4 * hidden,
+        vocabulary=50257,
+        stack=Stack.DECODER,
+        positions=1024,
     )
     model = transformer_operators(shape, Tokens(1024, 1024, 1024.0**2, 1024))
     parts = memory_of(model, Plans.of(data=64.0, sharding=float(sharding))).parts
@@ -139,7 +150,10 @@ degrees = st.sampled_from([1.0, 2.0, 4.0, 8.0])
 
 
 @given(
-    tensor=degrees, pipeline=degrees, data=degrees, micro_batch=degrees,
+    tensor=degrees,
+    pipeline=degrees,
+    data=degrees,
+    micro_batch=degrees,
     sharding=st.sampled_from([float(mode) for mode in Sharding]),
     sequence_parallel=st.sampled_from([0.0, 1.0]),
 )

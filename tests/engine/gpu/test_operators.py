@@ -14,8 +14,19 @@ from app.engine.records import GpuSoftware, Precision
 from tests.engine.gpu.records import dgx, software, table
 
 SYSTEM = dgx()
-MODELS = ("bert-large", "gpt3-175b", "llama-7b", "resnet50", "efficientnet-b4", "resnext101", "vit-base",
-          "t5-3b", "mixtral-8x7b", "deepvoice3", "dlrm")
+MODELS = (
+    "bert-large",
+    "gpt3-175b",
+    "llama-7b",
+    "resnet50",
+    "efficientnet-b4",
+    "resnext101",
+    "vit-base",
+    "t5-3b",
+    "mixtral-8x7b",
+    "deepvoice3",
+    "dlrm",
+)
 
 
 def times(
