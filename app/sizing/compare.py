@@ -11,6 +11,7 @@ from app.catalog import Catalog
 from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.sizing.checks import MK2
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
+from app.sizing.hardware import known_id
 from app.sizing.questions import PublishedFigure
 from app.sizing.request import EstimateRequest
 
@@ -97,8 +98,8 @@ def check_systems(options: Sequence[Option], catalog: Catalog) -> None:
     """Refuse figures of systems the catalogue does not have."""
     for position, option in enumerate(options):
         system = option.request.system
-        if isinstance(system, str) and system not in catalog.names("system"):
-            raise NotFound.named("system", system, catalog.names("system"), f"rows.{position}.system")
+        if isinstance(system, str):
+            known_id(catalog, "system", system, f"rows.{position}.system")
 
 
 def row_labels(options: Sequence[Option]) -> list[str]:

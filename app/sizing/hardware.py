@@ -9,12 +9,20 @@ from app.catalog import Catalog, ChipKind, SystemEntry
 from app.catalog.software import SoftwareCatalog
 from app.engine.gpu.step import GpuSystem
 from app.engine.records import IpuChip
-from app.errors import BadInput, Conflict
+from app.errors import BadInput, Conflict, NotFound
 
 BRIDGE = "BRIDGE"
 """Word in the description of a PCIe machine whose GPUs are joined in pairs."""
 
 GIGABYTE = 1e9
+
+
+def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
+    """Return an identifier of the catalogue, or name its close relatives at the field it came in."""
+    known = catalog.names(kind)
+    if name not in known:
+        raise NotFound.named(kind, name, known, field)
+    return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +63,7 @@ class HardwareFinder:
         streaming_memory_gb: float | None = None,
     ) -> Hardware:
         """Return ``count`` systems of the catalogue, on its fabric or another."""
-        entry = self.catalog.system(system_id)
+        entry = self.catalog.system(known_id(self.catalog, "system", system_id, "system.id"))
         if count < 1:
             raise BadInput.at("system.count", "{count} systems: at least 1 is needed", count=count)
         if count * entry.machines * entry.devices_per_machine > MOST_DEVICES:
@@ -89,7 +97,7 @@ class HardwareFinder:
                 ports_per_node=entry.ports_per_node,
                 devices_per_machine=entry.devices_per_machine,
             )
-        name = entry.fabric if fabric is None else self.catalog.fabric_entry(fabric).id
+        name = entry.fabric if fabric is None else known_id(self.catalog, "fabric", fabric, "system.fabric")
         if name == "ipu-fabric":
             raise Conflict.at("system.fabric", "{fabric} joins IPUs only", fabric=name)
         ports = entry.ports_per_node if ports_per_node is None else ports_per_node

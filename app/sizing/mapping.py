@@ -7,8 +7,9 @@ import math
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.engine import ipu
 from app.engine.records import IpuSoftware
-from app.errors import BadInput, Conflict, Message, NotFound
+from app.errors import BadInput, Conflict, Message
 from app.sizing.document import CheckWarning
+from app.sizing.hardware import known_id
 from app.sizing.plan_checks import stages_uneven
 from app.sizing.questions import Mapping, MappingRequest
 
@@ -18,9 +19,7 @@ NOMINAL_MEMORY = "sram_nominal"
 
 def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) -> Mapping:
     """Return what a mapping comes to on a system of the catalogue."""
-    if request.system not in catalog.names("system"):
-        raise NotFound.named("system", request.system, catalog.names("system"), "system")
-    system = catalog.system(request.system)
+    system = catalog.system(known_id(catalog, "system", request.system, "system"))
     check_mapping(request, system)
     tensor, pipeline, sharding = request.tensor, request.pipeline, request.replicated_tensor_sharding
     weights = float(ipu.weights_per_device(request.parameters, tensor, pipeline))

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.catalog import ConvergenceTarget
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
-from app.errors import BadInput, Message
+from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit
@@ -151,7 +151,7 @@ def _samples(
         if asked.dataset_samples is None:
             raise BadInput.at("workload.dataset_samples", "epochs need the number of samples of the data set")
         return asked.epochs * asked.dataset_samples
-    raise BadInput.at(
+    raise Unprocessable.at(
         "workload",
         "what is to be done is missing; give tokens, samples, epochs with dataset_samples, or a target "
         "such as {target}",

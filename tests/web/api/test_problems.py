@@ -1,0 +1,215 @@
+"""Whatever is sent, the answer is a problem that says what to do, and never a 500."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.web.api.examples import CHECK, GPT3, HEAD_TO_HEAD, MAPPING
+
+from .conftest import Ask
+
+JSON = {"content-type": "application/json"}
+
+
+def problem(response: httpx.Response, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text[:500]
+    assert response.headers["content-type"] == "application/problem+json"
+    found = response.json()
+    assert found.keys() == {"type", "title", "status", "detail", "errors"}
+    assert found["status"] == status
+    assert found["detail"]
+    assert all(entry.keys() == {"field", "message"} and entry["message"] for entry in found["errors"])
+    return dict(found)
+
+
+def fields(response: httpx.Response, status: int) -> list[str]:
+    return [entry["field"] for entry in problem(response, status)["errors"]]
+
+
+def changed(base: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    copy: dict[str, Any] = json.loads(json.dumps(base))
+    *above, last = path.split(".")
+    target = copy
+    for name in above:
+        target = target[name]
+    target[last] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "status"),
+    [
+        ("plan.tensor", "eight", 422),
+        ("plan.tensor", 2.5, 422),
+        ("plan.tensor", 0, 400),
+        ("plan.recompute", "some", 422),
+        ("plan.tensors", 8, 422),
+        ("workload.precision", "int8", 422),
+        ("workload.tokens", -1, 400),
+        ("workload.tokens", None, 422),
+        ("system.id", "dgx-a100", 404),
+        ("system.count", 0, 400),
+        ("system.fabric", "infinibanana", 404),
+        ("model", {"preset": "gpt3"}, 404),
+        ("model", {}, 422),
+        ("model", {"preset": "gpt3-175b", "total_flop": 1e20}, 422),
+        ("model", {"profile_id": "prf_nosuch"}, 404),
+        ("workload.workload_id", "wkl_nosuch", 404),
+        ("software", "megatron-2099", 404),
+        ("currency", "EUR", 422),
+    ],
+)
+def test_a_wrong_field_of_an_estimate_is_named(ask: Ask, path: str, value: object, status: int) -> None:
+    body = changed(GPT3, path, value)
+    named = fields(ask("POST", "/api/v1/estimates", json=body), status)
+    assert named, "no field is named"
+    assert any(field.split(".")[0] == path.split(".")[0] for field in named)
+
+
+def test_a_missing_field_is_named(ask: Ask) -> None:
+    assert fields(ask("POST", "/api/v1/estimates", json={"model": {"preset": "resnet50"}}), 422) == ["system"]
+    assert fields(ask("POST", "/api/v1/checks", json={"devices": 8}), 422) == ["global_batch"]
+
+
+def test_an_unknown_system_gets_the_close_names(ask: Ask) -> None:
+    found = problem(ask("GET", "/api/v1/catalog/systems/dgx-a100-64gb"), 404)
+    assert "dgx-a100-640gb" in found["detail"]
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"devices": 1e400}', b'{"devices": NaN}', b'{"devices": [{"x": -Infinity}]}']
+)
+def test_numbers_must_be_finite(ask: Ask, text: bytes) -> None:
+    named = fields(ask("POST", "/api/v1/checks", content=text, headers=JSON), 400)
+    assert named[0].startswith("devices")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 100_000,
+        b'{"a":' * 20_000 + b"1" + b"}" * 20_000,
+        b"[" * 70 + b"]" * 70,
+        b"{",
+        b"\xff\xfe\x00",
+        b'{"devices": ' + b"9" * 10_000 + b"}",
+        b"nul",
+    ],
+)
+def test_bodies_that_are_no_json_of_ours_are_refused(ask: Ask, text: bytes) -> None:
+    problem(ask("POST", "/api/v1/checks", content=text, headers=JSON), 400)
+
+
+@pytest.mark.parametrize("text", [b"", b"null", b"[]", b"3", b'"x"', b"{}"])
+def test_empty_bodies_are_refused(ask: Ask, text: bytes) -> None:
+    for path in ("checks", "mappings", "estimates", "comparisons", "profiles"):
+        assert ask("POST", f"/api/v1/{path}", content=text, headers=JSON).status_code in (400, 422)
+
+
+def test_whole_numbers_of_any_length_are_refused(ask: Ask) -> None:
+    text = b'{"devices": ' + b"9" * 400 + b', "global_batch": 1}'
+    assert fields(ask("POST", "/api/v1/checks", content=text, headers=JSON), 400) == ["devices"]
+
+
+def test_other_media_types_are_refused(ask: Ask) -> None:
+    problem(ask("POST", "/api/v1/checks", content=b"devices=8", headers={"content-type": "text/plain"}), 415)
+    problem(ask("POST", "/api/v1/checks", content=b"{}"), 415)
+    problem(ask("POST", "/api/v1/workloads", json={"text": "x"}), 415)
+
+
+def test_a_body_over_the_limit_is_refused_whatever_length_it_declares(ask: Ask) -> None:
+    body = json.dumps({"devices": "x" * 300_000}).encode()
+    problem(ask("POST", "/api/v1/checks", content=body, headers=JSON), 413)
+
+    async def pieces() -> Any:
+        for start in range(0, len(body), 10_000):
+            yield body[start : start + 10_000]
+
+    found = problem(ask("POST", "/api/v1/checks", content=pieces(), headers=JSON), 413)
+    assert "200,000" in found["detail"]
+
+
+def test_an_upload_may_be_larger_than_a_body_but_has_a_limit_too(ask: Ask) -> None:
+    text = b"some words of text\n" * 15_000
+    assert ask("POST", "/api/v1/workloads", files={"file": ("a.txt", text)}).status_code == 201
+    problem(ask("POST", "/api/v1/workloads", files={"file": ("a.txt", text * 2)}), 413)
+
+
+def test_unknown_addresses_and_methods_are_problems(ask: Ask) -> None:
+    problem(ask("GET", "/api/v1/nothing"), 404)
+    problem(ask("GET", "/api/v1/catalog/chips/" + "x" * 5000), 404)
+    response = ask("DELETE", "/api/v1/estimates")
+    problem(response, 405)
+    assert "GET" in response.headers["allow"] or "POST" in response.headers["allow"]
+
+
+def test_a_problem_never_repeats_a_huge_field_name(ask: Ask) -> None:
+    response = ask("POST", "/api/v1/checks", json={f"{number}{'x' * 1000}": 1 for number in range(100)})
+    assert len(problem(response, 422)["errors"]) <= 50
+    assert len(response.content) < 20_000
+
+
+def test_more_devices_than_the_pod_has_names_both_numbers(ask: Ask) -> None:
+    body = {
+        "system": "ipu-pod256",
+        "parameters": 175e9,
+        "layers": 96,
+        "tensor": 8,
+        "pipeline": 8,
+        "replicas": 5,
+    }
+    found = problem(ask("POST", "/api/v1/mappings", json=body), 409)
+    assert "320" in found["detail"]
+    assert "256" in found["detail"]
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1000000", "limit=x", "cursor=x", "cursor=MTIz", "cursor=-1"]
+)
+def test_wrong_stretches_of_lists_are_refused(ask: Ask, query: str) -> None:
+    for path in ("estimates", "comparisons", "profiles", "workloads", "catalog/chips"):
+        assert ask("GET", f"/api/v1/{path}?{query}").status_code in (400, 422)
+
+
+@pytest.mark.parametrize("efficiency", ["0", "1.5", "-1", "nan", "inf", "1e400", "x", ""])
+def test_wrong_scaling_efficiencies_are_refused(ask: Ask, efficiency: str) -> None:
+    made = ask("POST", "/api/v1/comparisons", json=HEAD_TO_HEAD).json()["id"]
+    response = ask("GET", f"/api/v1/comparisons/{made}", params={"scaling_efficiency": efficiency})
+    assert fields(response, response.status_code) == ["scaling_efficiency"]
+    assert response.status_code in (400, 422)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+PLACES = st.sampled_from(
+    ["model", "model.preset", "workload", "workload.tokens", "workload.global_batch", "system", "system.id",
+     "system.count", "plan", "plan.tensor", "plan.micro_batch", "plan.sharding", "software", "currency",
+     "assumptions", "assumptions.electricity_per_kwh"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=PLACES, value=VALUES)
+def test_nothing_in_a_request_makes_the_server_fail(ask: Ask, place: str, value: object) -> None:
+    text = json.dumps(changed(GPT3, place, value))
+    response = ask("POST", "/api/v1/estimates", content=text, headers=JSON)
+    assert response.status_code in (201, 400, 404, 409, 413, 422), response.text[:300]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=VALUES)
+def test_no_body_makes_any_endpoint_fail(ask: Ask, body: object) -> None:
+    for path in ("checks", "mappings", "comparisons", "profiles"):
+        response = ask("POST", f"/api/v1/{path}", content=json.dumps(body), headers=JSON)
+        assert response.status_code in (201, 400, 404, 409, 422), response.text[:300]
+
+
+def test_a_check_that_is_right_passes(ask: Ask) -> None:
+    assert ask("POST", "/api/v1/checks", json=CHECK).json()["suggested_devices"] == 128

@@ -1,0 +1,70 @@
+"""Who may ask: this machine's browser on this server's pages, and local tools."""
+
+import pytest
+from fastapi import FastAPI
+from starlette.routing import Mount
+
+from app.web.api.examples import CHECK
+
+from .conftest import Ask
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "LOCALHOST"])
+def test_names_of_this_machine_are_answered(ask: Ask, host: str) -> None:
+    assert ask("GET", "/healthz", headers={"host": host}).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "rackline.example", "localhost.evil.example", "localhost:8000@evil", "127.0.0.1.nip.io", "[::1"],
+)
+def test_other_names_are_refused(ask: Ask, host: str) -> None:
+    assert ask("GET", "/healthz", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("name", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"])
+def test_what_came_through_a_proxy_is_refused(ask: Ask, name: str) -> None:
+    assert ask("GET", "/healthz", headers={name: "x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"sec-fetch-site": "same-origin", "origin": "http://localhost"}, 200),
+        ({"sec-fetch-site": "none"}, 200),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://localhost:9999"}, 403),
+        ({"origin": "null"}, 403),
+    ],
+)
+def test_changes_are_asked_for_by_our_own_pages_only(ask: Ask, headers: dict[str, str], status: int) -> None:
+    assert ask("POST", "/api/v1/checks", json=CHECK, headers=headers).status_code == status
+
+
+def test_reading_across_sites_is_left_to_the_browser_to_refuse(ask: Ask) -> None:
+    response = ask("GET", "/api/v1/catalog/chips", headers={"sec-fetch-site": "cross-site"})
+    assert response.headers["cross-origin-resource-policy"] == "same-origin"
+    assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/api/v1/openapi.json", "/nowhere", "/static/nothing"])
+def test_every_answer_is_strict(ask: Ask, path: str) -> None:
+    headers = ask("GET", path, headers={"accept": "text/html"}).headers
+    assert "unsafe" not in headers["content-security-policy"]
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+
+
+def test_refusals_are_strict_too(ask: Ask) -> None:
+    assert "content-security-policy" in ask("GET", "/", headers={"host": "evil"}).headers
+
+
+def test_no_route_documents_itself_from_elsewhere(application: FastAPI) -> None:
+    assert application.docs_url is None
+    assert application.redoc_url is None
+    mounts = [route.path for route in application.routes if isinstance(route, Mount)]
+    assert mounts == ["/static"]
