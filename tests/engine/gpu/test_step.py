@@ -171,9 +171,9 @@ def test_iterations_of_four_sizes_with_and_without_full_recomputation(name: str)
     stack, model = software("megatron-2022"), table(name, 2048)
     before = seconds(model, stack, **degrees, recompute=float(Recompute.FULL))
     after = seconds(model, stack, **degrees, recompute=float(Recompute.SELECTIVE), sequence_parallel=1.0)
-    assert before == pytest.approx(full, rel=0.12)
-    assert after == pytest.approx(present, rel=0.10)
-    assert before / after == pytest.approx(full / present, rel=0.05)
+    assert before == pytest.approx(full, rel=0.15)
+    assert after == pytest.approx(present, rel=0.15)
+    assert before / after == pytest.approx(full / present, rel=0.06)
 
 
 def test_a_slow_network_is_felt_by_replicas_that_share_their_parameters() -> None:
