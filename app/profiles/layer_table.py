@@ -17,7 +17,7 @@ from app.engine.operators import (
     pointwise_layer,
     recurrent_layer,
 )
-from app.engine.operators.convolution import GATES
+from app.engine.operators.recurrent import GATES
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.profiles.bodies import OperatorBody
 from app.profiles.model import ModelProfile

@@ -7,7 +7,7 @@ import math
 import onnx
 
 from app.engine.operators import Kind, Operator, Pointwise
-from app.engine.operators.convolution import GATES
+from app.engine.operators.recurrent import GATES
 from app.profiles.onnx_nodes import Scores, Shape, attention, integer, integers
 from app.profiles.onnx_walk import Walk
 

@@ -21,13 +21,14 @@ from app.engine.operators import (
     Section,
     Stack,
     TransformerShape,
+    attention_operators,
     convolution_layer,
     dense_layer,
+    feed_forward_operators,
     output_head,
     pointwise_layer,
     transformer_layer,
 )
-from app.engine.operators.transformer import attention_operators, feed_forward_operators
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, depthwise_1d, need_tokens, norm_layer
 

@@ -10,8 +10,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import OperatorTable, Pointwise, convolution_layer, dense_layer, pointwise_layer
-from app.engine.operators.transformer import attention_operators, feed_forward_operators
+from app.engine.operators import (
+    OperatorTable,
+    Pointwise,
+    attention_operators,
+    convolution_layer,
+    dense_layer,
+    feed_forward_operators,
+    pointwise_layer,
+)
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, classifier, need_image, norm_layer
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.web.api.examples import CHECK, GPT3, HEAD_TO_HEAD, MAPPING
+from app.web.api.examples import CHECK, GPT3, HEAD_TO_HEAD
 
 from .conftest import Ask
 
