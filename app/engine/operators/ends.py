@@ -30,6 +30,7 @@ def output_head(shape: TransformerShape, *, scored: float) -> list[Operator]:
     --------
     Tied embeddings add no parameters at the head:
 
+    >>> from app.engine.operators.shape import Stack
     >>> shape = TransformerShape(layers=12, hidden=768, heads=12, key_heads=12, head_dimension=64,
     ...     feed_forward=3072, vocabulary=50257, stack=Stack.DECODER, tied=True, final_norm=False)
     >>> [(operator.name, operator.weights) for operator in output_head(shape, scored=1024)]
@@ -122,6 +123,7 @@ def input_embedding(shape: TransformerShape, *, tokens: float) -> list[Operator]
     --------
     BERT-Large looks up 30,522 words, 512 positions and 2 segments:
 
+    >>> from app.engine.operators.shape import Stack
     >>> shape = TransformerShape(layers=24, hidden=1024, heads=16, key_heads=16, head_dimension=64,
     ...     feed_forward=4096, vocabulary=30522, stack=Stack.ENCODER, positions=512, segments=2)
     >>> input_embedding(shape, tokens=512)[0].weights == (30522 + 512 + 2) * 1024
