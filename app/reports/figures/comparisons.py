@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
     quantities = [hours_of(row) for row in comparison.rows]
     scale = time_scale(quantities)
     title = f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"
-    return _bars(comparison, quantities, scale.size, title, lambda one: voice.quantity(one, scale))
+    return _bars(comparison, quantities, scale.size, title, voice)
 
 
 def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
@@ -60,7 +60,7 @@ def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
         row.estimate.cost.run if row.estimate and row.estimate.cost else None for row in comparison.rows
     ]
     title = f"{voice.gettext('Cost of the run')} ({comparison.currency})"
-    drawn = _bars(comparison, quantities, 1.0, title, voice.quantity)
+    drawn = _bars(comparison, quantities, 1.0, title, voice)
     highest = max((one.high for one in quantities if one is not None), default=0.0)
     if drawn["layout"]["xaxis"].get("type") != "log":
         ticks = round_steps(highest)
@@ -83,43 +83,59 @@ def round_steps(highest: float) -> list[float]:
 
 
 def _bars(
-    comparison: Comparison,
-    quantities: Sequence[Quantity | None],
-    size: float,
-    title: str,
-    write: Callable[[Quantity], str],
+    comparison: Comparison, quantities: Sequence[Quantity | None], size: float, title: str, voice: Voice
 ) -> Figure:
-    """Return one horizontal bar per option; points instead where the values span decades."""
-    known = [(index, one) for index, one in enumerate(quantities) if one is not None]
-    values = [one.value for _, one in known]
+    """Return one horizontal bar per option, coloured by who claims it; points where values span decades."""
+    values = [one.value for one in quantities if one is not None]
     spread = bool(values) and min(values) > 0 and max(values) / min(values) > LOGARITHMIC_FROM
-    kinds = [comparison.rows[index].kind for index, _ in known]
-    marker: dict[str, Any] = {"color": [palette.KINDS[kind][0] for kind in kinds]}
-    trace: dict[str, Any] = {
-        "y": [index for index, _ in known],
-        "x": [one.value / size for _, one in known],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [(one.high - one.value) / size if one.high > one.low else None for _, one in known],
-            "arrayminus": [(one.value - one.low) / size if one.high > one.low else None for _, one in known],
-            "thickness": 1.6,
-            "width": 5,
-        },
-        "hovertext": [write(one) for _, one in known],
-        "hoverinfo": "text",
-    }
-    if spread:
-        trace |= {"type": "scatter", "mode": "markers", "marker": marker | {"size": 12}}
-    else:
-        marker["pattern"] = palette.hatched([palette.KINDS[kind][1] for kind in kinds])
-        trace |= {"type": "bar", "orientation": "h", "width": 0.56, "marker": marker}
+    kinds = [kind for kind in palette.KINDS if any(row.kind == kind for row in comparison.rows)]
+    scale = time_scale(quantities)
+    traces = []
+    for kind in kinds:
+        rows = enumerate(zip(comparison.rows, quantities, strict=True))
+        shown = [(index, one) for index, (row, one) in rows if row.kind == kind and one is not None]
+        colour, pattern = palette.KINDS[kind]
+        trace: dict[str, Any] = {
+            "name": voice.label(kind),
+            "y": [index for index, _ in shown],
+            "x": [one.value / size for _, one in shown],
+            "error_x": _whiskers([one for _, one in shown], size),
+            "hovertext": [voice.quantity(one, scale if one.unit == "s" else None) for _, one in shown],
+            "hoverinfo": "text",
+        }
+        if spread:
+            trace |= {"type": "scatter", "mode": "markers", "marker": {"color": colour, "size": 12}}
+        else:
+            marker = {"color": colour, "pattern": palette.hatched(pattern)}
+            trace |= {"type": "bar", "orientation": "h", "width": 0.56, "marker": marker}
+        traces.append(trace)
     labels = [row.label for row in comparison.rows]
     return figure(
-        [trace],
+        traces,
+        barmode="overlay",
+        showlegend=len(kinds) > 1,
+        legend=legend_above(),
         xaxis=axis(title, type="log") if spread else axis(title, rangemode="tozero"),
         yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
     )
+
+
+def _whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
+    """Return ranges as error bars; exact values have none."""
+    ranged = [one.high > one.low for one in quantities]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [
+            (one.high - one.value) / size if has else None
+            for one, has in zip(quantities, ranged, strict=True)
+        ],
+        "arrayminus": [
+            (one.value - one.low) / size if has else None for one, has in zip(quantities, ranged, strict=True)
+        ],
+        "thickness": 1.5,
+        "width": 5,
+    }
 
 
 def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
@@ -246,14 +262,7 @@ def scaling(series: Sequence[Series], voice: Voice) -> Figure:
                 "name": one.label,
                 "x": list(one.devices),
                 "y": [value.value / scale.size for value in one.values],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [(value.high - value.value) / scale.size for value in one.values],
-                    "arrayminus": [(value.value - value.low) / scale.size for value in one.values],
-                    "thickness": 1.4,
-                    "width": 4,
-                },
+                "error_y": _whiskers(one.values, scale.size),
                 "line": {"color": colour, "width": 2},
                 "marker": {"color": colour, "size": 8, "symbol": symbol},
                 "hovertext": [voice.quantity(value, scale) for value in one.values],

@@ -42,7 +42,7 @@ KINDS = {
 """Kind of claim → colour and pattern; hatched is what nobody has measured on this machine."""
 
 
-def hatched(shape: str | list[str]) -> dict[str, object]:
+def hatched(shape: str) -> dict[str, object]:
     """Return a pattern drawn in white over the colour of a bar; no pattern where the shape is empty."""
     return {
         "shape": shape,

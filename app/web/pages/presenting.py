@@ -135,7 +135,8 @@ def comparison_figures(
     comparison: Comparison, running: Sequence[tuple[str, Estimate]], voice: Voice
 ) -> list[FigureView]:
     """Return the figures that have something to show."""
-    count = min(len(comparison.rows), MOST_ROWS)
+    kinds = {row.kind for row in comparison.rows}
+    count = min(len(comparison.rows) + (len(kinds) > 1), MOST_ROWS)
     views = [
         view(
             "time",

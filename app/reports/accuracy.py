@@ -1,0 +1,207 @@
+"""docs/accuracy.md: what the engine predicts of measured runs, with nothing left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.reports.accuracy_cases import chain_section, counts_section, memory_section, refusals, worst_cases
+from app.reports.evidence import Counts, Evidence
+from app.reports.markdown import percent, table, whole_percent
+from app.sizing.validation.report import RowResult, Summary, summaries, summary
+from app.sizing.validation.run import THROUGHPUT, ValidationReport
+
+LEADING = ("bert", "gpt", "llama", "resnet50")
+"""Families with the most measured runs; the headline names them."""
+
+FITTED_ON = frozenset({*LEADING, "conformer", "efficientnet", "resnext101", "t5"})
+"""Families whose measured runs were known when constants were chosen."""
+
+IPU_CHIPS = frozenset({"bow", "gc200"})
+SIZES = ((4, "1 to 4"), (8, "5 to 8"), (64, "9 to 64"), (512, "65 to 512"))
+LARGEST = "more than 512"
+ERRORS = ("groups:", "median:", "90 %:", "bias:", "in the band:")
+
+OPENING = """# Accuracy
+
+Written by `rackline docs` from `data/validation/measured.csv`; `rackline docs --check` fails where this file
+is not what the engine gives today. The same comparison runs on any file with the same columns:
+`rackline validate CASES.csv`."""
+
+OTHER_FAMILIES = """“On GPUs” and “on IPUs” are the rows of the families that constants were chosen on.
+Nothing was fitted to the other families: their error is what an unseen kind of model may show."""
+
+READING = """## How to read it
+
+- A row is predicted from its configuration; its measured value is not read before. What a row leaves out
+  (software profile, network, batch of a recipe) comes from the rules in `data/validation`, never from who
+  measured it.
+- The error is ln(predicted / measured), shown as a percentage. Median and 90 % are of its absolute value. The
+  bias is its mean: above zero the prediction is too large.
+- Rows of the same run or of equal machines form a group, and every group weighs the same.
+- “In the band” is the share of measured values inside the 80 % band: 80 % is right, less is too narrow, more
+  is too wide.
+- The tables count rows that were read from their source and have priority 1 or 2 (A100 and IPU training
+  runs). The rest stands apart, below."""
+
+DEFAULTS = """## Without the software of the row
+
+A customer's stack is seldom one of the fitted profiles. Here every row is predicted with the software that an
+estimate takes where none is named: a preset for GPUs (tuned kernels for image networks, fused kernels without
+fused attention for the rest), a usual SDK for IPUs."""
+
+APART = """## Rows apart
+
+Other chips and older rounds (priority 3 and 4), and rows that were remembered and not read. Nothing was
+fitted to them."""
+
+LIMITS = """## What these figures do not say
+
+- They are in sample: profiles, kernel constants and rules were chosen on rows that are counted here, and no
+  row was held back. The default software above and the families without a fit show how much that flatters.
+- Memory passes and kernel counts in code (`app/engine/gpu/passes.py`, `app/engine/ipu/vector.py`) were
+  counted by hand from published kernels, with the measured runs known.
+- Published runs are tuned runs. A first attempt on a new cluster is slower.
+- No row crosses from one IPU rack to another, and none uses tensor parallelism or phases on IPUs. Such
+  estimates are marked `unvalidated`.
+- Cost, energy and failures have no rows here: those figures are only as good as their sources."""
+
+
+def accuracy_document(report: ValidationReport, counts: Counts, evidence: Evidence) -> str:
+    """Return the document as Markdown.
+
+    Parameters
+    ----------
+    report : ValidationReport
+        The headline rows. [-]
+    counts : Counts
+        What was fitted, assumed and chosen. [-]
+    evidence : Evidence
+        The other rows, the rows without fitted software, configurations and memory. [-]
+
+    Returns
+    -------
+    text : str
+        The whole file. [-]
+    """
+    sections = (
+        OPENING,
+        _headline(report, evidence.defaults),
+        READING,
+        "## By family and chip",
+        _families(report),
+        "## By metric",
+        _summaries("metric", report.by_metric),
+        "## By number of devices",
+        "Throughput rows of the families that constants were chosen on.",
+        _devices(report),
+        DEFAULTS,
+        _defaults(report, evidence.defaults),
+        chain_section(report, throughput(report)),
+        worst_cases(report, evidence.configurations),
+        refusals(report, evidence.apart),
+        APART,
+        _families(evidence.apart),
+        _summaries("metric", evidence.apart.by_metric),
+        memory_section(evidence.memory),
+        counts_section(counts),
+        LIMITS,
+    )
+    return "\n\n".join(sections) + "\n"
+
+
+def accuracy_sentence(report: ValidationReport, defaults: ValidationReport) -> str:
+    """Return the agreement with measured runs in a few sentences, for the README."""
+    rows = _of(throughput(report), LEADING)
+    lead, general = summary("", rows), summary("", _of(throughput(defaults), LEADING))
+    most = max((row.devices for row in rows), default=0)
+    return (
+        f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
+        f"one\nto {most:,} devices) the median error is {percent(lead.median)} and nine in ten lie within\n"
+        f"{percent(lead.ninetieth)}; the 80 % band holds {whole_percent(lead.coverage)} of them. Constants "
+        "were\nfitted on these same runs. With the default software in place of each run's own the median "
+        f"error is\n{percent(general.median)}, and nine in ten lie within {percent(general.ninetieth)}."
+    )
+
+
+def throughput(report: ValidationReport) -> list[RowResult]:
+    """Return the rows that measure a rate or a step, not a whole run."""
+    return [row for row in report.rows if row.metric in THROUGHPUT]
+
+
+def size_of(row: RowResult) -> str:
+    """Return the size class of a row by its devices."""
+    return next((name for most, name in SIZES if row.devices <= most), LARGEST)
+
+
+def _of(rows: Iterable[RowResult], families: Iterable[str]) -> list[RowResult]:
+    return [row for row in rows if row.family in families]
+
+
+def _kind(row: RowResult) -> str:
+    return "IPU" if row.chip in IPU_CHIPS else "GPU"
+
+
+def _errors(part: Summary) -> list[str]:
+    return [
+        str(part.groups),
+        percent(part.median),
+        percent(part.ninetieth),
+        percent(part.bias, signed=True),
+        whole_percent(part.coverage),
+    ]
+
+
+def _summaries(name: str, parts: Iterable[Summary]) -> str:
+    return table(
+        (name, "rows:", "predicted:", *ERRORS),
+        ([part.name, str(part.rows), str(part.supported), *_errors(part)] for part in parts),
+    )
+
+
+def _headline(report: ValidationReport, defaults: ValidationReport) -> str:
+    rows = throughput(report)
+    known = _of(rows, FITTED_ON)
+    parts = [
+        *(summary(family, _of(rows, (family,))) for family in LEADING),
+        summary("these four", _of(rows, LEADING)),
+        summary("on GPUs", [row for row in known if _kind(row) == "GPU"]),
+        summary("on IPUs", [row for row in known if _kind(row) == "IPU"]),
+        summary("families that constants were chosen on", known),
+        summary("all other families", [row for row in rows if row.family not in FITTED_ON]),
+    ]
+    tabled = _summaries("throughput of", parts)
+    return "\n\n".join(("## Headline", accuracy_sentence(report, defaults), tabled, OTHER_FAMILIES))
+
+
+def _families(report: ValidationReport) -> str:
+    parts = summaries(throughput(report), lambda row: f"{row.family} × {row.chip or 'unknown chip'}")
+    return _summaries("family × chip", parts)
+
+
+def _devices(report: ValidationReport) -> str:
+    known = [row for row in _of(throughput(report), FITTED_ON) if row.supported]
+    lines = []
+    for kind in ("GPU", "IPU"):
+        for name in (*(name for _, name in SIZES), LARGEST):
+            rows = [row for row in known if _kind(row) == kind and size_of(row) == name]
+            part = summary(f"{name} {kind}s", rows)
+            if rows:
+                lines.append([part.name, str(part.rows), *_errors(part)])
+    return table(("devices", "rows:", *ERRORS), lines)
+
+
+def _defaults(report: ValidationReport, defaults: ValidationReport) -> str:
+    own, general = (
+        {part.name: part for part in summaries(rows, lambda row: f"{row.family} on {_kind(row)}")}
+        for rows in (
+            [row for row in _of(throughput(part), FITTED_ON) if row.supported] for part in (report, defaults)
+        )
+    )
+    nothing = Summary("", 0, 0, 0, None, None, None, None)
+    lines = []
+    for name, part in own.items():
+        other = general.get(name, nothing)
+        shown = (part.median, part.ninetieth, other.median, other.ninetieth)
+        lines.append([name, str(part.rows), *map(percent, shown), whole_percent(other.coverage)])
+    headings = ("own, median:", "own, 90 %:", "default, median:", "default, 90 %:", "default, in the band:")
+    return table(("family", "rows:", *headings), lines)

@@ -1,0 +1,230 @@
+"""What the accuracy document is made from: measured rows, predictions and what was fitted."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from app.catalog import Status
+from app.engine.gpu import gpu_memory
+from app.engine.operators import Stack, TransformerShape
+from app.engine.operators.transformer import transformer_operators
+from app.engine.plans import Plans, Recompute
+from app.engine.records import Precision, Tokens
+from app.engine.units import GIBIBYTE
+from app.sizing.context import SizingContext
+from app.sizing.software_choice import choose_software
+from app.sizing.validation.rules import Rule
+from app.sizing.validation.run import ValidationReport, read_rows, validate
+
+Row = Mapping[str, str]
+
+LEAST_IMPORTANT = 2
+"""Priority of a measured row up to which it counts for the headline."""
+
+MEMORY_CHIP = "a100-sxm-80gb"
+MEMORY_SOFTWARE = "megatron-2022"
+"""Chip and software of the published memory figures."""
+
+MANY_MICRO_BATCHES = 1024.0
+"""More micro-batches than any of these pipelines has stages, so that every stage is full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many figures were fitted to measured runs, assumed, or chosen as a rule."""
+
+    fitted: Mapping[str, int]
+    assumed: Mapping[str, int]
+    rules: Mapping[str, int]
+    sourced: int
+    """Accepted figures of the catalogue that were read somewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCase:
+    """Memory of one device, published and computed."""
+
+    model: str
+    part: str
+    recompute: str
+    layout: str
+    published: float
+    """[GiB]"""
+    computed: float
+    """[GiB]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Predictions of all measured rows, and what stands behind them."""
+
+    headline: ValidationReport
+    """Rows of priority 1 and 2 that were read and not remembered."""
+    apart: ValidationReport
+    """All other rows."""
+    defaults: ValidationReport
+    """The headline rows with the default software of an estimate in place of a row's own."""
+    configurations: Mapping[str, Row]
+    """Measured rows by identifier, as they were read."""
+    memory: tuple[MemoryCase, ...]
+    counts: Counts
+
+
+def collect(context: SizingContext, directory: Path) -> Evidence:
+    """Predict every measured row and count what was fitted.
+
+    Parameters
+    ----------
+    context : SizingContext
+        Catalogue, software profiles and rules. [-]
+    directory : Path
+        The data directory. [-]
+
+    Returns
+    -------
+    evidence : Evidence
+        Everything the accuracy document says. [-]
+    """
+    rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
+    headline = [row for row in rows if in_headline(row)]
+    return Evidence(
+        headline=validate(headline, context),
+        apart=validate([row for row in rows if not in_headline(row)], context),
+        defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
+        configurations={row["id"]: row for row in rows},
+        memory=memory_cases(context, directory),
+        counts=counts_of(context),
+    )
+
+
+def in_headline(row: Row) -> bool:
+    """Return True for a row that was read from its source and is of the first two priorities."""
+    priority = row.get("priority", "")
+    return row.get("confidence") != "memory" and priority.isdigit() and int(priority) <= LEAST_IMPORTANT
+
+
+def with_default_software(context: SizingContext, families: Iterable[str]) -> SizingContext:
+    """Return a context whose rows run on what an estimate takes where no software is named.
+
+    Parameters
+    ----------
+    context : SizingContext
+        Catalogue, software profiles and rules. [-]
+    families : iterable of str
+        Families of models that occur. [-]
+
+    Returns
+    -------
+    context : SizingContext
+        One rule per family and chip in place of those that read a row's software. [-]
+    """
+    systems = context.rules.systems.values()
+    chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
+    rules = tuple(
+        Rule(
+            {"family": _exactly(family), "chip": _exactly(chip)},
+            {"profile": choose_software(None, family, chip, kind, context, []).id},
+        )
+        for family in sorted(set(families))
+        for chip, kind in sorted(chips.items())
+    )
+    return replace(context, rules=replace(context.rules, software=rules))
+
+
+def _exactly(text: str) -> re.Pattern[str]:
+    return re.compile(f"^{re.escape(text)}$")
+
+
+def counts_of(context: SizingContext) -> Counts:
+    """Return how many figures of each kind the engine stands on."""
+    software, rules = context.software, context.rules
+    own = [
+        figure
+        for profile in software.profiles.values()
+        for figure in profile.figures.values()
+        if figure.profile == profile.id
+    ]
+    accepted = [figure for figure in context.catalog.all_figures() if figure.status is Status.ACCEPTED]
+    guessed = [figure for figure in accepted if figure.estimated and not figure.fitted]
+    kernels = [row["status"] for row in software.kernel_rows]
+    regimes = len(context.residuals.deviations)
+    return Counts(
+        fitted={
+            "software.csv": sum(figure.status == "fitted" for figure in own),
+            "kernels.csv": kernels.count("fitted"),
+            "residuals.csv": context.residuals.fitted,
+            "catalogue": sum(figure.fitted for figure in accepted),
+        },
+        assumed={
+            "software.csv": sum(figure.status == "assumed" for figure in own),
+            "kernels.csv": kernels.count("assumed"),
+            "residuals.csv": regimes - context.residuals.fitted,
+            "catalogue": len(guessed),
+        },
+        rules={
+            "software.csv": len(rules.software),
+            "completion.csv": len(rules.completion),
+            "networks.csv": len(rules.networks),
+            "models.csv": len(rules.models),
+            "systems.csv": len(rules.systems),
+        },
+        sourced=len(accepted) - len(guessed) - sum(figure.fitted for figure in accepted),
+    )
+
+
+def memory_cases(context: SizingContext, directory: Path) -> tuple[MemoryCase, ...]:
+    """Return the published memory figures beside what the engine computes for them."""
+    with (directory / "validation" / "memory.csv").open(encoding="utf-8", newline="") as handle:
+        return tuple(_memory_case(row, context) for row in csv.DictReader(handle))
+
+
+def _memory_case(row: Row, context: SizingContext) -> MemoryCase:
+    hidden, length, heads = (int(row[name]) for name in ("hidden", "seq_len", "heads"))
+    shape = TransformerShape(
+        layers=int(row["layers"]),
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=hidden // heads,
+        feed_forward=4 * hidden,
+        vocabulary=int(row["vocab"]),
+        stack=Stack.DECODER,
+        positions=length,
+    )
+    lengths = Tokens(rows=length, mean=length, squared=float(length) ** 2, scored=length)
+    selective = row["recompute"].startswith("selective")
+    plans = Plans.of(
+        tensor=float(row["tensor"]),
+        pipeline=float(row["pipeline"]),
+        interleave=float(row["interleave"]),
+        micro_batch=float(row["micro_batch"]),
+        accumulation=MANY_MICRO_BATCHES,
+        recompute=float(Recompute.SELECTIVE if selective else Recompute.NONE),
+        sequence_parallel=float("sequence-parallel" in row["recompute"]),
+    )
+    use = gpu_memory(
+        transformer_operators(shape, lengths),
+        plans,
+        context.catalog.gpu_chip(MEMORY_CHIP),
+        context.software.kernels,
+        context.software.profile(MEMORY_SOFTWARE).gpu(),
+        Precision.BF16,
+        "adam",
+    )
+    names: Sequence[str] = (
+        ("activations",) if row["part"] == "activations" else ("weights", "gradients", "optimizer")
+    )
+    return MemoryCase(
+        model=row["model"],
+        part=row["part"],
+        recompute=row["recompute"],
+        layout=f"{row['tensor']} × {row['pipeline']} × {row['interleave']}",
+        published=float(row["gib"]),
+        computed=sum(float(np.ravel(use.parts[name])[0]) for name in names) / GIBIBYTE,
+    )

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Seat
+
+pytestmark = pytest.mark.browser
+
+AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
+STATIC_PAGES = ["/", "/catalog", "/catalog/systems", "/catalog/chips/a100-sxm-80gb", "/mappings"]
+
+
+def charts_drawn(page: Page) -> None:
+    """Wait until every chart has bars, points or lines in it."""
+    for chart in page.locator("[data-figure]").all():
+        expect(chart.locator(".trace path").first).to_be_attached()
+
+
+def all_pages(modelled: str, claimed: str, estimated: str) -> list[str]:
+    return [*STATIC_PAGES, modelled, claimed, f"{modelled}/scaling", estimated]
+
+
+def test_nothing_leaves_the_host_and_the_policy_is_kept(
+    window: Seat, modelled: str, claimed: str, estimated: str
+) -> None:
+    for path in all_pages(modelled, claimed, estimated):
+        charts_drawn(window.open(path))
+    assert window.strays == []
+    assert window.complaints == []
+
+
+def test_scaling_efficiency_changes_row_chart_and_address_and_back_undoes_it(
+    window: Seat, claimed: str
+) -> None:
+    page = window.open(claimed)
+    charts_drawn(page)
+    row = page.locator("#options tr", has_text="3 × DGX A100")
+    expect(row).to_contain_text("23.2 h")
+    loads = len([address for address in window.requests if address.endswith("rackline.css")])
+    control = page.get_by_label("scaling efficiency")
+    control.fill("85")
+    expect(row).to_contain_text("27.3 h")
+    expect(row).to_contain_text("2.1×")
+    expect(page).to_have_url(f"{window.server}{claimed}?scaling_efficiency=0.85")
+    charts_drawn(page)
+    assert len([address for address in window.requests if address.endswith("rackline.css")]) == loads
+    page.reload()
+    expect(row).to_contain_text("27.3 h")
+    expect(control).to_have_value("85")
+    page.go_back()
+    expect(row).to_contain_text("23.2 h")
+    expect(page).to_have_url(window.server + claimed)
+    charts_drawn(page)
+
+
+def test_entering_the_efficiency_twice_makes_one_step_of_history(window: Seat, claimed: str) -> None:
+    page = window.open(claimed)
+    control = page.get_by_label("scaling efficiency")
+    control.fill("85")
+    expect(page).to_have_url(f"{window.server}{claimed}?scaling_efficiency=0.85")
+    control.press("Enter")
+    page.wait_for_load_state("networkidle")
+    page.go_back()
+    expect(page.locator("#options")).to_contain_text("23.2 h")
+
+
+def test_wrong_efficiency_is_refused_beside_the_field(window: Seat, claimed: str) -> None:
+    page = window.open(claimed)
+    page.get_by_label("scaling efficiency").fill("850")
+    expect(page.locator("#scaling-efficiency-messages .field-error")).to_contain_text("at most 100")
+    expect(page.get_by_label("scaling efficiency")).to_have_value("850")
+
+
+def test_scaling_curve_comes_when_it_is_scrolled_to(window: Seat, modelled: str) -> None:
+    page = window.open(modelled)
+    page.locator("#scaling-title").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 4000)
+    expect(page.locator("#scaling-table")).to_be_visible()
+    charts_drawn(page)
+    assert window.complaints == []
+
+
+def test_charts_cannot_be_sent_anywhere(window: Seat, modelled: str) -> None:
+    page = window.open(modelled)
+    charts_drawn(page)
+    buttons = page.locator(".modebar-btn").evaluate_all("found => found.map(one => one.dataset.title)")
+    assert set(buttons) == {"Save as an image"}
+
+
+def test_a_chart_can_be_saved(window: Seat, modelled: str) -> None:
+    page = window.open(modelled)
+    charts_drawn(page)
+    page.locator("#figure-time").hover()
+    with page.expect_download() as saved:
+        page.locator("#figure-time .modebar-btn").click()
+    assert saved.value.suggested_filename == "figure-time.png"
+    assert window.strays == []
+
+
+def test_form_works_without_scripts(plain_window: Seat) -> None:
+    page = plain_window.open("/")
+    page.get_by_label("Preset").select_option("bert-large")
+    page.get_by_label("Training target").select_option("mlperf-bert")
+    page.get_by_role("checkbox", name="IPU-POD16 16").check()
+    page.get_by_role("checkbox", name="DGX A100 640GB").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#options")).to_contain_text("IPU-POD16")
+    expect(page.locator("#options")).to_contain_text("min (")
+
+
+def test_scaling_efficiency_works_without_scripts(plain_window: Seat, claimed: str) -> None:
+    page = plain_window.open(claimed)
+    page.get_by_label("scaling efficiency").fill("85")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#options")).to_contain_text("27.3 h")
+    expect(page).to_have_url(f"{plain_window.server}{claimed}?scaling_efficiency=0.85")
+
+
+def test_refused_mapping_keeps_the_previous_result(plain_window: Seat) -> None:
+    page = plain_window.open("/mappings")
+    page.get_by_label("Replicas r").fill("5")
+    page.get_by_role("button", name="Calculate").click()
+    expect(page.locator("#replicas-error-1")).to_contain_text("320")
+    expect(page.locator("#replicas-error-1")).to_contain_text("256")
+    expect(page.locator("#result.stale")).to_contain_text("5.47 GB")
+
+
+def test_error_in_the_form_is_seen_and_mended(window: Seat) -> None:
+    page = window.open("/")
+    page.get_by_label("Preset").select_option("bert-large")
+    page.get_by_label("Tokens").fill("a lot")
+    page.get_by_role("checkbox", name="IPU-POD16 16").check()
+    page.get_by_role("button", name="Compare").click()
+    tokens = page.get_by_label("Tokens")
+    expect(tokens).to_have_value("a lot")
+    expect(tokens).to_have_attribute("aria-invalid", "true")
+    tokens.fill("10B")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#options")).to_contain_text("IPU-POD16")
+
+
+def test_pages_are_accessible(window: Seat, modelled: str, claimed: str, estimated: str) -> None:
+    source = AXE.read_text(encoding="utf-8")
+    faults: list[str] = []
+    for path in all_pages(modelled, claimed, estimated):
+        page = window.open(path)
+        page.evaluate(source)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        for fault in found["violations"]:
+            targets = [node["target"] for node in fault["nodes"]][:3]
+            faults.append(f"{path}: {fault['id']} ({fault['impact']}) {targets}")
+    assert faults == []
+
+
+def test_dark_pages_have_contrast(window: Seat, modelled: str) -> None:
+    window.page.emulate_media(color_scheme="dark")
+    page = window.open(modelled)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {runOnly: ['color-contrast']})")
+    assert [fault["id"] for fault in found["violations"]] == []
+
+
+def test_no_page_is_wider_than_a_phone(phone: Seat, modelled: str, claimed: str, estimated: str) -> None:
+    for path in all_pages(modelled, claimed, estimated):
+        page = phone.open(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> None:
+    page = window.page
+    page.add_init_script(
+        "window.moved = 0; new PerformanceObserver(list => list.getEntries().forEach(entry => "
+        "{ window.moved += entry.value })).observe({type: 'layout-shift', buffered: true});"
+    )
+    window.open(modelled)
+    charts_drawn(page)
+    assert page.evaluate("window.moved") < 0.02
+
+
+def test_keyboard_reaches_the_content_first(window: Seat) -> None:
+    page = window.open("/catalog")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
