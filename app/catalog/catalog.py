@@ -104,11 +104,11 @@ class Catalog(Lookup):
         """Return the figures that follow for a chip, with formula and inputs."""
         return derived.chip_derived(self, self.item("chip", chip_id).id)
 
-    def peak(self, chip_id: str, name: str) -> Derived:
+    def peak(self, chip_id: str, name: str, field: str = "") -> Derived:
         """Return a peak of a chip by name: ``fp16_dense``, ``fp16_sparse``, ``tf32_dense``, ``fp32`` …"""
         peaks = {peak.name: peak for peak in derived.chip_peaks(self, self.item("chip", chip_id).id)}
         if name not in peaks:
-            raise NotFound.named("peak", name, peaks)
+            raise NotFound.named("peak", name, peaks, field)
         return peaks[name]
 
     def convergence(self, target_id: str) -> ConvergenceTarget:

@@ -74,7 +74,7 @@ def bare_estimate(
         name = "peak_flops"
     else:
         name = asked.peak or DEFAULT_PEAK
-        derived = context.catalog.peak(chip, name)
+        derived = context.catalog.peak(chip, name, "assumptions.peak")
         per_device = derived.value
         peak, formula = per_device * hardware.devices, f"{name} × devices"
         sources = [source_ref(figure.source) for figure in derived.inputs]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from app.catalog import ChipKind
 from app.engine.plans import Plans
 from app.engine.reliability import restart_outlasts_failures
@@ -92,6 +94,18 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
 def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWarning:
     """Return the warning of a model that is too large, with what would fit."""
     memory = choice.memory
+    streaming = float(np.ravel(memory.streaming)[0])
+    if 0 < memory.streaming_capacity < streaming:
+        message = Message(
+            "the leanest plan keeps {needed} GB a device in streaming memory, which has {capacity} GB a device; "
+            "{remedy}",
+            {
+                "needed": significant(streaming / 1e9),
+                "capacity": significant(memory.streaming_capacity / 1e9),
+                "remedy": remedy,
+            },
+        )
+        return CheckWarning.of("does_not_fit", "serious", message, "plan", "system.streaming_memory_gb")
     parts = sorted(((float(value[0]), name) for name, value in memory.parts.items()), reverse=True)
     return CheckWarning.of(
         "does_not_fit",

@@ -14,6 +14,7 @@ from app.sizing.context import SizingContext
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Default, Estimate, Validation
+from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import validation_of
 from app.sizing.quantities import quantity
@@ -73,20 +74,22 @@ def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
 
 
 def _remedy(sizing: Sizing, context: SizingContext) -> Message:
-    """Return what would fit: more of the same system, else DGX A100 640GB, else nothing that was tried."""
+    """Return what would fit: another plan, more of the same, else DGX A100 640GB, else nothing tried."""
     request = sizing.request.model_copy(update={"plan": PlanInput()})
     asked = request.system
-    for system_id, start in ((asked.id, asked.count * 2), (ROOMY_SYSTEM, 1)):
+    if sizing.request.plan != request.plan and _would_fit(request, sizing, sizing.hardware, context):
+        return Message("another plan on the same system would fit; leave the plan out")
+    same = (asked.fabric, asked.ports_per_node, asked.streaming_memory_gb)
+    for system_id, start, options in ((asked.id, asked.count * 2, same), (ROOMY_SYSTEM, 1, ())):
         count = start
         while count <= MOST_TRIED:
-            hardware = context.hardware.system(system_id, count)
-            if hardware.devices > MOST_DEVICES_TRIED:
-                break
             try:
-                larger = decide(request, sizing.profile, hardware, context)
+                hardware = context.hardware.system(system_id, count, *options)
             except AppError:
                 break
-            if larger.choice.fits:
+            if hardware.devices > MOST_DEVICES_TRIED:
+                break
+            if _would_fit(request, sizing, hardware, context):
                 return Message(
                     "{count} × {system} would hold it", {"count": count, "system": hardware.entry.name}
                 )
@@ -96,6 +99,13 @@ def _remedy(sizing: Sizing, context: SizingContext) -> Message:
         "smaller model would",
         {"system": context.catalog.system(ROOMY_SYSTEM).name},
     )
+
+
+def _would_fit(request: EstimateRequest, sizing: Sizing, hardware: Hardware, context: SizingContext) -> bool:
+    try:
+        return decide(request, sizing.profile, hardware, context).choice.fits
+    except AppError:
+        return False
 
 
 ROOMY_SYSTEM = "dgx-a100-640gb"

@@ -125,7 +125,7 @@ def choose_plan(
         seconds = step_seconds(scenario, _take(plans, kept))
         best = int(kept[int(np.argmin(seconds))])
     else:
-        best = int(np.argmin(memory.total / memory.capacity))
+        best = int(np.argmin(_fullness(memory)))
     chosen = _take(plans, np.array([best]))
     return Choice(
         plans=chosen,
@@ -180,6 +180,14 @@ def _fits(memory: MemoryUse, limit: float) -> NDArray[np.bool_]:
     return np.asarray(inside)
 
 
+def _fullness(memory: MemoryUse) -> Floats:
+    """Return the fuller of device memory and streaming memory, as shares of what there is."""
+    device = memory.total / memory.capacity
+    if not memory.streaming_capacity:
+        return np.asarray(device)
+    return np.maximum(device, memory.streaming / memory.streaming_capacity)
+
+
 def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
     """Return the plans that keep their optimizer off chip, cut into the phases they need."""
     offloaded = _take(plans, np.flatnonzero(plans.offload > 0)) if (plans.offload > 0).any() else plans
@@ -220,7 +228,7 @@ def _check_devices(scenario: Scenario, given: Mapping[str, float], devices: int)
     needed = int(np.prod(degrees))
     if needed > devices:
         raise Conflict.at(
-            "plan.data" if "data" in given else "plan.tensor",
+            next(f"plan.{name}" for name in ("data", "pipeline", "tensor") if name in given),
             "{tensor} × {pipeline} × {data} needs {needed} devices; the system has {devices}",
             tensor=int(degrees[0]),
             pipeline=int(degrees[1]),
