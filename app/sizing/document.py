@@ -12,16 +12,20 @@ from app.errors import Message
 class Document(BaseModel):
     """Base of every answer."""
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null")
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", use_attribute_docstrings=True)
 
 
 class Quantity(Document):
     """A value with its 80 % range and its unit; low and high equal it where it is exact."""
 
     value: float
+    """Central value."""
     low: float
+    """10th percentile."""
     high: float
+    """90th percentile."""
     unit: str
+    """SI unit, or a currency's code."""
 
     @classmethod
     def exact(cls, value: float, unit: str) -> Quantity:
@@ -33,8 +37,11 @@ class Text(Document):
     """A sentence in English, with what a translation needs."""
 
     template: str
+    """The sentence with named places, the key of its translations."""
     values: dict[str, JsonValue] = {}
+    """What stands in the places."""
     message: str
+    """The sentence in English."""
 
     @classmethod
     def of(cls, message: Message) -> Text:
@@ -54,10 +61,15 @@ class CheckWarning(Document):
     """A named check that found something."""
 
     code: str
+    """Name of the check."""
     severity: Literal["info", "caution", "serious"]
+    """How much it matters."""
     message: str
+    """The sentence in English."""
     fields: list[str]
+    """Fields of the request or the answer that it concerns."""
     text: Text
+    """The sentence with what a translation needs."""
 
     @classmethod
     def of(
@@ -73,9 +85,13 @@ class Default(Document):
     """A value that was not asked for, and why it was taken."""
 
     field: str
+    """Dotted path of the field in the request."""
     value: JsonValue
+    """The value taken."""
     why: str
+    """The reason in English."""
     text: Text
+    """The reason with what a translation needs."""
 
     @classmethod
     def of(cls, field: str, value: JsonValue, message: Message) -> Default:
@@ -87,228 +103,361 @@ class SourceRef(Document):
     """Where a figure comes from."""
 
     id: str
+    """Identifier."""
     kind: str
+    """How far it may be trusted: datasheet, benchmark, paper, press, vendor, customer or estimate."""
     title: str
+    """Title."""
     publisher: str
+    """Publisher."""
     published: str
+    """Date of publication; may be empty."""
     url: str
+    """Address; may be empty."""
 
 
 class MemoryPart(Document):
     """One part of the memory of a device."""
 
     part: str
+    """Name of the part."""
     value: float
+    """Bytes of it on the fullest device. [B]"""
 
 
 class Memory(Document):
     """Memory of the fullest device."""
 
     per_device: Quantity
+    """Filled on the fullest device."""
     capacity: Quantity
+    """What a plan may fill of one device."""
     parts: list[MemoryPart]
+    """Parts of what is filled."""
     streaming: Quantity | None
+    """Kept in host or streaming memory per device."""
     streaming_capacity: Quantity | None
+    """Host or streaming memory per device."""
 
 
 class Part(Document):
     """One part of the time to train."""
 
     part: str
+    """Name of the part."""
     seconds: float
+    """Seconds of the whole run. [s]"""
 
 
 class RooflinePoint(Document):
     """One operator on the roofline."""
 
     operator: str
+    """Name of the operator."""
     intensity: float
+    """Operations per byte moved. [FLOP/B]"""
     attained: float
+    """Rate it reaches. [FLOP/s]"""
     bound: Literal["compute", "memory", "exchange", "latency"]
+    """What limits it."""
     seconds: float
+    """Its time in one step. [s]"""
 
 
 class Roofline(Document):
     """The roof the points stand under."""
 
     peak: float
+    """Matrix peak of one device. [FLOP/s]"""
     bandwidth: float
+    """Bandwidth of the slope. [B/s]"""
     bandwidth_name: str
+    """What the slope stands for."""
 
 
 class Cost(Document):
     """What the run costs, on a stated basis."""
 
     run: Quantity
+    """Cost of the run."""
     capex: Quantity | None
+    """Price of the system; null where it is rented."""
     hourly: Quantity
+    """Cost of one hour."""
     basis: dict[str, JsonValue]
+    """What the cost rests on; only costs on one basis can be compared."""
     lines: list[CostLine]
+    """Lines of the hourly cost."""
 
 
 class CostLine(Document):
     """One line of the hourly cost."""
 
     item: str
+    """What is paid for."""
     hourly: float
+    """Cost of it in one hour."""
 
 
 class Sensitivity(Document):
     """Time to train at the low and the high end of one input."""
 
     input: str
+    """Input that is varied."""
     low: float
+    """Time to train at its low end. [s]"""
     high: float
+    """Time to train at its high end. [s]"""
 
 
 class NearestRun(Document):
     """A measured run close to the estimate."""
 
     id: str
+    """Identifier of the measured run."""
     model: str
+    """What was trained."""
     system: str
+    """On what."""
     accelerators: int
+    """On how many accelerators. [-]"""
     software: str
+    """With which software."""
     distance: float
+    """How far it is from the estimate; 0 is the same case. [-]"""
 
 
 class Validation(Document):
     """How far the estimate is from anything measured."""
 
     nearest_measured: list[NearestRun]
+    """Measured runs close to the estimate."""
     family_error: float | None
+    """Median of |ln(predicted/measured)| over the family's measured runs. [-]"""
     status: Literal["validated", "extrapolated", "unvalidated"]
+    """Whether measured runs reach as far as the estimate."""
 
 
 class TraceStep(Document):
     """One formula with its inputs, value and sources."""
 
     name: str
+    """What is computed."""
     formula: str
+    """The formula."""
     inputs: dict[str, JsonValue]
+    """Its inputs by name."""
     value: float
+    """Its value."""
     unit: str
+    """SI unit of the value."""
     reference: str
+    """Where the formula is published."""
     source: list[SourceRef]
+    """Where the inputs come from."""
 
 
 class ModelSummary(Document):
     """The model as it was understood."""
 
     id: str
+    """Identifier of the preset or profile."""
     name: str
+    """Name."""
     family: str
+    """Family whose measured runs come nearest."""
     parameters: float
+    """Parameters, counted from the operators. [-]"""
     forward_flop_per_sample: float
+    """Forward pass of one sample. [FLOP]"""
     seq_len: int | None
+    """Length of a sample. [tokens]"""
     image_size: int | None
+    """Side of an image. [pixels]"""
     assumptions: list[Text]
+    """What was assumed where the description is silent."""
 
 
 class SystemSummary(Document):
     """The system as it was understood."""
 
     id: str
+    """Identifier."""
     name: str
+    """Name."""
     count: int
+    """How many. [-]"""
     machines: int
+    """Machines in all. [-]"""
     devices: int
+    """Accelerators in all. [-]"""
     chip: str
+    """Identifier of the chip."""
     fabric: str
+    """Identifier of the fabric."""
     ports_per_node: int | None
+    """Fabric ports of one node. [-]"""
     generation: str
+    """Generation of the chip."""
     power: Quantity | None
+    """Power under the training load."""
     rack_units: float | None
+    """Height in the rack. [U]"""
 
 
 class PlanSummary(Document):
     """Every choice of the plan."""
 
     tensor: int
+    """Devices that share each layer. [-]"""
     pipeline: int
+    """Pipeline stages. [-]"""
     data: int
+    """Copies of the model. [-]"""
     micro_batch: int
+    """Samples of one micro-batch. [-]"""
     accumulation: int
+    """Micro-batches per step and copy. [-]"""
     global_batch: int
+    """Samples per step. [-]"""
     interleave: int
+    """Model chunks per pipeline stage. [-]"""
     recompute: str
+    """Which activations the backward pass computes again."""
     sequence_parallel: bool
+    """Whether tensor ranks also split tokens."""
     sharding: str
+    """What copies share instead of each holding it."""
     sharding_ranks: int
+    """Copies that share one set of it. [-]"""
     offload: bool
+    """Whether the optimizer state lives off the device."""
     rts: int
+    """IPU: copies over which weights are sharded. [-]"""
     rts_optimizer: int
+    """IPU: copies over which optimizer state is sharded. [-]"""
     phases: int
+    """IPU: phases of one stage. [-]"""
     stage_layers: list[int]
+    """Layers of each stage. [-]"""
     searched: list[str]
+    """Fields that were searched rather than given."""
 
 
 class Estimate(Document):
     """The answer for model × workload × system × plan × software."""
 
     id: str
+    """Identifier."""
     label: str
+    """What it is called."""
     engine_version: str
+    """Version of the formulas."""
     catalog_version: str
+    """Version of the figures."""
     model: ModelSummary
+    """The model as it was understood."""
     system: SystemSummary
+    """The system as it was understood."""
     plan: PlanSummary | None
+    """Every choice of the plan; null for a bare division."""
     software: str | None
+    """Identifier of the software profile."""
     precision_used: str | None
+    """Number format the system runs."""
     defaults: list[Default]
+    """Every value that was not asked for, and why it was taken."""
     fits: bool
+    """Whether the plan fits the memory."""
     memory: Memory | None
+    """Memory of the fullest device."""
     step_time: Quantity | None
+    """Time of one step."""
     throughput: Quantity | None
+    """Samples per second: global batch over step time."""
     tokens_per_second: Quantity | None
+    """Tokens per second; null where samples have none."""
     mfu: Quantity | None
+    """Model FLOP per second over the peak."""
     steps: int | None
+    """Steps of the run, rounded up. [-]"""
     samples: float | None
+    """Samples of the run. [-]"""
     time_to_train: Quantity | None
+    """Time of the run with checkpoints, failures and evaluation."""
     energy: Quantity | None
+    """Energy of the run."""
     cost: Cost | None
+    """Cost of the run; null where no price is known."""
     breakdown: list[Part] | None
+    """Parts that add up to the time to train."""
     roofline: list[RooflinePoint]
+    """The heaviest operators on the roofline."""
     roof: Roofline | None
+    """The roof they stand under."""
     sensitivity: list[Sensitivity]
+    """What moves the time to train, the strongest first."""
     validation: Validation
+    """How far the estimate is from anything measured."""
     warnings: list[CheckWarning]
+    """What has to be known to read it."""
     trace: list[TraceStep]
+    """How each number was computed."""
 
 
 class ComparisonRow(Document):
     """One option of a comparison: an estimate or a published figure."""
 
     label: str
+    """Name of the row."""
     kind: Literal["vendor", "published", "measured", "modelled", "linear"]
+    """Who says so; estimates are modelled."""
     hours: float | None
+    """Time to train; null where it does not fit. [h]"""
     low: float | None
+    """10th percentile. [h]"""
     high: float | None
+    """90th percentile. [h]"""
     system: str | None
+    """Identifier of the system."""
     scaled_from: str | None
+    """Row it is scaled from."""
     factor: float | None
+    """How many times the hardware of that row. [-]"""
     estimate: Estimate | None
+    """The estimate, where the row is one."""
 
 
 class Ratio(Document):
     """Hours of one row over those of another."""
 
     slower: str
+    """Label of the slower row."""
     faster: str
+    """Label of the faster row."""
     ratio: float
+    """Hours of the slower over those of the faster. [-]"""
 
 
 class Comparison(Document):
     """Options side by side."""
 
     id: str
+    """Identifier."""
     title: str
+    """Title."""
     locale: str
+    """Language it is shown in."""
     currency: str
+    """Currency of every estimate in it."""
     scaling_efficiency: float
+    """Share of linear scaling that linear rows reach. [-]"""
     rows: list[ComparisonRow]
+    """The options in their order."""
     ratios: list[Ratio]
+    """Hours of each row over each faster one, the fastest row's first."""
     warnings: list[CheckWarning]
+    """What to beware of when reading them side by side."""
 
 
 Cost.model_rebuild()

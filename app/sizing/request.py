@@ -17,23 +17,34 @@ Whole = Annotated[int, Field(strict=False)]
 class Schema(BaseModel):
     """Base of every request: unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class TransformerInput(Schema):
     """A transformer by its dimensions."""
 
     layers: Whole
+    """Layers; of the encoder where there are two stacks. [-]"""
     hidden: Whole
+    """Width of the model. [-]"""
     heads: Whole
+    """Attention heads. [-]"""
     kv_heads: Whole | None = None
+    """Key and value heads; left out, as many as heads. [-]"""
     ffn: Whole | None = None
+    """Width of the feed-forward part; left out, the usual multiple of the width. [-]"""
     vocab: Whole | None = None
+    """Vocabulary; left out, that of the best-known model of the kind. [-]"""
     seq_len: Whole
+    """Length of a sample. [tokens]"""
     kind: Literal["decoder", "encoder", "encoder-decoder"] = "decoder"
+    """Which stacks there are."""
     gated: bool = False
+    """True for gated feed-forward parts, as in LLaMA."""
     experts: Whole | None = None
+    """Experts per layer of a mixture. [-]"""
     experts_per_token: Whole | None = None
+    """Experts that one token passes through. [-]"""
 
 
 class ModelInput(Schema):
@@ -43,6 +54,7 @@ class ModelInput(Schema):
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
+    """A transformer by its dimensions."""
     layers: list[dict[str, JsonValue]] | None = Field(None, description="A layer table.", max_length=10000)
     total_flop: Number | None = Field(None, description="Training compute, when that is all there is. [FLOP]")
 
@@ -52,16 +64,26 @@ class WorkloadInput(Schema):
 
     workload_id: str | None = Field(None, description="Identifier of an uploaded sample of the data.")
     samples: Number | None = None
+    """Samples to train on. [-]"""
     tokens: Number | None = None
+    """Tokens to train on. [-]"""
     epochs: Number | None = None
+    """Passes over the data, with dataset_samples. [-]"""
     dataset_samples: Number | None = None
+    """Samples of the data set. [-]"""
     target: str | None = Field(None, description="A convergence preset.", examples=["mlperf-bert"])
     global_batch: Whole | None = None
+    """Samples per step over all devices; left out, chosen for least time. [-]"""
     seq_len: Whole | None = None
+    """Length of a row of the batch; left out, that of the target or model. [tokens]"""
     image_size: Whole | None = None
+    """Side of an image; left out, that of the target or model. [pixels]"""
     mean_tokens: Number | None = None
+    """Real tokens of a sample where padding is removed or rows are packed. [-]"""
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = None
+    """Number format asked for; each system runs the nearest it has."""
     optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None
+    """Optimizer; left out, that of the target or of published recipes."""
 
 
 class SystemInput(Schema):
@@ -69,8 +91,11 @@ class SystemInput(Schema):
 
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
+    """How many of the system. [-]"""
     fabric: str | None = None
+    """Identifier of a fabric; left out, what the system comes with."""
     ports_per_node: Whole | None = None
+    """Fabric ports of one node; left out, what the system comes with. [-]"""
     streaming_memory_gb: Number | None = Field(
         None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
     )
@@ -80,45 +105,74 @@ class PlanInput(Schema):
     """How the model is laid over the devices; what is left out is searched."""
 
     tensor: Whole | None = None
+    """Devices that share each layer. [-]"""
     pipeline: Whole | None = None
+    """Pipeline stages. [-]"""
     data: Whole | None = None
+    """Copies of the model. [-]"""
     micro_batch: Whole | None = None
+    """Samples of one micro-batch. [-]"""
     accumulation: Whole | None = None
+    """Micro-batches per step and copy. [-]"""
     interleave: Whole | None = None
+    """Model chunks per pipeline stage. [-]"""
     recompute: Literal["none", "selective", "full"] | None = None
+    """Which activations the backward pass computes again."""
     sequence_parallel: bool | None = None
+    """Whether tensor ranks also split tokens between tensor-parallel blocks."""
     sharding: Literal["none", "optimizer", "gradients", "parameters"] | None = None
+    """What copies share instead of each holding it (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
+    """Copies that share one set of what is sharded. [-]"""
     offload: bool | None = None
+    """Whether the optimizer state lives in host or streaming memory."""
     rts: Whole | None = None
+    """IPU: copies over which weights are sharded (replicated tensor sharding). [-]"""
     rts_optimizer: Whole | None = None
+    """IPU: copies over which optimizer state is sharded. [-]"""
     phases: Whole | None = None
+    """IPU: phases of one stage; 1 keeps it in the processor. [-]"""
 
 
 class AssumptionsInput(Schema):
     """What is taken for granted; each has a default in the catalogue."""
 
     failures_per_1000_node_days: Number | None = None
+    """Failures that stop the run. [1/(1000 node·day)]"""
     restart_minutes: Number | None = None
+    """Time from a failure to training again. [min]"""
     checkpoint_minutes: Number | None = None
+    """Time between checkpoints; left out, the interval that loses least. [min]"""
     electricity_per_kwh: Number | None = Field(
         None, description="Tariff in the currency of the request. [currency/kWh]"
     )
+    """Price of electricity, in the request's currency. [1/kWh]"""
     pue: Number | None = None
+    """Power of the site over that of the machines. [-]"""
     peak: str | None = None
+    """Which peak a bare division uses, as fp16_dense, fp16_sparse or tf32_dense."""
     peak_flops: Number | None = None
+    """Peak of one system for a bare division. [FLOP/s]"""
     utilization: Number | None = None
+    """Share of the peak that a bare division assumes. [-]"""
     acquisition: Literal["own", "rent"] | None = None
+    """Whether the system is bought or rented."""
     amortisation_years: Number | None = None
+    """Years over which a bought system is written off. [a]"""
     utilisation: Number | None = None
+    """Share of the time a bought system is in use. [-]"""
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
+    """What the cost counts beside the machines."""
     price_book_id: str | None = None
+    """Identifier of a workspace's own prices."""
     system_price: Number | None = Field(
         None, description="Price of one system in the currency of the request. [currency]"
     )
+    """Price of one system, in the request's currency."""
     hourly_price: Number | None = Field(
         None, description="Rent of one system in the currency of the request. [currency/h]"
     )
+    """Rent of one system and hour, in the request's currency."""
     input_samples_per_second: Number | None = Field(
         None, description="Rate at which storage and hosts can feed one node. [samples/s]"
     )
@@ -129,10 +183,18 @@ class EstimateRequest(Schema):
     """One estimate: model × workload × system × plan × software."""
 
     model: ModelInput
+    """What is trained."""
     workload: WorkloadInput = WorkloadInput()
+    """How much of it, in which batches."""
     system: SystemInput
+    """On what."""
     plan: PlanInput = PlanInput()
+    """How the model is laid over the devices; what is left out is searched."""
     software: str | None = None
+    """Identifier of a software profile; left out, the class usual on the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
+    """What is taken for granted."""
     currency: Literal["USD", "KRW"] = "USD"
+    """Currency of every price and cost."""
     label: str | None = Field(None, max_length=200)
+    """What to call the estimate."""
