@@ -97,8 +97,8 @@ def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWa
     streaming = float(np.ravel(memory.streaming)[0])
     if 0 < memory.streaming_capacity < streaming:
         message = Message(
-            "the leanest plan keeps {needed} GB a device in streaming memory, which has {capacity} GB a device; "
-            "{remedy}",
+            "the leanest plan keeps {needed} GB a device in streaming memory, which has {capacity} GB a "
+            "device; {remedy}",
             {
                 "needed": significant(streaming / 1e9),
                 "capacity": significant(memory.streaming_capacity / 1e9),
