@@ -166,11 +166,16 @@ def _take(plans: Plans, index: Indices) -> Plans:
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
-    """Return the memory a plan may fill, and the memory up to which it is called borderline."""
+    """Return the memory a plan may fill, and the memory up to which it is called borderline.
+
+    A margin that was asked for is kept to; only that of the default may be eaten into.
+    """
     capacity = memory_of(scenario.chip)
+    if margin is not None:
+        return capacity * (1.0 - margin), capacity * (1.0 - margin)
     if scenario.is_ipu:
-        return capacity * (1.0 - (IPU_MARGIN if margin is None else margin)), capacity * (1.0 + IPU_MARGIN)
-    return capacity * (1.0 - (GPU_MARGIN if margin is None else margin)), capacity
+        return capacity * (1.0 - IPU_MARGIN), capacity * (1.0 + IPU_MARGIN)
+    return capacity * (1.0 - GPU_MARGIN), capacity
 
 
 def _fits(memory: MemoryUse, limit: float) -> NDArray[np.bool_]:
