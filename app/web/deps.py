@@ -38,6 +38,7 @@ LimitQuery = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Most items of
 CursorQuery = Annotated[
     str | None, Query(max_length=200, description="The “next” of an earlier answer; left out, the beginning.")
 ]
+ID = "Identifier, from a list or an earlier answer."
 USUAL = USUAL_ITEMS
 ALL = MAX_ITEMS
 

@@ -19,7 +19,7 @@ from app.services.listing import Page
 from app.sizing.document import SourceRef
 from app.web.api.responses import LIST, READ
 from app.web.bodies import StrictRoute
-from app.web.deps import ALL, BenchDep, CursorQuery, LimitQuery
+from app.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery
 
 router = APIRouter(prefix="/catalog", tags=["catalogue"], route_class=StrictRoute)
 
@@ -32,7 +32,7 @@ def list_chips(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = N
 
 @router.get("/chips/{id}", summary="One chip", responses=READ)
 def get_chip(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["a100-sxm-80gb"])]
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["a100-sxm-80gb"])]
 ) -> Chip:
     """One accelerator."""
     return bench.catalogue.chips.get(identifier)
@@ -46,7 +46,7 @@ def list_machines(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery 
 
 @router.get("/machines/{id}", summary="One machine", responses=READ)
 def get_machine(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["dgx-a100-640gb"])]
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["dgx-a100-640gb"])]
 ) -> Machine:
     """One node or IPU machine."""
     return bench.catalogue.machines.get(identifier)
@@ -60,7 +60,7 @@ def list_systems(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery =
 
 @router.get("/systems/{id}", summary="One system", responses=READ)
 def get_system(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["ipu-pod64"])]
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["ipu-pod64"])]
 ) -> System:
     """One system; requests multiply it by ``count``."""
     return bench.catalogue.systems.get(identifier)
@@ -74,7 +74,7 @@ def list_fabrics(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery =
 
 @router.get("/fabrics/{id}", summary="One fabric", responses=READ)
 def get_fabric(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["hdr-infiniband"])]
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["hdr-infiniband"])]
 ) -> Fabric:
     """One scale-out network, per port."""
     return bench.catalogue.fabrics.get(identifier)
@@ -88,7 +88,7 @@ def list_models(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = 
 
 @router.get("/models/{id}", summary="One model preset", responses=READ)
 def get_model(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["gpt3-175b"])]
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["gpt3-175b"])]
 ) -> ModelWithOperators:
     """One published model with its operators."""
     return bench.catalogue.model_with_operators(identifier)
@@ -102,7 +102,7 @@ def list_software(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery 
 
 @router.get("/software/{id}", summary="One software profile", responses=READ)
 def get_software(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["megatron-2022"])]
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["megatron-2022"])]
 ) -> Software:
     """One software stack."""
     return bench.catalogue.software.get(identifier)
@@ -116,7 +116,8 @@ def list_sources(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery =
 
 @router.get("/sources/{id}", summary="One source", responses=READ)
 def get_source(
-    bench: BenchDep, identifier: Annotated[str, Path(alias="id", examples=["graphcore-ipu-pod64"])]
+    bench: BenchDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["lablup-ipu-2022"])],
 ) -> SourceRef:
     """One source."""
     return bench.catalogue.sources.get(identifier)

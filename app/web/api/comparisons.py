@@ -15,6 +15,7 @@ from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.web.api.responses import ASK, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import (
+    ID,
     USUAL,
     BenchDep,
     CursorQuery,
@@ -27,7 +28,7 @@ from app.web.deps import (
 
 router = APIRouter(prefix="/comparisons", tags=["comparisons"], route_class=StrictRoute)
 
-ComparisonId = Annotated[str, Path(alias="id", examples=["cmp_a2b3c4d5e6f7g2h3"])]
+ComparisonId = Annotated[str, Path(alias="id", description=ID, examples=["cmp_a2b3c4d5e6f7g2h3"])]
 Efficiency = Annotated[
     float,
     Query(

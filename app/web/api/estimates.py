@@ -14,7 +14,7 @@ from app.sizing.request import EstimateRequest
 from app.web.api.examples import BARE_FIGURE, GPT3, RESNET
 from app.web.api.responses import ASK, LIST, READ
 from app.web.bodies import StrictRoute
-from app.web.deps import USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 
 router = APIRouter(prefix="/estimates", tags=["estimates"], route_class=StrictRoute)
 
@@ -46,7 +46,7 @@ def list_estimates(
 def get_estimate(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", examples=["est_a2b3c4d5e6f7g2h3"])],
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["est_a2b3c4d5e6f7g2h3"])],
 ) -> Estimate:
     """Read the answer as it was given when the estimate was made."""
     return estimates.get_estimate(bench, workspace, identifier)

@@ -47,9 +47,8 @@ HEAD_TO_HEAD: dict[str, Any] = {
         {"label": "IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
     ],
 }
-MODELLED: dict[str, Any] = {
-    "rows": [RESNET, {**RESNET, "system": {"id": "bow-pod16"}, "label": "One Bow Pod16"}]
-}
+BOW: dict[str, Any] = {**RESNET, "system": {"id": "bow-pod16"}, "label": "One Bow Pod16"}
+MODELLED: dict[str, Any] = {"rows": [RESNET, BOW]}
 RENAMED: dict[str, Any] = {"title": "BERT-Large, 85 % scaling", "locale": "ko"}
 MAPPING: dict[str, Any] = {
     "system": "ipu-pod256",

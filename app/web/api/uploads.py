@@ -16,7 +16,7 @@ from app.web.api.examples import CONFIG, TRANSFORMER
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, LIST, READ
 from app.web.bodies import StrictRoute
-from app.web.deps import USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.problems import from_validation
 
 router = APIRouter(tags=["uploads"], route_class=StrictRoute)
@@ -87,7 +87,7 @@ def list_profiles(
 def get_profile(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", examples=["prf_a2b3c4d5e6f7g2h3"])],
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
 ) -> KeptProfile:
     """Read a model as it was understood, with its operators."""
     return uploads.get_profile(bench, workspace, identifier)
@@ -118,7 +118,7 @@ def list_workloads(
 def get_workload(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", examples=["wkl_a2b3c4d5e6f7g2h3"])],
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
 ) -> KeptWorkload:
     """Read what was counted in a sample of the data."""
     return uploads.get_workload(bench, workspace, identifier)

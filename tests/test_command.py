@@ -1,0 +1,105 @@
+"""The command: text or JSON on the standard output, sentences on the error output, exit codes."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.profiles.presets import models_directory
+from app.web.api.examples import CONFIG, GPT3
+
+
+def rackline(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-W", "error", "-m", "app", *arguments]
+    root = models_directory().parents[1]
+    return subprocess.run(
+        command, cwd=root, input=stdin, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> str:
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(GPT3), encoding="utf-8")
+    return str(path)
+
+
+def test_estimate_in_json_is_the_document(request_file: str) -> None:
+    done = rackline("estimate", request_file, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["plan"]["tensor"] == 8
+
+
+def test_estimate_as_text_says_how_long_and_what_it_costs(request_file: str) -> None:
+    text = rackline("estimate", request_file).stdout
+    for word in ("time to train", "cost of the run", "GPT-3 175B", "megatron-2022"):
+        assert word in text
+
+
+def test_a_request_may_come_from_the_standard_input() -> None:
+    assert rackline("estimate", "-", "--json", stdin=json.dumps(GPT3)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "sentence"),
+    [
+        (("estimate", "-"), "{", "not JSON"),
+        (("estimate", "-"), "{}", "model"),
+        (("estimate", "-"), json.dumps(GPT3 | {"system": {"id": "dgx"}}), "system.id"),
+        (("estimate", "no-such-file.json"), "", "no-such-file.json"),
+        (("profile", "no-such-file"), "", "no-such-file"),
+        (("validate", "no-such-file.csv"), "", "no-such-file.csv"),
+        (("validate", "-"), "a,b\n1,2\n", "columns"),
+        (("serve", "--host", "0.0.0.0"), "", "accounts"),
+        (("serve", "--port", "99999"), "", "65535"),
+        (("nonsense",), "", "nonsense"),
+    ],
+)
+def test_errors_are_sentences_and_exit_with_2(arguments: tuple[str, ...], stdin: str, sentence: str) -> None:
+    done = rackline(*arguments, stdin=stdin)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_profile_shows_how_a_model_was_understood(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG), encoding="utf-8")
+    assert "6,738,415,616" in rackline("profile", str(path)).stdout
+    assert json.loads(rackline("profile", str(path), "--json").stdout)["parameters"] == 6738415616
+
+
+def test_the_catalogue_is_in_order() -> None:
+    assert rackline("check-catalog").returncode == 0
+
+
+def test_the_generated_documentation_is_current() -> None:
+    done = rackline("docs", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_validate_predicts_without_the_values(tmp_path: Path) -> None:
+    measured = models_directory().parent / "validation" / "measured.csv"
+    with measured.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle)
+        rows = [row for row in reader if row["family"] in {"bert", "gpt"}][:30]
+        names = list(reader.fieldnames or [])
+    predictions = []
+    for value in (None, ""):
+        path = tmp_path / f"cases{value}.csv"
+        with path.open("w", encoding="utf-8", newline="") as handle:
+            writer = csv.DictWriter(handle, names)
+            writer.writeheader()
+            writer.writerows([row if value is None else row | {"value": value} for row in rows])
+        done = rackline("validate", str(path), "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        predictions.append([row["predicted"] for row in found["rows"]])
+    assert predictions[0] == predictions[1]
+    assert len(predictions[0]) == 30
+    assert any(prediction is not None for prediction in predictions[0])
+    assert "in the band" in rackline("validate", str(path)).stdout

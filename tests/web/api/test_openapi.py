@@ -1,0 +1,103 @@
+"""The description of the API: complete, and every example in it works."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .conftest import Ask
+
+
+@pytest.fixture(scope="module")
+def openapi(ask: Ask) -> dict[str, Any]:
+    return dict(ask("GET", "/api/v1/openapi.json").json())
+
+
+def operations(openapi: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in openapi["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def examples(operation: dict[str, Any]) -> list[Any]:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return [
+        *content.get("schema", {}).get("examples", []),
+        *(e["value"] for e in content.get("examples", {}).values()),
+    ]
+
+
+def test_every_endpoint_says_what_it_does(openapi: dict[str, Any]) -> None:
+    for method, path, operation in operations(openapi):
+        assert operation["summary"], (method, path)
+        assert operation["description"], (method, path)
+        for parameter in operation.get("parameters", []):
+            assert parameter["description"], (method, path, parameter["name"])
+
+
+def test_every_field_is_described(openapi: dict[str, Any]) -> None:
+    schemas = openapi["components"]["schemas"]
+
+    def described(body: dict[str, Any]) -> bool:
+        # A field that says no more than its own schema does refers to that.
+        return bool(body.get("description") or schemas[body["$ref"].rpartition("/")[2]]["description"])
+
+    silent = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, body in schema.get("properties", {}).items()
+        if not described(body)
+    ]
+    assert silent == []
+
+
+def test_every_failure_has_a_meaning_and_an_example(openapi: dict[str, Any]) -> None:
+    for method, path, operation in operations(openapi):
+        for status, response in operation["responses"].items():
+            if status.startswith("4"):
+                example = response["content"]["application/problem+json"]["example"]
+                assert example["status"] == int(status), (method, path)
+                assert response["description"]
+    assert "HTTPValidationError" not in openapi["components"]["schemas"]
+
+
+def test_every_reference_leads_somewhere(openapi: dict[str, Any]) -> None:
+    def references(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                yield value["$ref"]
+            for child in value.values():
+                yield from references(child)
+        elif isinstance(value, list):
+            for child in value:
+                yield from references(child)
+
+    known = {f"#/components/schemas/{name}" for name in openapi["components"]["schemas"]}
+    assert set(references(openapi)) <= known
+
+
+def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> None:
+    body = examples(openapi["paths"]["/api/v1/comparisons"]["post"])[0]
+    comparison = ask("POST", "/api/v1/comparisons", json=body)
+    tried = 0
+    for method, path, operation in operations(openapi):
+        for body in examples(operation):
+            address = path.replace("{id}", comparison.json()["id"])
+            response = ask(method.upper(), address, json=body)
+            assert response.is_success, (method, path, response.text[:300])
+            tried += 1
+    assert tried >= 9
+
+
+def test_every_body_has_an_example(openapi: dict[str, Any]) -> None:
+    for method, path, operation in operations(openapi):
+        if "application/json" in operation.get("requestBody", {}).get("content", {}):
+            assert examples(operation), (method, path)
+
+
+def test_every_example_of_a_catalogue_identifier_exists(ask: Ask, openapi: dict[str, Any]) -> None:
+    for method, path, operation in operations(openapi):
+        if path.startswith("/api/v1/catalog/") and path.endswith("{id}"):
+            (parameter,) = (entry for entry in operation["parameters"] if entry["name"] == "id")
+            (identifier,) = parameter["schema"].get("examples") or parameter["examples"]
+            assert ask(method.upper(), path.replace("{id}", identifier)).status_code == 200, path
