@@ -23,6 +23,9 @@ MADE_HERE = {
     "recalled": "recalled",
 }
 
+LONGEST_WHOLE = 1e6
+"""Whole numbers up to this are written out."""
+
 Constants = Mapping[tuple[str, str, str], tuple[str, str]]
 
 
@@ -73,6 +76,8 @@ def _plain(text: str) -> str:
         value = float(text)
     except ValueError:
         return text
+    if value.is_integer() and abs(value) < LONGEST_WHOLE:
+        return f"{value:,.0f}"
     return f"{value:.4g}".replace("e+0", "e").replace("e+", "e")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +21,8 @@ from app.engine.records import Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.sizing.context import SizingContext
 from app.sizing.software_choice import choose_software
+from app.sizing.validation.fitting import Prior, Run, held_out_errors, load_priors, runs_of
+from app.sizing.validation.report import RowResult
 from app.sizing.validation.rules import Rule
 from app.sizing.validation.run import ValidationReport, read_rows, validate
 
@@ -26,6 +30,9 @@ Row = Mapping[str, str]
 
 LEAST_IMPORTANT = 2
 """Priority of a measured row up to which it counts for the headline."""
+
+FOLDS = 5
+"""Parts into which groups are dealt; each is left out once."""
 
 MEMORY_CHIP = "a100-sxm-80gb"
 MEMORY_SOFTWARE = "megatron-2022"
@@ -70,6 +77,8 @@ class Evidence:
     """All other rows."""
     defaults: ValidationReport
     """The headline rows with the default software of an estimate in place of a row's own."""
+    held_out: tuple[RowResult, ...]
+    """Throughput rows of the headline, each predicted with software fitted without its group."""
     configurations: Mapping[str, Row]
     """Measured rows by identifier, as they were read."""
     memory: tuple[MemoryCase, ...]
@@ -93,10 +102,12 @@ def collect(context: SizingContext, directory: Path) -> Evidence:
     """
     rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
     headline = [row for row in rows if in_headline(row)]
+    report = validate(headline, context)
     return Evidence(
-        headline=validate(headline, context),
+        headline=report,
         apart=validate([row for row in rows if not in_headline(row)], context),
         defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
+        held_out=held_out(headline, report, context, load_priors(directory)),
         configurations={row["id"]: row for row in rows},
         memory=memory_cases(context, directory),
         counts=counts_of(context),
@@ -135,6 +146,40 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
         for chip, kind in sorted(chips.items())
     )
     return replace(context, rules=replace(context.rules, software=rules))
+
+
+def held_out(
+    rows: Sequence[Row], report: ValidationReport, context: SizingContext, priors: Mapping[str, Prior]
+) -> tuple[RowResult, ...]:
+    """Return rows as software figures predict them that were fitted without their group.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Measured rows. [-]
+    report : ValidationReport
+        The same rows with the fitted figures. [-]
+    context : SizingContext
+        Catalogue, software profiles and rules. [-]
+    priors : mapping
+        How far a figure may be from that of its class. [-]
+
+    Returns
+    -------
+    rows : tuple of RowResult
+        Those whose software has figures to fit; the band is that of the report. [-]
+    """
+    errors = held_out_errors(runs_of(rows, context), context.software, priors, fold_of)
+    return tuple(
+        replace(row, predicted=row.measured * math.exp(errors[row.id]))
+        for row in report.rows
+        if row.id in errors and row.measured is not None
+    )
+
+
+def fold_of(run: Run) -> str:
+    """Return the part of the runs that a run is left out with; a group stays together."""
+    return str(zlib.crc32(run.group.encode()) % FOLDS)
 
 
 def _exactly(text: str) -> re.Pattern[str]:

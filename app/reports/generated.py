@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from app.errors import CatalogError
 from app.profiles.presets import models_directory
-from app.reports.accuracy import accuracy_document, accuracy_sentence
+from app.reports.accuracy import accuracy_document
 from app.reports.constants import read_constants, refreshed
-from app.reports.evidence import Evidence, collect
+from app.reports.evidence import collect
+from app.reports.readme import with_answers
 from app.sizing.context import SizingContext
 
 ACCURACY = "docs/accuracy.md"
 README = "README.md"
 METHODOLOGY = "docs/methodology"
-
-PART = re.compile(r"(<!-- generated: accuracy -->\n).*?(<!-- end -->)", re.DOTALL)
-"""The part of the README that follows the measured runs."""
 
 
 def generated_documents(context: SizingContext) -> dict[str, str]:
@@ -38,7 +34,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     root = data.parent
     evidence = collect(context, data)
     documents = {ACCURACY: accuracy_document(evidence.headline, evidence.counts, evidence)}
-    documents[README] = with_accuracy((root / README).read_text(encoding="utf-8"), evidence)
+    documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     constants = read_constants(data)
     for path in methodology(root):
         name = path.relative_to(root).as_posix()
@@ -49,11 +45,3 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
 def methodology(root: Path) -> list[Path]:
     """Return the pages of the methodology, the index first."""
     return sorted((root / METHODOLOGY).glob("*.md"), key=lambda path: (path.name != "index.md", path.name))
-
-
-def with_accuracy(text: str, evidence: Evidence) -> str:
-    """Return the README with today's agreement with measured runs."""
-    if not PART.search(text):
-        raise CatalogError(f"{README} has no part for the accuracy")
-    sentence = accuracy_sentence(evidence.headline, evidence.defaults)
-    return PART.sub(lambda found: f"{found[1]}{sentence}\n{found[2]}", text)

@@ -123,6 +123,8 @@ def _bars(
 def _whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
     """Return ranges as error bars; exact values have none."""
     ranged = [one.high > one.low for one in quantities]
+    if not any(ranged):
+        return {"visible": False}
     return {
         "type": "data",
         "symmetric": False,

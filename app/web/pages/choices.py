@@ -27,7 +27,8 @@ COMMON = {
 }
 """Systems customers ask about, shown open; generic nodes, clouds and older machines are folded."""
 
-RENTED, OTHER = "Cloud", "Other machines"
+RENTED = "Cloud"
+OTHER = "Other machines"
 
 
 def models(catalogue: Catalogue, voice: Voice) -> list[ChoiceGroup]:

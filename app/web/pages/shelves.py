@@ -233,8 +233,10 @@ def figures_of(document: Document, voice: Voice) -> list[StatementView]:
                 anchor=figure.parameter,
                 condition=figure.profile,
                 description=voice.label(figure.parameter),
-                written=voice.value(figure.value, figure.unit, exact=False),
-                range=f"({voice.value(figure.low, figure.unit)}–{voice.value(figure.high, figure.unit)})",
+                written=counted(figure.value, figure.unit, voice),
+                range="({}–{})".format(
+                    *(counted(end, figure.unit, voice) for end in (figure.low, figure.high))
+                ),
                 direction="",
                 estimated=figure.status != "fitted",
                 source=figure.source,
@@ -295,10 +297,21 @@ def derived_of(document: Document, voice: Voice) -> list[tuple[str, str, str]]:
     """Return what follows from the figures of a thing."""
     if isinstance(document, Chip | System):
         return [
-            (voice.label(one.name, "derived"), voice.value(one.value, one.unit, exact=False), one.formula)
+            (derived_name(one.name, voice), counted(one.value, one.unit, voice), one.formula)
             for one in document.derived
         ]
     return []
+
+
+def derived_name(name: str, voice: Voice) -> str:
+    """Return the words for a derived figure; what tells options apart stays in brackets."""
+    code, bracket, option = name.partition(" (")
+    return f"{voice.label(code, 'derived')}{bracket}{option}"
+
+
+def counted(value: float, unit: str, voice: Voice) -> str:
+    """Write a value; without a unit it is a count or a factor here, not a share."""
+    return voice.number(value) if unit == "1" else voice.value(value, unit, exact=False)
 
 
 def tables_of(document: Document, voice: Voice) -> list[Table]:

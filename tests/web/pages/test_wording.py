@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from app.errors import Message
+from app.reports.wording import voice
+from app.reports.wording.particles import agree
+from app.sizing.document import Quantity, Text
+
+KOREAN, ENGLISH = voice("ko"), voice("en")
+
+
+def quantity(value: float, low: float, high: float, unit: str) -> Quantity:
+    return Quantity(value=value, low=low, high=high, unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("one", "english", "korean"),
+    [
+        (quantity(47520, 43560, 52560, "s"), "13.2 h (12.1–14.6)", "13.2시간 (12.1–14.6)"),
+        (quantity(1.95e6, 1.54e6, 2.47e6, "s"), "22.6 d (17.8–28.6)", "22.6일 (17.8–28.6)"),
+        (Quantity.exact(3.14e23 / 5e15, "s"), "726.9 d", "726.9일"),
+        (Quantity.exact(80e9, "B"), "80 GB", "80 GB"),
+        (quantity(0.432, 0.4, 0.47, "1"), "43.2% (40.0–47.0)", "43.2% (40.0–47.0)"),
+        (quantity(156235, 124887, 196866, "tokens/s"), "156,000 tokens/s (125,000–197,000)", None),
+        (quantity(4.378e8, 4.1e8, 5e8, "KRW"), "₩438M (410M–500M)", "₩4.38억 (4.10억–5.00억)"),
+        (quantity(1.234e6, 1e6, 2e6, "USD"), "$1.23M (1.00M–2.00M)", "$123만 (100만–200만)"),
+        (quantity(9500.4, 9000, 9900, "KRW"), "₩9.50K (9.00K–9.90K)", "₩9,500 (9,000–9,900)"),
+        (Quantity.exact(2.496e15, "FLOP/s"), "2.5 PFLOP/s", "2.5 PFLOP/s"),
+        (quantity(1.66e12, 1.3e12, 2.1e12, "J"), "461 MWh (361–583)", "461 MWh (361–583)"),
+    ],
+)
+def test_quantities_are_written_in_the_readers_units(one: Quantity, english: str, korean: str | None) -> None:
+    assert ENGLISH.quantity(one) == english
+    assert korean is None or KOREAN.quantity(one) == korean
+
+
+def test_won_have_no_decimals() -> None:
+    assert KOREAN.full(4_378_000_000.4, "KRW") == "₩4,378,000,000"
+    assert ENGLISH.full(12.5, "USD") == "$12.50"
+
+
+def test_a_missing_value_is_a_dash() -> None:
+    assert ENGLISH.quantity(None) == ENGLISH.percent(None) == ENGLISH.number(None) == "–"
+
+
+def test_counts_are_spoken() -> None:
+    assert ENGLISH.count(174.6e9) == "174.6B"
+    assert KOREAN.count(174.6e9) == "1,746억"
+
+
+def test_parts_that_vanish_say_so() -> None:
+    assert ENGLISH.share(0.0002) == "<0.1%"
+    assert ENGLISH.share(0) == "0.0%"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "written"),
+    [
+        ("IPU-POD256은(는) 부족", "IPU-POD256은 부족"),
+        ("메모리은(는) 부족", "메모리는 부족"),
+        ("IPU-M2000이(가)", "IPU-M2000이"),
+        ("서울(으)로", "서울로"),
+        ("부산(으)로", "부산으로"),
+        ("320을(를)", "320을"),
+        ("“GPT-4”(이)라는", "“GPT-4”라는"),
+    ],
+)
+def test_particles_follow_the_last_sound(sentence: str, written: str) -> None:
+    assert agree(sentence) == written
+
+
+def test_sentences_are_translated_with_what_is_nested_in_them() -> None:
+    message = Message(
+        "no {kind} is called “{name}”; the nearest are {close}",
+        {"kind": Message("system"), "name": "x", "close": "y"},
+    )
+    assert (
+        KOREAN.say(message)
+        == KOREAN.say(Text.of(message))
+        == "“x”라는 시스템을 찾을 수 없습니다. 비슷한 이름: y"
+    )
+    assert ENGLISH.sentence(message) == "No system is called “x”; the nearest are y"
+
+
+def test_a_name_at_the_start_keeps_its_letters() -> None:
+    assert ENGLISH.sentence(
+        Message("{system} has no IPUs; this arithmetic is theirs", {"system": "gcp-a2"})
+    ).startswith("gcp")
+
+
+def test_identifiers_mean_what_their_place_says() -> None:
+    assert ENGLISH.label("optimizer", "memory") == "Optimizer state"
+    assert ENGLISH.label("step.optimizer") == "Optimizer step"
+    assert ENGLISH.label("software.overlap") == "Communication hidden behind computation"
+    assert ENGLISH.label("never_heard_of") == "never heard of"
