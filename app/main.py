@@ -51,5 +51,5 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=folder("static")), name="static")
-    describe(app)
+    describe(app, bench)
     return app

@@ -11,7 +11,7 @@ from app.services.estimates import EstimateSummary
 from app.services.listing import Page
 from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
-from app.web.api.examples import BARE_FIGURE, GPT3, RESNET
+from app.web.api.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.web.api.responses import ASK, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/estimates", tags=["estimates"], route_class=StrictRo
 def create_estimate(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    body: Annotated[EstimateRequest, Body(examples=[GPT3, RESNET, BARE_FIGURE])],
+    body: Annotated[EstimateRequest, Body(examples=[GPT3, RESNET, OWN_MODEL, BERT_ON_IPUS, BARE_FIGURE])],
     key: KeyHeader = None,
 ) -> Estimate:
     """Time to train, memory, energy and cost, each with its range, its warnings and its trace.

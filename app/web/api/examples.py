@@ -38,6 +38,53 @@ BARE_FIGURE: dict[str, Any] = {
     "system": {"id": "dgx-a100-640gb"},
     "assumptions": {"peak_flops": 5e15, "utilization": 1.0},
 }
+OWN_MODEL: dict[str, Any] = {
+    "model": {
+        "transformer": {
+            "layers": 32,
+            "hidden": 4096,
+            "heads": 32,
+            "kv_heads": 8,
+            "ffn": 14336,
+            "vocab": 32000,
+            "seq_len": 4096,
+            "kind": "decoder",
+            "gated": True,
+        }
+    },
+    "workload": {"samples": 1e6, "mean_tokens": 3000, "global_batch": 256},
+    "system": {"id": "aws-p4d", "count": 8, "ports_per_node": 4},
+    "assumptions": {
+        "restart_minutes": 30,
+        "checkpoint_minutes": 60,
+        "acquisition": "rent",
+        "hourly_price": 25,
+        "input_samples_per_second": 500,
+        "memory_margin": 0.1,
+    },
+    "currency": "USD",
+}
+BERT_ON_IPUS: dict[str, Any] = {
+    "model": {"preset": "bert-large"},
+    "workload": {"epochs": 3, "dataset_samples": 1e6, "seq_len": 384, "global_batch": 512},
+    "system": {"id": "ipu-pod16", "streaming_memory_gb": 256},
+    "plan": {
+        "pipeline": 4,
+        "data": 4,
+        "micro_batch": 2,
+        "accumulation": 64,
+        "rts_optimizer": 4,
+        "offload": True,
+    },
+    "assumptions": {
+        "acquisition": "own",
+        "amortisation_years": 3,
+        "utilisation": 0.6,
+        "pue": 1.4,
+        "include": ["hosts", "power"],
+        "system_price": 200000,
+    },
+}
 HEAD_TO_HEAD: dict[str, Any] = {
     "title": "BERT-Large: DGX A100 or IPU-POD64",
     "locale": "en",

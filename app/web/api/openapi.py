@@ -10,7 +10,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from app import __version__
+from app.services.workbench import Workbench
 from app.sizing.questions import ProfileRequest
+from app.web.api.illustrations import illustrate
 from app.web.problems import Problem
 
 DESCRIPTION = """
@@ -31,9 +33,16 @@ TAGS = [
 ]
 
 
-def describe(app: FastAPI) -> None:
-    """Give an application its OpenAPI document, built when it is first asked for."""
-    app.openapi = functools.cache(functools.partial(document, app))  # type: ignore[method-assign]
+def describe(app: FastAPI, bench: Workbench) -> None:
+    """Give an application its OpenAPI document with examples, built when it is first asked for."""
+
+    @functools.cache
+    def illustrated() -> dict[str, Any]:
+        openapi = document(app)
+        illustrate(openapi, bench)
+        return openapi
+
+    app.openapi = illustrated  # type: ignore[method-assign]
 
 
 def document(app: FastAPI) -> dict[str, Any]:

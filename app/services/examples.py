@@ -1,0 +1,57 @@
+"""Answers to the examples of the API's description, computed but not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from app.profiles.samples import read_sample
+from app.services.comparisons import compared, make_options
+from app.services.estimates import make_estimate
+from app.services.planning import map_onto_ipus, run_checks
+from app.services.uploads import profile_document, workload_document
+from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.sizing.models import resolve_model
+from app.sizing.questions import ChecksRequest, ComparisonRequest, MappingRequest, ProfileRequest
+from app.sizing.request import EstimateRequest, ModelInput
+
+SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
+
+
+def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseModel]:
+    """Return an answer for each kind of request, by the names of the schemas.
+
+    Parameters
+    ----------
+    bench : Workbench
+        Catalogue and store. [-]
+    requests : mapping
+        A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
+        ``ChecksRequest`` and ``ProfileRequest``. [-]
+    """
+    estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
+    comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
+    profile = ProfileRequest.model_validate(requests["ProfileRequest"])
+    model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
+    options = make_options(bench, LOCAL_WORKSPACE, comparison.rows, comparison.currency)
+    shelves = bench.catalogue
+    return {
+        "Estimate": make_estimate(bench, LOCAL_WORKSPACE, estimate),
+        "Comparison": compared(bench, options, "cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
+        "Mapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
+        "Checks": run_checks(ChecksRequest.model_validate(requests["ChecksRequest"])),
+        "KeptProfile": profile_document(resolve_model(model, bench.sizing)),
+        "KeptWorkload": workload_document(
+            "wkl_a2b3c4d5e6f7g2h3", "data.jsonl", read_sample("data.jsonl", SAMPLE)
+        ),
+        "Chip": shelves.chips.get("a100-sxm-80gb"),
+        "Machine": shelves.machines.get("dgx-a100-640gb"),
+        "System": shelves.systems.get("ipu-pod64"),
+        "Fabric": shelves.fabrics.get("hdr-infiniband"),
+        "ModelWithOperators": shelves.model_with_operators("gpt3-175b"),
+        "Model": shelves.models.get("gpt3-175b"),
+        "Software": shelves.software.get("megatron-2022"),
+        "SourceRef": shelves.sources.page(1, None).items[0],
+    }
