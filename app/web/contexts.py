@@ -151,6 +151,17 @@ class OptionView:
 
 
 @dataclass(frozen=True, slots=True)
+class RatioView:
+    """How many times as long one option takes as another."""
+
+    ratio: float
+    faster: str
+    slower: str
+    clear: bool
+    """Whether even the ends of the two ranges leave the faster one ahead."""
+
+
+@dataclass(frozen=True, slots=True)
 class WarningGroup:
     """Warnings of one sentence, with the options they concern."""
 
@@ -188,6 +199,7 @@ class ComparisonPage(Page):
     """Whether any row is an estimate; published figures have hours only."""
     time_scale: Scale
     """One unit for the times of all options."""
+    ratios: Sequence[RatioView]
     warnings: Sequence[WarningGroup]
     figures: Sequence[FigureView]
     part_columns: Sequence[str]

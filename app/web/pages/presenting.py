@@ -19,6 +19,7 @@ from app.web.contexts import (
     Form,
     OptionView,
     PartRow,
+    RatioView,
     ScalingPage,
     ScalingRow,
     WarningGroup,
@@ -81,6 +82,17 @@ def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
     ]
 
 
+def ratio_views(comparison: Comparison) -> list[RatioView]:
+    """Return the ratios of a comparison; where ranges overlap the faster one is only likely to be so."""
+    times = {row.label: hours_of(row) for row in comparison.rows}
+    views = []
+    for one in comparison.ratios:
+        faster, slower = times[one.faster], times[one.slower]
+        clear = faster is not None and slower is not None and faster.high < slower.low
+        views.append(RatioView(one.ratio, one.faster, one.slower, clear))
+    return views
+
+
 def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
     """Return the parts of the time to train, one row per part and one cell per estimate, largest first."""
     columns = [{part.part: part.seconds for part in one.breakdown or ()} for one in estimates]
@@ -121,6 +133,7 @@ def comparison_page(
         options=option_views(rows),
         modelled=bool(modelled),
         time_scale=time_scale([hours_of(row) for row in rows]),
+        ratios=ratio_views(comparison),
         warnings=grouped(said),
         figures=comparison_figures(comparison, running, voice),
         part_columns=[label for label, _ in running],
