@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from app.reports.accuracy_cases import chain_section, counts_section, memory_section, refusals, worst_cases
 from app.reports.evidence import Counts, Evidence
 from app.reports.markdown import percent, table, whole_percent
+from app.sizing.validation.fitting import FITTED_FAMILIES
 from app.sizing.validation.report import RowResult, Summary, summaries, summary
 from app.sizing.validation.run import THROUGHPUT, ValidationReport
 
 LEADING = ("bert", "gpt", "llama", "resnet50")
 """Families with the most measured runs; the headline names them."""
-
-FITTED_ON = frozenset({*LEADING, "conformer", "efficientnet", "resnext101", "t5"})
-"""Families whose measured runs were known when constants were chosen."""
 
 IPU_CHIPS = frozenset({"bow", "gc200"})
 SIZES = ((4, "1 to 4"), (8, "5 to 8"), (64, "9 to 64"), (512, "65 to 512"))
@@ -27,8 +25,8 @@ Written by `rackline docs` from `data/validation/measured.csv`; `rackline docs -
 is not what the engine gives today. The same comparison runs on any file with the same columns:
 `rackline validate CASES.csv`."""
 
-OTHER_FAMILIES = """“On GPUs” and “on IPUs” are the rows of the families that constants were chosen on.
-Nothing was fitted to the other families: their error is what an unseen kind of model may show."""
+OTHER_FAMILIES = """Software profiles were fitted to runs of some families only; “on GPUs” and “on IPUs” are
+the rows of these. The error of all others is what an unseen kind of model may show."""
 
 READING = """## How to read it
 
@@ -94,7 +92,7 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Eviden
         "## By metric",
         _summaries("metric", report.by_metric),
         "## By number of devices",
-        "Throughput rows of the families that constants were chosen on.",
+        "Throughput rows of the fitted families.",
         _devices(report),
         UNSEEN,
         _unseen(evidence),
@@ -164,14 +162,14 @@ def _summaries(name: str, parts: Iterable[Summary]) -> str:
 
 def _headline(evidence: Evidence) -> str:
     rows = throughput(evidence.headline)
-    known = _of(rows, FITTED_ON)
+    known = _of(rows, FITTED_FAMILIES)
     parts = [
         *(summary(family, _of(rows, (family,))) for family in LEADING),
         summary("these four", _of(rows, LEADING)),
         summary("on GPUs", [row for row in known if _kind(row) == "GPU"]),
         summary("on IPUs", [row for row in known if _kind(row) == "IPU"]),
-        summary("families that constants were chosen on", known),
-        summary("all other families", [row for row in rows if row.family not in FITTED_ON]),
+        summary("fitted families", known),
+        summary("all other families", [row for row in rows if row.family not in FITTED_FAMILIES]),
     ]
     tabled = _summaries("throughput of", parts)
     return "\n\n".join(("## Headline", accuracy_sentence(evidence), tabled, OTHER_FAMILIES))
@@ -183,7 +181,7 @@ def _families(report: ValidationReport) -> str:
 
 
 def _devices(report: ValidationReport) -> str:
-    known = [row for row in _of(throughput(report), FITTED_ON) if row.supported]
+    known = [row for row in _of(throughput(report), FITTED_FAMILIES) if row.supported]
     lines = []
     for kind in ("GPU", "IPU"):
         for name in (*(name for _, name in SIZES), LARGEST):
@@ -196,7 +194,7 @@ def _devices(report: ValidationReport) -> str:
 
 def _unseen(evidence: Evidence) -> str:
     def by_family(rows: Iterable[RowResult]) -> dict[str, Summary]:
-        known = [row for row in _of(rows, FITTED_ON) if row.supported]
+        known = [row for row in _of(rows, FITTED_FAMILIES) if row.supported]
         return {part.name: part for part in summaries(known, lambda row: f"{row.family} on {_kind(row)}")}
 
     own = by_family(throughput(evidence.headline))

@@ -24,7 +24,7 @@ from app.sizing.software_choice import choose_software
 from app.sizing.validation.fitting import Prior, Run, held_out_errors, load_priors, runs_of
 from app.sizing.validation.report import RowResult
 from app.sizing.validation.rules import Rule
-from app.sizing.validation.run import ValidationReport, read_rows, validate
+from app.sizing.validation.run import SLOWER_IS_MORE, ValidationReport, read_rows, validate
 
 Row = Mapping[str, str]
 
@@ -169,11 +169,15 @@ def held_out(
     rows : tuple of RowResult
         Those whose software has figures to fit; the band is that of the report. [-]
     """
-    errors = held_out_errors(runs_of(rows, context), context.software, priors, fold_of)
+    slower = held_out_errors(runs_of(rows, context), context.software, priors, fold_of)
+
+    def error(row: RowResult) -> float:
+        return slower[row.id] if row.metric in SLOWER_IS_MORE else -slower[row.id]
+
     return tuple(
-        replace(row, predicted=row.measured * math.exp(errors[row.id]))
+        replace(row, predicted=row.measured * math.exp(error(row)))
         for row in report.rows
-        if row.id in errors and row.measured is not None
+        if row.id in slower and row.measured is not None
     )
 
 

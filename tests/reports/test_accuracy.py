@@ -1,0 +1,254 @@
+"""Generated documents: what they say, that they follow the data, and how well the engine does."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.__main__ import cli
+from app.errors import CatalogError
+from app.reports.accuracy import accuracy_document, accuracy_sentence, size_of, throughput
+from app.reports.accuracy_cases import configuration
+from app.reports.constants import read_constants, refreshed
+from app.reports.evidence import Evidence, collect, fold_of, in_headline, with_default_software
+from app.reports.generated import methodology
+from app.reports.markdown import number, percent, table, whole_percent
+from app.reports.readme import REQUEST, with_answers
+from app.sizing.context import SizingContext, load_context
+from app.sizing.document import Estimate
+from app.sizing.estimate import estimate
+from app.sizing.request import EstimateRequest
+from app.sizing.validation.report import RowResult, summary
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "data"
+LEADING = ("bert", "gpt", "llama", "resnet50")
+PAGES = [ROOT / "README.md", ROOT / "docs" / "accuracy.md", *methodology(ROOT)]
+
+
+@pytest.fixture(scope="module")
+def context() -> SizingContext:
+    return load_context(DATA)
+
+
+@pytest.fixture(scope="module")
+def evidence(context: SizingContext) -> Evidence:
+    return collect(context, DATA)
+
+
+@pytest.fixture(scope="module")
+def document(evidence: Evidence) -> str:
+    return accuracy_document(evidence.headline, evidence.counts, evidence)
+
+
+def leading(rows: list[RowResult] | tuple[RowResult, ...]) -> list[RowResult]:
+    return [row for row in rows if row.family in LEADING]
+
+
+@pytest.mark.parametrize("family", LEADING)
+def test_nearly_all_rows_of_the_leading_families_are_predicted(evidence: Evidence, family: str) -> None:
+    part = summary(family, [row for row in throughput(evidence.headline) if row.family == family])
+    assert part.supported >= 0.95 * part.rows
+
+
+def test_measured_throughput_is_met(evidence: Evidence) -> None:
+    part = summary("", leading(throughput(evidence.headline)))
+    assert part.median is not None and part.median <= 0.05
+    assert part.ninetieth is not None and part.ninetieth <= 0.15
+    assert part.coverage is not None and 0.7 <= part.coverage <= 0.9
+
+
+def test_runs_left_out_of_the_fit_are_met(evidence: Evidence) -> None:
+    part = summary("", leading(evidence.held_out))
+    assert part.median is not None and part.median <= 0.06
+    assert part.ninetieth is not None and part.ninetieth <= 0.20
+
+
+def test_a_group_is_left_out_as_a_whole(context: SizingContext, evidence: Evidence) -> None:
+    groups = {row.group for row in evidence.held_out}
+    assert len(groups) > 200
+    folds = {fold_of(type("Run", (), {"group": group})()) for group in groups}
+    assert folds == {"0", "1", "2", "3", "4"}
+
+
+def test_published_memory_is_met(evidence: Evidence) -> None:
+    for case in evidence.memory:
+        assert case.computed == pytest.approx(case.published, rel=0.1), case
+    activations = [case for case in evidence.memory if case.part == "activations"]
+    assert len(activations) == 8
+    for case in activations:
+        assert case.computed == pytest.approx(case.published, rel=0.001), case
+
+
+def test_every_row_is_counted_once(evidence: Evidence) -> None:
+    rows = [*evidence.headline.rows, *evidence.apart.rows]
+    assert len({row.id for row in rows}) == len(rows) == len(evidence.configurations)
+
+
+def test_headline_rows_were_read_and_matter(evidence: Evidence) -> None:
+    for row in evidence.headline.rows:
+        measured = evidence.configurations[row.id]
+        assert measured["confidence"] != "memory" and measured["priority"] in ("1", "2")
+    assert not in_headline({"confidence": "memory", "priority": "1"})
+    assert not in_headline({"confidence": "verbatim", "priority": ""})
+
+
+def test_default_software_is_that_of_an_estimate(context: SizingContext) -> None:
+    rules = with_default_software(context, ["bert", "resnet50"]).rules
+    assert rules.profile({"family": "bert", "chip": "a100-sxm-80gb", "software": "MXNet"}) == "gpu-fused"
+    assert rules.profile({"family": "resnet50", "chip": "a100-sxm-80gb"}) == "gpu-tuned"
+    ipu = rules.profile({"family": "resnet50", "chip": "bow"})
+    assert ipu is not None and context.software.profile(ipu).kind == "ipu"
+    assert rules.profile({"family": "unheard of", "chip": "bow"}) is None
+
+
+def test_counts_are_those_of_the_data(evidence: Evidence, context: SizingContext) -> None:
+    counts = evidence.counts
+    assert counts.fitted["software.csv"] + counts.fitted["kernels.csv"] == context.software.fitted
+    assert counts.fitted["residuals.csv"] == context.residuals.fitted
+    lines = len((DATA / "kernels.csv").read_text(encoding="utf-8").splitlines()) - 1
+    assert counts.fitted["kernels.csv"] + counts.assumed["kernels.csv"] <= lines
+
+
+def test_the_document_has_every_part(document: str, evidence: Evidence) -> None:
+    headings = re.findall(r"^## (.*)$", document, re.MULTILINE)
+    assert headings == [
+        "Headline",
+        "How to read it",
+        "By family and chip",
+        "By metric",
+        "By number of devices",
+        "Left out, and without the software of the row",
+        "Scaling chains",
+        "Worst cases",
+        "Not predicted, and why",
+        "Rows apart",
+        "Memory of one GPU",
+        "What was fitted",
+        "What these figures do not say",
+    ]
+    assert accuracy_sentence(evidence) in document
+    refused = {row.reason for row in evidence.headline.rows if not row.supported}
+    assert all(reason in document for reason in refused)
+
+
+def test_the_document_is_the_same_each_time(document: str, evidence: Evidence) -> None:
+    assert accuracy_document(evidence.headline, evidence.counts, evidence) == document
+
+
+def test_tiny_differences_between_machines_do_not_show(document: str, evidence: Evidence) -> None:
+    def moved(row: RowResult) -> RowResult:
+        return row if row.predicted is None else replace(row, predicted=row.predicted * (1.0 + 1e-13))
+
+    headline = replace(evidence.headline, rows=tuple(map(moved, evidence.headline.rows)))
+    assert accuracy_document(headline, evidence.counts, replace(evidence, headline=headline)) == document
+
+
+def test_tables_have_equal_rows(document: str) -> None:
+    for block in re.findall(r"(?:^\|.*\n)+", document, re.MULTILINE):
+        widths = {line.replace("\\|", "").count("|") for line in block.splitlines()}
+        assert len(widths) == 1, block[:200]
+
+
+def test_devices_fall_into_classes(evidence: Evidence) -> None:
+    row = evidence.headline.rows[0]
+    sizes = {devices: size_of(replace(row, devices=devices)) for devices in (1, 8, 64, 512, 513)}
+    assert sizes == {1: "1 to 4", 8: "5 to 8", 64: "9 to 64", 512: "65 to 512", 513: "more than 512"}
+
+
+def test_a_configuration_leaves_out_what_a_row_does_not_say(evidence: Evidence) -> None:
+    row = {**next(iter(evidence.configurations.values())), "tp": "8", "pp": "", "zero": "0"}
+    assert "tensor 8" in configuration(row)
+    assert "pipeline" not in configuration(row) and "ZeRO" not in configuration(row)
+
+
+def test_constants_follow_the_data() -> None:
+    row = "| `matrix_efficiency` | {} | {} | `data/software.csv` gpu-base | of products |\n| plain | row |\n"
+    constants = {("software", "gpu-base", "matrix_efficiency"): ("0.5", "assumed")}
+    assert refreshed(row.format("?", "?"), constants, "page.md") == row.format("0.5", "assumed")
+
+
+def test_a_constant_that_is_gone_is_named() -> None:
+    with pytest.raises(CatalogError, match=r"page\.md: data/kernels\.csv has no gone"):
+        refreshed("| `gone` | 1 | fitted | `data/kernels.csv` | what |\n", read_constants(DATA), "page.md")
+
+
+@pytest.mark.parametrize("path", methodology(ROOT), ids=lambda path: path.stem)
+def test_methodology_quotes_todays_constants(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert refreshed(text, read_constants(DATA), path.name) == text, "run “rackline docs”"
+    assert "| ? |" not in text
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_files_that_are_named_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:app|data|docs|tests|static)/[\w./-]+)`", text))
+    linked = {path.parent / link for link in re.findall(r"\]\(([\w./-]+)\)", text)}
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing + [link for link in linked if not link.exists()]
+
+
+def test_the_index_links_every_page() -> None:
+    first, *pages = methodology(ROOT)
+    linked = re.findall(r"^\d+\. \[.*?\]\((.*?)\)", first.read_text(encoding="utf-8"), re.MULTILINE)
+    assert first.name == "index.md" and linked == [page.name for page in pages]
+
+
+def test_every_page_says_what_it_does_not_cover() -> None:
+    for page in methodology(ROOT)[1:]:
+        text = page.read_text(encoding="utf-8")
+        assert all(f"**{part}" in text for part in ("What.", "Why.", "References.", "Not covered")), page.name
+
+
+def test_the_request_of_the_readme_is_answered_as_printed(context: SizingContext, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = REQUEST.search(readme)
+    assert shown is not None
+    path = tmp_path / "request.json"
+    path.write_text(shown["text"], encoding="utf-8")
+    printed = CliRunner().invoke(cli, ["estimate", str(path)]).stdout
+    block = re.search(r"<!-- generated: estimate -->\n```text\n(.*?)```", readme, re.DOTALL)
+    assert block is not None
+    assert all(line in printed for line in block[1].splitlines()), "run “rackline docs”"
+
+
+def test_the_readme_follows_the_runs(context: SizingContext, evidence: Evidence) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    again = with_answers(readme, context, evidence)
+    assert accuracy_sentence(evidence) in again
+    for code in ("does_not_fit", "batch_not_divisible", "sparse_peak"):
+        assert f"`{code}`" in again
+    with pytest.raises(CatalogError, match="parts do not match: surprise"):
+        with_answers(f"{readme}<!-- generated: surprise -->\n<!-- end -->", context, evidence)
+    with pytest.raises(CatalogError, match="no request"):
+        with_answers("nothing", context, evidence)
+
+
+def test_the_answer_behind_the_readme_is_an_estimate(context: SizingContext) -> None:
+    shown = REQUEST.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown is not None
+    answer = estimate(EstimateRequest.model_validate_json(shown["text"]), context)
+    assert isinstance(answer, Estimate) and answer.fits
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(None, "–"), (0.0314, "3.1 %"), (-0.0004, "0.0 %"), (1.5, "150.0 %")],
+)
+def test_percentages(value: float | None, written: str) -> None:
+    assert percent(value) == written
+
+
+def test_numbers_and_cells() -> None:
+    assert percent(-0.0004, signed=True) == "+0.0 %"
+    assert (whole_percent(0.784), whole_percent(None)) == ("78 %", "–")
+    assert [number(value) for value in (None, 0.0012345, 12.345, 123456.0)] == [
+        "–",
+        "0.00123",
+        "12.3",
+        "123,000",
+    ]
+    assert table(("a", "b:"), [("x|y", " 1\n")]) == "| a | b |\n| --- | ---: |\n| x\\|y | 1 |"
