@@ -1,11 +1,15 @@
-"""What all tests share: the browser's path, and no silent omissions in CI."""
+"""What all tests share: the browser's path, the same examples each time, no silent omissions in CI."""
 
 import os
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import settings
 
 import dev
+
+settings.register_profile("seeded", derandomize=True, deadline=None, database=None)
+settings.load_profile("seeded")
 
 NO_BROWSER = "there is no Chromium on PATH"
 

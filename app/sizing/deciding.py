@@ -66,7 +66,7 @@ def decide(
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
     given = given_fields(request.plan)
     devices = hardware.devices
-    used = _devices_used(given, devices)
+    used = _devices_used(given, devices, scenario.is_ipu)
     warnings = list(training.warnings)
 
     def choose(batch: int) -> Choice:
@@ -74,6 +74,7 @@ def decide(
             scenario,
             given=given,
             devices=used,
+            available=devices,
             per_node=hardware.devices_per_machine,
             global_batch=batch,
             margin=margin,
@@ -95,13 +96,16 @@ def decide(
     return Sizing(request, profile, hardware, training, scenario, choice, batch, True, warnings)
 
 
-def _devices_used(given: dict[str, float], devices: int) -> int:
-    """Devices a plan occupies: all, unless every degree is given and asks for fewer."""
+def _devices_used(given: dict[str, float], devices: int, ipu: bool) -> int:
+    """Devices a plan occupies: all, unless every degree is given and asks for fewer.
+
+    Partitions of IPUs are powers of two (V-IPU user guide); the rest of an odd system stays idle.
+    """
     degrees = [given.get(name) for name in ("tensor", "pipeline", "data")]
     known = [degree for degree in degrees if degree is not None]
-    if len(known) == len(degrees):
-        return min(int(np.prod(known)), devices) if np.prod(known) <= devices else devices
-    return devices
+    if len(known) == len(degrees) and np.prod(known) <= devices:
+        return int(np.prod(known))
+    return 1 << (devices.bit_length() - 1) if ipu else devices
 
 
 def _best_batch(

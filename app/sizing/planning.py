@@ -74,6 +74,7 @@ def choose_plan(
     *,
     given: Mapping[str, float],
     devices: int,
+    available: int,
     per_node: int,
     global_batch: int,
     margin: float | None,
@@ -88,6 +89,8 @@ def choose_plan(
         Fields of the plan that are not to be searched. [-]
     devices : int
         Accelerators to use. [-]
+    available : int
+        Accelerators of the system. [-]
     per_node : int
         Accelerators of one machine. [-]
     global_batch : int
@@ -96,7 +99,7 @@ def choose_plan(
         Share of the memory to leave free; the default of the hardware where None. [-]
     """
     _check_kind(scenario, given)
-    _check_devices(scenario, given, devices)
+    _check_devices(scenario, given, available)
     space = Space(
         devices=devices,
         devices_per_node=per_node,

@@ -204,6 +204,15 @@ def test_accelerators_that_a_plan_leaves_idle_are_counted() -> None:
     assert "devices_unused" not in codes(answer(plan={"tensor": 2, "pipeline": 1, "data": 4}))
 
 
+@pytest.mark.parametrize(("count", "used"), [(1, 4), (2, 8), (3, 8), (4, 16), (5, 16)])
+def test_ipus_work_in_powers_of_two_and_the_rest_idles(count: int, used: int) -> None:
+    """Partitions of V-IPU are powers of two."""
+    found = answer(system={"id": "bow-2000", "count": count})
+    assert found.plan is not None
+    assert found.plan.tensor * found.plan.pipeline * found.plan.data == used
+    assert ("devices_unused" in codes(found)) == (used < 4 * count)
+
+
 @pytest.mark.parametrize(
     ("system", "old"),
     [("ipu-m2000", True), ("ipu-pod64", True), ("bow-2000", False), ("bow-pod64", False),
