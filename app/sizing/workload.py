@@ -15,6 +15,7 @@ from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
+from app.sizing.hardware import known_id
 from app.sizing.request import EstimateRequest, WorkloadInput
 
 GREATEST = 1e30
@@ -72,7 +73,10 @@ def resolve_training(
     _positive(asked)
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
-    target = context.catalog.convergence(asked.target) if asked.target else None
+    target = None
+    if asked.target is not None:
+        known = known_id(context.catalog, "target", asked.target, "workload.target")
+        target = context.catalog.convergence(known)
     seq_len, image_size = _size(asked, profile, target, defaults)
     tokens = _tokens(asked, profile, target, seq_len, context, defaults)
     per_sample = tokens.mean if tokens else 1.0
