@@ -52,7 +52,7 @@ def choose_software(
     elif family in CONVOLUTIONAL:
         name = "gpu-tuned"
     else:
-        name = "gpu-fused"
+        name = "gpu-flash"
     profile = context.software.profile(name)
     defaults.append(
         Default.of(
