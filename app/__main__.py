@@ -18,6 +18,7 @@ from app.errors import AppError, BadInput, Message
 from app.main import create_app
 from app.profiles.presets import models_directory
 from app.profiles.readers import read_profile
+from app.reports.generated import generated_documents
 from app.reports.wording import voice
 from app.sizing.context import load_context
 from app.sizing.document import Estimate
@@ -25,7 +26,7 @@ from app.sizing.estimate import estimate
 from app.sizing.request import EstimateRequest
 from app.sizing.validation.report import Summary
 from app.sizing.validation.run import read_rows, validate
-from app.web.api.reference import stale, write
+from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
 from app.web.problems import Problem, from_validation
 
@@ -156,17 +157,25 @@ def docs(
     ] = False,
 ) -> None:
     """Write the generated parts of the documentation."""
-    directory = data_directory().parent / "docs"
-    if not directory.is_dir():
+    root = data_directory().parent
+    page = root / PAGE
+    if not page.is_file():
         raise BadInput(Message("the documentation is written in a copy of the repository only"))
-    if not check:
-        write(directory)
-        return
-    wrong = stale(directory)
-    for name in wrong:
-        typer.echo(f"docs/{name} is stale; run “rackline docs”")
-    if wrong:
+    documents = generated_documents(load_context(data_directory()))
+    documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
+    wrong = {name: text for name, text in documents.items() if written(root / name) != text}
+    for name, text in wrong.items():
+        if check:
+            typer.echo(f"{name} is stale; run “rackline docs”")
+        else:
+            (root / name).write_text(text, encoding="utf-8")
+    if check and wrong:
         raise typer.Exit(1)
+
+
+def written(path: Path) -> str:
+    """Return the text of a file; empty where there is none yet."""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def data_directory() -> Path:

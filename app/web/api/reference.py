@@ -16,7 +16,7 @@ from app.web.api.openapi import document
 from app.web.api.responses import MEANINGS
 from app.web.problems import BY_STATUS
 
-FILE = "api.md"
+PAGE = "docs/api.md"
 PART = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -29,20 +29,8 @@ class WarningCode:
     sentence: str
 
 
-def stale(directory: Path) -> list[str]:
-    """Return the files of the documentation that differ from what would be generated."""
-    path = directory / FILE
-    return [] if path.read_text(encoding="utf-8") == generated(path) else [FILE]
-
-
-def write(directory: Path) -> None:
-    """Write the generated parts of the documentation."""
-    path = directory / FILE
-    path.write_text(generated(path), encoding="utf-8")
-
-
-def generated(path: Path) -> str:
-    """Return a file with its generated parts brought up to date."""
+def with_reference(text: str) -> str:
+    """Return the page about the API with its generated parts brought up to date."""
     app = FastAPI()
     app.include_router(api.router)
     parts = {
@@ -50,7 +38,6 @@ def generated(path: Path) -> str:
         "problems": failures(),
         "warnings": warnings(),
     }
-    text = path.read_text(encoding="utf-8")
     return PART.sub(lambda found: f"{found[1]}{table(parts[found['name']])}{found[3]}", text)
 
 
