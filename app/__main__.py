@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -266,10 +266,10 @@ def plain(value: object) -> str:
     return str(Message("{value}", {"value": "–" if value is None else value}))
 
 
-def main(run: Callable[[], object] = cli) -> None:
+def main() -> None:
     """Run the command; an error of ours becomes a sentence, never a traceback."""
     try:
-        run()
+        cli()
     except AppError as error:
         problem = Problem.of(error)
         typer.echo(f"error: {problem.detail}", err=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from app import __version__
+from app.errors import BadInput
 from app.profiles.presets import models_directory
 from app.services.workbench import Workbench
 from app.settings import Settings
@@ -24,7 +26,7 @@ from app.web.security import Guard
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
-    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_data_directory(settings.data_dir)
     bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
     bench.prepare()
 
@@ -53,3 +55,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def make_data_directory(path: Path) -> None:
+    """Make the directory of the data, for its owner alone."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise BadInput.at(
+            "RACKLINE_DATA_DIR", "{path} cannot be used: {reason}", path=str(path), reason=reason
+        ) from None

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import BadInput
+from app.main import create_app
 from app.settings import Settings
 
 
@@ -35,3 +36,10 @@ def test_an_unusable_value_names_its_variable(value: str) -> None:
     with pytest.raises(BadInput) as caught:
         Settings.from_environment({"RACKLINE_MAX_UPLOAD_BYTES": value})
     assert [error.field for error in caught.value.errors] == ["RACKLINE_MAX_UPLOAD_BYTES"]
+
+
+def test_a_directory_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BadInput) as caught:
+        create_app(Settings.at(tmp_path / "file" / "data"))
+    assert [error.field for error in caught.value.errors] == ["RACKLINE_DATA_DIR"]
