@@ -243,7 +243,12 @@ class EstimatePage(Page):
     memory: MemoryBar | None
     shares: Sequence[Segment]
     figures: Sequence[FigureView]
+    refusal: CheckWarning | None
+    """Why it cannot run, and what would fit."""
     warnings: Sequence[WarningGroup]
+    """All others."""
+    all_searched: bool
+    """Whether no choice of the plan was asked for."""
     plan: Sequence[tuple[str, str]]
     """Choices of the plan: field and value as written."""
     basis: Sequence[tuple[str, str]]

@@ -12,7 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
-from starlette.routing import NoMatchFound
 
 import app
 from app.reports.figures.layout import Figure
@@ -118,12 +117,3 @@ def address_in(request: Request, language: str) -> str:
         return f"/?{locale.PARAMETER}={language}"
     address = request.url.include_query_params(**{locale.PARAMETER: language})
     return f"{address.path}?{address.query}"
-
-
-def page_exists(request: Request, name: str) -> bool:
-    """Tell whether the application serves a route by this name."""
-    try:
-        request.app.url_path_for(name)
-    except NoMatchFound:
-        return False
-    return True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.reports.figures import palette
-from app.reports.figures.layout import Figure, axis, figure, legend_above, names, wrapped
+from app.reports.figures.layout import Figure, axis, figure, legend_above, names, plain, wrapped
 from app.reports.wording import Voice
 from app.reports.wording.scales import HOUR, Scale, scale_of
 from app.sizing.document import Comparison, ComparisonRow, Estimate, Quantity
@@ -195,7 +195,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": label,
+                "name": plain(label),
                 "legendgroup": str(index),
                 "x": [left, ridge, right],
                 "y": [left * roof.bandwidth / 1e12, roof.peak / 1e12, roof.peak / 1e12],
@@ -207,7 +207,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": label,
+                "name": plain(label),
                 "legendgroup": str(index),
                 "showlegend": False,
                 "x": [point.intensity for point in points],
@@ -261,7 +261,7 @@ def scaling(series: Sequence[Series], voice: Voice) -> Figure:
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": one.label,
+                "name": plain(one.label),
                 "x": list(one.devices),
                 "y": [value.value / scale.size for value in one.values],
                 "error_y": _whiskers(one.values, scale.size),

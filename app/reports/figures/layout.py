@@ -46,10 +46,14 @@ def names(labels: list[str]) -> dict[str, Any]:
     )
 
 
+def plain(label: str) -> str:
+    """Return a label without what Plotly would read as markup."""
+    return label.replace("<", "‹").replace(">", "›").replace("&", "+")
+
+
 def wrapped(label: str) -> str:
-    """Break a long label; Plotly takes ``<br>`` for a new line, so angle brackets are taken out first."""
-    plain = label.replace("<", "‹").replace(">", "›").replace("&", "+")
-    return "<br>".join(textwrap.wrap(plain, LABEL_WIDTH)) or "–"
+    """Break a long label over several lines."""
+    return "<br>".join(textwrap.wrap(plain(label), LABEL_WIDTH)) or "–"
 
 
 def legend_above() -> dict[str, Any]:

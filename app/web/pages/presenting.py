@@ -30,6 +30,8 @@ MOST_ROWS = 8
 LEGEND_ROWS = 3
 """Rows of a chart that a long legend takes."""
 REFUSAL = "does_not_fit"
+SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
+"""Choices that make a plan; where all of them were searched, nothing was asked for."""
 
 
 def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
@@ -206,7 +208,9 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         memory=figures.memory_bar(estimate.memory) if estimate.memory else None,
         shares=figures.share_bar(estimate.breakdown or ()),
         figures=views,
-        warnings=grouped(("", warning) for warning in estimate.warnings),
+        refusal=refusal_of(estimate),
+        warnings=grouped(("", one) for one in estimate.warnings if one.code != REFUSAL),
+        all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
         plan=plan_rows(estimate, voice),
         basis=basis_rows(estimate, voice),
         defaults=[(one.field, written(one.value, voice), one.text) for one in estimate.defaults],

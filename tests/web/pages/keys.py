@@ -1,13 +1,20 @@
-"""Every string a reader may meet: keys of the catalogues, collected from what produces them."""
+"""Every string a reader may meet: keys of the catalogues, collected from what produces them.
+
+``python -m tests.web.pages.keys`` brings data/locale up to date: new keys come in untranslated, keys
+that nothing uses any more go out.
+"""
 
 from __future__ import annotations
 
 import ast
 import csv
+import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.extract import extract_from_file
+from babel.messages.pofile import read_po, write_po
 
 from app.reports.wording.labels import LABELS
 
@@ -122,3 +129,28 @@ def of_catalogue() -> set[str]:
 def every() -> set[str]:
     """Return every key."""
     return of_templates() | of_source() | set(LABELS.values()) | of_catalogue()
+
+
+CHANGING = re.compile(r'^"(?!Language:|MIME|Content).*\\n"\n', re.MULTILINE)
+"""Lines of a catalogue's head that change with every run."""
+
+
+def update(path: Path) -> list[str]:
+    """Bring one catalogue up to date and return what is left to translate."""
+    with path.open("rb") as file:
+        catalog = read_po(file, locale=path.parts[-3])
+    known = {message.id for message in catalog if message.id}
+    for key in known - every():
+        catalog.delete(key)
+    for key in every() - known:
+        catalog.add(key, "")
+    written = io.BytesIO()
+    write_po(written, catalog, width=110, sort_output=True, no_location=True)
+    head, rest = written.getvalue().decode().split("\n\n", 1)
+    path.write_text(f"{CHANGING.sub('', head + chr(10))}\n{rest}", encoding="utf-8")
+    return sorted(str(message.id) for message in catalog if message.id and not message.string)
+
+
+if __name__ == "__main__":
+    for found in sorted((ROOT / "data" / "locale").glob("*/LC_MESSAGES/messages.po")):
+        print(found.relative_to(ROOT), *update(found), sep="\n  ")

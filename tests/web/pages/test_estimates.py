@@ -66,6 +66,15 @@ def test_warnings_on_the_page_are_those_of_the_document(
     }
 
 
+def test_a_refusal_is_told_once(reader: Reader) -> None:
+    row = reader.data(f"{reader.example('gpt3-175b')}.json")["rows"][1]
+    page = reader.page(f"/estimates/{row['estimate']['id']}")
+    (refusal,) = page.select("[data-code=does_not_fit]")
+    message = next(one["message"] for one in row["estimate"]["warnings"] if one["code"] == "does_not_fit")
+    assert refusal.get_text().lower() == message.lower()
+    assert page.select_one(".headline") is None
+
+
 def test_nearest_measured_runs_are_named(page: BeautifulSoup, document: dict[str, Any]) -> None:
     named = [row.th.get_text(strip=True) for row in page.select("#validation tbody tr")]
     assert named == [run["id"] for run in document["validation"]["nearest_measured"]]

@@ -63,6 +63,15 @@ def test_sensitivity_starts_at_the_value_and_ends_at_the_input() -> None:
         assert reached == pytest.approx(getattr(estimate.sensitivity[0], end) / 86400)
 
 
+def test_labels_are_no_markup() -> None:
+    label = "<a href='https://example.com'>x</a>"
+    series = figures.Series(label, [8], [Quantity.exact(1.0, "s")])
+    drawn = json.dumps(
+        [figures.scaling([series], ENGLISH), figures.roofline([(label, documents.estimate())], ENGLISH)]
+    )
+    assert "<a" not in drawn
+
+
 def test_perfect_scaling_halves_with_twice_the_devices() -> None:
     times = [Quantity.exact(seconds, "s") for seconds in (7200.0, 4000.0)]
     perfect, curve = traces(figures.scaling([figures.Series("a", [8, 16], times)], ENGLISH))
