@@ -98,6 +98,7 @@ def assumption_defaults(
         interval = run.checkpoint_interval / MINUTE
         optimum = Message("the interval that loses least, after Daly")
         add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
+    add("pue", cost.pue.si if found is None else found.pue, cost.pue)
     if found is None:
         return entries
     usual = Message("machines are owned and cloud instances rented, where nothing else is asked")
@@ -113,7 +114,6 @@ def assumption_defaults(
         )
         exchange = found.rate if request.currency == "KRW" else 1.0
         add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
-        add("pue", cost.pue.si, cost.pue)
     else:
         add("utilisation", found.utilisation, None, Message("rented hours are paid while they are used"))
     return entries
