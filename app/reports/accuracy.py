@@ -46,8 +46,8 @@ UNSEEN = """## Left out, and without the software of the row
 The figures of a software profile were fitted to runs that are counted above. “Left out”: the groups are dealt
 into five parts, and each part is predicted with profiles fitted anew on the other four. Kernel constants,
 rules and structure stay as they are. “Default”: a customer's stack is seldom one of the profiles, so every
-row is predicted with the software that an estimate takes where none is named: a preset for GPUs (tuned
-kernels for image networks, fused kernels without fused attention for the rest), a usual SDK for IPUs."""
+row is predicted with the software that an estimate takes where none is named: the preset of a class for GPUs,
+a usual SDK for IPUs."""
 
 APART = """## Rows apart
 
