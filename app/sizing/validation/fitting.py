@@ -30,6 +30,7 @@ from app.sizing.context import SizingContext
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import Case, Unsupported, number, read_case
 from app.sizing.validation.predict import build, conversion
+from app.sizing.validation.report import weighted_quantile
 
 SCALE = 0.05
 """Log-error that counts as one: about twice the noise between repeated runs."""
@@ -41,6 +42,12 @@ PRIOR_WEIGHT = 1.0
 STEPS = 12
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
+
+STEPS_NEAR = 4
+"""Steps where few runs are left out, so that the answer lies near that of all."""
+
+FEW = 4
+"""A fold with less than one run in so many counts as few."""
 
 NUDGE = 0.02
 """Perturbation of a figure for its derivative, in its own coordinates."""
@@ -215,7 +222,9 @@ def log_errors(runs: Sequence[Run], figures: Figures, coordinates: Floats) -> Fl
     return errors
 
 
-def fit(runs: Sequence[Run], figures: Figures) -> tuple[Floats, Floats]:
+def fit(
+    runs: Sequence[Run], figures: Figures, start: Floats | None = None, steps: int = STEPS
+) -> tuple[Floats, Floats]:
     """Return the best coordinates of a set of figures and the curvature of the objective there.
 
     Parameters
@@ -224,14 +233,18 @@ def fit(runs: Sequence[Run], figures: Figures) -> tuple[Floats, Floats]:
         Measured runs. [-]
     figures : Figures
         What is free. [-]
+    start : array, optional
+        Coordinates to start from; those of the figures as they are if left out. [-]
+    steps : int
+        Gauss-Newton steps at most. [-]
     """
     weights = group_weights(runs)
-    point = figures.clipped(figures.start)
+    point = figures.clipped(figures.start if start is None else start)
     count = len(figures.keys)
     damping = 1e-3
     step = np.eye(count) * NUDGE
     best, curvature = np.inf, np.eye(count)
-    for _ in range(STEPS):
+    for _ in range(steps):
         samples = np.vstack([point, figures.clipped(point + step), figures.clipped(point - step)])
         errors = log_errors(runs, figures, samples)
         moved = np.diagonal(samples[1 : count + 1] - samples[count + 1 :])
@@ -360,13 +373,39 @@ def held_out_errors(
     errors: dict[str, float] = {}
     for keys, members in components(runs):
         figures = Figures(keys, software, priors)
+        whole = fit(members, figures)[0]
         for name in sorted({folds(run) for run in members}):
             out = [run for run in members if folds(run) == name]
             kept = [run for run in members if folds(run) != name]
-            point = fit(kept, figures)[0] if kept else figures.prior
+            few = len(out) * FEW < len(members)
+            near, steps = (whole, STEPS_NEAR) if few else (figures.prior, STEPS)
+            point = fit(kept, figures, near, steps)[0] if kept else figures.prior
             for run, error in zip(out, log_errors(out, figures, point)[:, 0], strict=True):
                 errors[run.id] = float(error)
     for run in runs:
         if not run.keys:
             errors[run.id] = float(run.sign * (run.predict({})[0] - run.measured))
     return errors
+
+
+def held_out_quantiles(
+    runs: Sequence[Run],
+    software: SoftwareCatalog,
+    priors: Mapping[str, Prior],
+    folds: Callable[[Run], str],
+) -> tuple[float, float]:
+    """Return median and 90th percentile of the absolute log-error with runs left out, groups once each."""
+    errors = held_out_errors(runs, software, priors, folds)
+    sizes = np.abs([errors[run.id] for run in runs])
+    weights = group_weights(runs)
+    return weighted_quantile(sizes, weights, 0.5), weighted_quantile(sizes, weights, 0.9)
+
+
+FOLDS: Mapping[str, Callable[[Run], str]] = {
+    "group": lambda run: run.group,
+    "profile": lambda run: run.profile,
+    "scale": lambda run: "more than eight devices" if run.devices > SMALL else "up to eight devices",
+}
+"""Ways to leave runs out: one group, one profile, or all machines beyond eight devices."""
+
+SMALL = 8
