@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,17 +26,55 @@ class Unsupported(Exception):
 
 
 def number(text: str) -> float | None:
-    """Return the first number of a cell, with the thousands of ``4M``; None where there is none."""
+    """Return the first finite number of a cell, with the thousands of ``4M``; None where there is none."""
     match = re.match(r"\s*(-?\d[\d,]*\.?\d*(?:[eE][+-]?\d+)?)\s*([kKMGBT]?)", text or "")
     if not match:
         return None
     factor = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}[match.group(2)]
-    return float(match.group(1).replace(",", "")) * factor
+    found = float(match.group(1).replace(",", "")) * factor
+    return found if math.isfinite(found) else None
 
 
-def whole(text: str) -> int | None:
+LARGEST = {
+    "accelerators": 1e7,
+    "nodes": 1e7,
+    "params": 1e16,
+    "hidden": 1e6,
+    "layers": 1e5,
+    "heads": 1e5,
+    "seq_len": 1_048_576.0,
+    "image_size": 16_384.0,
+    "global_batch": 1e12,
+    "micro_batch": 1e7,
+    "tp": 1e5,
+    "pp": 1e5,
+    "dp": 1e7,
+    "samples_or_tokens_total": 1e30,
+}
+"""Greatest value of each column that is computed with."""
+
+SMALLEST = 1e-3
+
+
+def bounded(row: Mapping[str, str], column: str) -> float | None:
+    """Return a number of a row, None where there is none or 0; refuse one that cannot be."""
+    found = number(row.get(column, ""))
+    if not found:
+        return None
+    if not SMALLEST <= found <= LARGEST[column]:
+        raise Unsupported(
+            "{column} is {value}, which is not between {least} and {most}",
+            column=column,
+            value=found,
+            least=SMALLEST,
+            most=LARGEST[column],
+        )
+    return found
+
+
+def whole(row: Mapping[str, str], column: str) -> int | None:
     """Return a cell as a whole number above 0, or None."""
-    found = number(text)
+    found = bounded(row, column)
     return int(found) if found is not None and found >= 1 else None
 
 
@@ -99,7 +138,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     known = rules.systems.get(measured)
     if known is None:
         raise Unsupported("no system is known as {system}", system=measured or "(blank)")
-    devices = whole(row.get("accelerators", ""))
+    devices = whole(row, "accelerators")
     if devices is None:
         raise Unsupported("the number of accelerators is missing")
     precision = next((name for text, name in PRECISIONS if text in row.get("precision", "")), "fp16")
@@ -121,8 +160,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     sharding_text = row.get("zero", "")
     recompute_text = row.get("recompute", "")
     batch_text = row.get("global_batch", "")
-    seq_len = whole(row.get("seq_len", ""))
-    batch = number(batch_text)
+    seq_len = whole(row, "seq_len")
+    batch = bounded(row, "global_batch")
     if batch is not None and "token" in batch_text:
         batch = max(1.0, batch / seq_len) if seq_len else None
     return Case(
@@ -137,18 +176,18 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         system=known["system"],
         chip=known["chip"],
         devices=devices,
-        nodes=whole(row.get("nodes", "")) or -(-devices // (4 if ipu else 8)),
+        nodes=whole(row, "nodes") or -(-devices // (4 if ipu else 8)),
         seq_len=seq_len,
-        image_size=whole(row.get("image_size", "")),
-        hidden=whole(row.get("hidden", "")),
-        layers=whole(row.get("layers", "")),
-        heads=whole(row.get("heads", "")),
-        parameters=number(row.get("params", "")),
+        image_size=whole(row, "image_size"),
+        hidden=whole(row, "hidden"),
+        layers=whole(row, "layers"),
+        heads=whole(row, "heads"),
+        parameters=bounded(row, "params"),
         global_batch=batch,
-        micro_batch=number(row.get("micro_batch", "")),
-        tensor=whole(row.get("tp", "")) or int(completed.get("tensor", 1)),
-        pipeline=whole(row.get("pp", "")) or int(completed.get("pipeline", 1)),
-        data=whole(row.get("dp", "")),
+        micro_batch=bounded(row, "micro_batch"),
+        tensor=whole(row, "tp") or int(completed.get("tensor", 1)),
+        pipeline=whole(row, "pp") or int(completed.get("pipeline", 1)),
+        data=whole(row, "dp"),
         sharding=next(
             (
                 value
@@ -160,7 +199,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         sharding_inside_node="within" in sharding_text or "HSDP" in sharding_text,
         recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
         sequence_parallel="seqpar" in recompute_text,
-        total=number(row.get("samples_or_tokens_total", "")),
+        total=bounded(row, "samples_or_tokens_total"),
         includes_evaluation=bool(EVALUATION_INCLUDED.search(row.get("notes", ""))),
         completed=completed,
         profile=rules.profile(facts),

@@ -36,7 +36,7 @@ class RowResult:
         """ln(predicted / measured), where both are known."""
         if self.predicted is None or self.measured is None or self.measured <= 0 or self.predicted <= 0:
             return None
-        return math.log(self.predicted / self.measured)
+        return math.log(self.predicted) - math.log(self.measured)
 
     def to_json(self) -> dict[str, object]:
         """Return the row as the command answers it."""
