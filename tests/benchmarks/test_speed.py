@@ -1,0 +1,100 @@
+"""Speed: absolute figures are printed, ratios within one run are held."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.engine.plans import Plans
+from app.engine.search import Space, legal_plans
+from app.sizing.deciding import decide
+from app.sizing.models import resolve_model
+from app.sizing.planning import step_seconds
+from app.sizing.scenario import Scenario
+from app.sizing.validation.run import read_rows, validate
+from tests.sizing.asking import DATA, answer, asked, plan_given_back, sizing_context
+
+pytestmark = pytest.mark.benchmark
+
+GPT3: dict[str, Any] = {
+    "model": {"preset": "gpt3-175b"},
+    "workload": {"samples": 1e6, "global_batch": 1536, "seq_len": 2048},
+    "system": {"count": 128},
+}
+
+
+def fastest(work: Callable[[], object], times: int = 5) -> float:
+    """Return the seconds of the fastest of several runs."""
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def report(name: str, value: object) -> None:
+    """Print one figure; ``pytest -m benchmark -rP`` shows them."""
+    print(f"{name}: {value}")
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    request, context = asked(**GPT3), sizing_context()
+    hardware = context.hardware.system("dgx-a100-640gb", 128)
+    return decide(request, resolve_model(request.model, context), hardware, context).scenario
+
+
+@pytest.fixture(scope="module")
+def plans() -> Plans:
+    space = Space(
+        devices=1024, devices_per_node=8, global_batch=1536, depth=96, heads=96, ipu=False, fixed={}
+    )
+    return legal_plans(space)
+
+
+@pytest.mark.parametrize("system", ["dgx-a100-640gb", "bow-pod64"])
+def test_an_estimate_with_a_given_plan(system: str) -> None:
+    parts = {"system": {"id": system}, "workload": {"global_batch": 1024}}
+    found = answer(**parts)
+    given = parts | {"plan": plan_given_back(found)}
+    seconds = fastest(lambda: answer(**given), 10)
+    report(f"milliseconds of an estimate of BERT-Large on {system}", round(1e3 * seconds, 2))
+    assert seconds < 1.5 * fastest(lambda: answer(**parts), 5)
+
+
+def test_a_search_over_1024_devices() -> None:
+    seconds = fastest(lambda: answer(**GPT3), 3)
+    report("milliseconds of an estimate of GPT-3 with its plan searched", round(1e3 * seconds, 1))
+
+
+def test_gathered_operator_times_are_faster_than_every_plan_anew(scenario: Scenario, plans: Plans) -> None:
+    count = plans.tensor.size
+    gathered = fastest(lambda: step_seconds(scenario, plans), 3)
+    anew = fastest(lambda: scenario.step(plans), 1)
+    report("legal plans of GPT-3 on 1024 GPUs", count)
+    report("plans per second", round(count / gathered))
+    report("gathered over anew", round(anew / gathered, 2))
+    assert gathered < anew
+
+
+def test_plans_in_arrays_are_faster_than_one_by_one(scenario: Scenario, plans: Plans) -> None:
+    few = np.arange(0, plans.tensor.size, max(plans.tensor.size // 50, 1))[:50]
+
+    def take(index: Any) -> Plans:
+        return Plans(**{name: getattr(plans, name)[index] for name in Plans.__slots__})
+
+    together = fastest(lambda: scenario.step(take(few)), 3)
+    alone = fastest(lambda: [scenario.step(take(few[place : place + 1])) for place in range(few.size)], 1)
+    report("fifty plans together over one by one", round(alone / together, 1))
+    assert alone > 5 * together
+
+
+def test_validation_of_every_measured_row() -> None:
+    rows = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
+    sizing_context()
+    seconds = fastest(lambda: validate(rows, sizing_context()), 1)
+    report("validation rows per second", round(len(rows) / seconds))
+    assert seconds < 30 * len(rows) / 1000
