@@ -1,14 +1,19 @@
 """Speed: absolute figures are printed, ratios within one run are held."""
 
+import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
 from app.engine.plans import Plans
 from app.engine.search import Space, legal_plans
+from app.main import create_app
+from app.settings import Settings
 from app.sizing.deciding import decide
 from app.sizing.models import resolve_model
 from app.sizing.planning import step_seconds
@@ -98,3 +103,26 @@ def test_validation_of_every_measured_row() -> None:
     seconds = fastest(lambda: validate(rows, sizing_context()), 1)
     report("validation rows per second", round(len(rows) / seconds))
     assert seconds < 30 * len(rows) / 1000
+
+
+def test_an_estimate_through_the_api(tmp_path: Path) -> None:
+    """Server time of one estimate with a given plan: parsing, deciding, storing and writing it out."""
+    parts: dict[str, Any] = {"workload": {"global_batch": 1024}}
+    given = parts | {"plan": plan_given_back(answer(**parts))}
+    document = asked(**given).model_dump(exclude_unset=True)
+    application = create_app(Settings.at(tmp_path))
+
+    async def timed() -> float:
+        transport = httpx.ASGITransport(application)
+        found = []
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            for _ in range(10):
+                start = time.perf_counter()
+                answered = await client.post("/api/v1/estimates", json=document)
+                found.append(time.perf_counter() - start)
+                assert answered.status_code == 201, answered.text
+        return min(found)
+
+    seconds = asyncio.run(timed())
+    report("milliseconds of an estimate through the API", round(1e3 * seconds, 1))
+    assert seconds < 10 * fastest(lambda: answer(**given))

@@ -1,0 +1,50 @@
+"""The whole application, asked through its API."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from app.main import create_app
+from app.settings import Settings
+
+Ask = Callable[..., httpx.Response]
+
+
+@pytest.fixture(scope="session")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """Return a function that sends one request, without a network, and waits for its answer."""
+    application = create_app(Settings.at(tmp_path_factory.mktemp("journeys")))
+
+    async def send(method: str, path: str, **values: Any) -> httpx.Response:
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, **values)
+
+    return lambda method, path, **values: asyncio.run(send(method, path, **values))
+
+
+@pytest.fixture(scope="session")
+def post(ask: Ask) -> Callable[..., Any]:
+    """Return a function that stores something and gives back what was answered."""
+
+    def store(path: str, document: Any = None, **values: Any) -> Any:
+        answered = ask("POST", f"/api/v1{path}", json=document, **values)
+        assert answered.status_code in (200, 201), answered.text
+        return answered.json()
+
+    return store
+
+
+@pytest.fixture(scope="session")
+def get(ask: Ask) -> Callable[..., Any]:
+    """Return a function that reads something by its path under the API."""
+
+    def read(path: str, **values: Any) -> Any:
+        answered = ask("GET", f"/api/v1{path}", **values)
+        assert answered.status_code == 200, answered.text
+        return answered.json()
+
+    return read
