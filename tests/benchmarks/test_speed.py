@@ -1,6 +1,5 @@
 """Speed: absolute figures are printed, ratios within one run are held."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from app.sizing.models import resolve_model
 from app.sizing.planning import step_seconds
 from app.sizing.scenario import Scenario
 from app.sizing.validation.run import read_rows, validate
+from tests.loops import run
 from tests.sizing.asking import DATA, answer, asked, plan_given_back, sizing_context
 
 pytestmark = pytest.mark.benchmark
@@ -123,6 +123,6 @@ def test_an_estimate_through_the_api(tmp_path: Path) -> None:
                 assert answered.status_code == 201, answered.text
         return min(found)
 
-    seconds = asyncio.run(timed())
+    seconds = run(timed())
     report("milliseconds of an estimate through the API", round(1e3 * seconds, 1))
     assert seconds < 10 * fastest(lambda: answer(**given))

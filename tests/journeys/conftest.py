@@ -1,6 +1,5 @@
 """The whole application, asked through its API."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
+from tests.loops import run
 
 Ask = Callable[..., httpx.Response]
 
@@ -23,7 +23,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.request(method, path, **values)
 
-    return lambda method, path, **values: asyncio.run(send(method, path, **values))
+    return lambda method, path, **values: run(send(method, path, **values))
 
 
 @pytest.fixture(scope="session")

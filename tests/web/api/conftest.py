@@ -1,6 +1,5 @@
 """One application for all tests of the API, asked through ASGI without a network."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.settings import Settings
+from tests.loops import run
 
 Ask = Callable[..., httpx.Response]
 
@@ -30,4 +30,4 @@ def ask(application: FastAPI) -> Ask:
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.request(method, path, **values)
 
-    return lambda method, path, **values: asyncio.run(send(method, path, **values))
+    return lambda method, path, **values: run(send(method, path, **values))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.settings import Settings
+from tests.loops import run
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Reader:
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, path, headers=headers, **more)
 
-        return asyncio.run(send())
+        return run(send())
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         """Ask for a page."""
