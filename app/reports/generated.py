@@ -10,10 +10,12 @@ from app.reports.constants import read_constants, refreshed
 from app.reports.evidence import collect
 from app.reports.readme import with_answers
 from app.sizing.context import SizingContext
+from app.sizing.validation.run import ValidationReport
 
 ACCURACY = "docs/accuracy.md"
 README = "README.md"
 METHODOLOGY = "docs/methodology"
+ERRORS = "data/validation/errors.csv"
 
 
 def generated_documents(context: SizingContext) -> dict[str, str]:
@@ -27,19 +29,31 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     Returns
     -------
     documents : dict of str to str
-        Whole text of the accuracy document, of the README and of the methodology, the last two with
-        their figures brought up to date. [-]
+        Whole text of the accuracy document, of the table of errors, of the README and of the
+        methodology, the last two with their figures brought up to date. [-]
     """
     data = models_directory().parent
     root = data.parent
     evidence = collect(context, data)
     documents = {ACCURACY: accuracy_document(evidence.headline, evidence.counts, evidence)}
+    documents[ERRORS] = errors_table(evidence.headline)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     constants = read_constants(data)
     for path in methodology(root):
         name = path.relative_to(root).as_posix()
         documents[name] = refreshed(path.read_text(encoding="utf-8"), constants, name)
     return documents
+
+
+def errors_table(report: ValidationReport) -> str:
+    """Return the errors by family and chip as a table that every estimate quotes from."""
+    lines = ["family,chip,rows,supported,groups,median,ninetieth,coverage"]
+    for part in report.by_family_and_chip:
+        family, chip = part.name.split(" × ")
+        figures = (part.median, part.ninetieth, part.coverage)
+        shown = ("" if figure is None else f"{figure:.3f}" for figure in figures)
+        lines.append(",".join([family, chip, str(part.rows), str(part.supported), str(part.groups), *shown]))
+    return "\n".join(lines) + "\n"
 
 
 def methodology(root: Path) -> list[Path]:

@@ -14,7 +14,7 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
-from app.sizing.nearest import MeasuredRun, measured_runs
+from app.sizing.nearest import MeasuredRun, load_family_errors, measured_runs
 from app.sizing.spread import Residuals, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
 
@@ -41,6 +41,8 @@ class SizingContext:
     """Configurations of the measured runs."""
     batch_limits: Mapping[str, BatchLimit]
     """Global batch up to which convergence holds, by family."""
+    family_errors: Mapping[tuple[str, str], float]
+    """Median absolute log-error of throughput by family and chip, as `rackline docs` last wrote it."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
     find_workload: Callable[[str], WorkloadSample] = unknown_workload
 
@@ -67,4 +69,5 @@ def load_context(directory: Path) -> SizingContext:
         residuals=load_residuals(directory),
         runs=measured_runs(directory / "validation" / "measured.csv", rules, presets),
         batch_limits=load_batch_limits(directory),
+        family_errors=load_family_errors(directory / "validation" / "errors.csv"),
     )

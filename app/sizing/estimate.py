@@ -211,6 +211,7 @@ def _validation(sizing: Sizing, context: SizingContext, names: list[str]) -> Val
     return validation_of(
         context.runs,
         names,
+        context.family_errors,
         family=sizing.profile.family,
         chip=sizing.hardware.entry.chip,
         devices=int(sizing.choice.plans.devices[0]),

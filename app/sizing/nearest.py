@@ -66,6 +66,18 @@ def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[M
     return tuple(found.values())
 
 
+def load_family_errors(path: Path) -> dict[tuple[str, str], float]:
+    """Return the median error by family and chip; empty where the table was not written yet."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as handle:
+        return {
+            (row["family"], row["chip"]): float(row["median"])
+            for row in csv.DictReader(handle)
+            if row["median"]
+        }
+
+
 def _fitted(row: Mapping[str, str], chip: str, rules: Rules, presets: Collection[str]) -> bool:
     facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
     profile = rules.profile(facts)
@@ -102,6 +114,7 @@ def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters:
 def validation_of(
     runs: tuple[MeasuredRun, ...],
     regimes: list[str],
+    family_errors: Mapping[tuple[str, str], float],
     *,
     family: str,
     chip: str,
@@ -128,4 +141,4 @@ def validation_of(
         status = "extrapolated"
     else:
         status = "validated"
-    return Validation(nearest_measured=nearest, family_error=None, status=status)
+    return Validation(nearest_measured=nearest, family_error=family_errors.get((family, chip)), status=status)
