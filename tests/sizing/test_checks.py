@@ -101,6 +101,7 @@ def test_a_full_device_is_a_thin_margin(margin: float) -> None:
             plan=plan | {"micro_batch": size},
             workload={"global_batch": 8 * size, "seq_len": 512},
             assumptions={"memory_margin": margin},
+            software="gpu-fused",
         )
         for size in range(16, 80, 2)
     ]
@@ -118,8 +119,9 @@ def test_a_full_device_is_a_thin_margin(margin: float) -> None:
 def test_a_margin_that_is_asked_for_is_kept() -> None:
     plan = {"tensor": 1, "pipeline": 1, "recompute": "none", "sharding": "none", "micro_batch": 48}
     workload = {"global_batch": 384, "seq_len": 512}
-    assert answer(plan=plan, workload=workload).fits
-    assert not answer(plan=plan, workload=workload, assumptions={"memory_margin": 0.5}).fits
+    request = {"plan": plan, "workload": workload, "software": "gpu-fused"}
+    assert answer(**request).fits
+    assert not answer(**request, assumptions={"memory_margin": 0.5}).fits
 
 
 def test_slow_input_binds_and_fast_input_does_not() -> None:
