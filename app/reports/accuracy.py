@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from app.reports.accuracy_cases import chain_section, counts_section, memory_section, refusals, worst_cases
 from app.reports.evidence import Counts, Evidence
 from app.reports.markdown import percent, table, whole_percent
+from app.sizing.validation.cases import THROUGHPUT
 from app.sizing.validation.fitting import FITTED_FAMILIES
 from app.sizing.validation.report import RowResult, Summary, summaries, summary
-from app.sizing.validation.run import THROUGHPUT, ValidationReport
+from app.sizing.validation.run import ValidationReport
 
 LEADING = ("bert", "gpt", "llama", "resnet50")
 """Families with the most measured runs; the headline names them."""

@@ -20,7 +20,7 @@ from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.sizing.context import SizingContext
-from app.sizing.software_choice import choose_software
+from app.sizing.software_choice import CONVOLUTIONAL, choose_software
 from app.sizing.validation.fitting import Prior, Run, held_out_errors, load_priors, runs_of
 from app.sizing.validation.report import RowResult
 from app.sizing.validation.rules import Rule
@@ -140,7 +140,7 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
     rules = tuple(
         Rule(
             {"family": _exactly(family), "chip": _exactly(chip)},
-            {"profile": choose_software(None, family, chip, kind, context, []).id},
+            {"profile": choose_software(None, family in CONVOLUTIONAL, chip, kind, context, []).id},
         )
         for family in sorted(set(families))
         for chip, kind in sorted(chips.items())

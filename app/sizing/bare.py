@@ -23,7 +23,7 @@ from app.sizing.hardware import Hardware
 from app.sizing.quantities import significant, spread_quantity
 from app.sizing.request import EstimateRequest
 from app.sizing.runtime import DAY
-from app.sizing.spread import SAMPLES, plain_normals
+from app.sizing.spread import SAMPLES, common_normals
 from app.sizing.taken import assumption_defaults, system_defaults
 from app.sizing.trace import source_ref
 
@@ -106,7 +106,7 @@ def bare_estimate(
         )
     )
     seconds = total_flop / (peak * utilization)
-    normals = plain_normals()
+    normals = common_normals()
     samples = np.full(SAMPLES, seconds)
     found = prices(hardware, asked, request.currency, context.catalog, warnings)
     cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)

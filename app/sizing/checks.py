@@ -40,7 +40,20 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
     memory = choice.memory
     total, capacity = float(memory.total[0]), memory_of(scenario.chip)
     free = 1.0 - total / capacity
-    if choice.fits and (choice.borderline or free < THIN):
+    if choice.fits and free < 0:
+        found.append(
+            CheckWarning.of(
+                "memory_borderline",
+                "serious",
+                Message(
+                    "the plan needs {share} % of a device's memory: within what the memory model may be "
+                    "wrong by, but it may not run",
+                    {"share": round(100.0 * total / capacity)},
+                ),
+                "plan",
+            )
+        )
+    elif choice.fits and (choice.borderline or free < THIN):
         found.append(
             CheckWarning.of(
                 "memory_margin_thin",
@@ -179,32 +192,72 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> list[Check
 LARGE_BATCH_COST = 1.5
 
 
-def validation_checks(status: str, regimes: list[str], kind: ChipKind) -> list[CheckWarning]:
-    """Return how far an estimate is from anything measured, as a warning.
+def validation_checks(status: str, family_error: float | None, kind: ChipKind) -> list[CheckWarning]:
+    """Return how far an estimate is from anything measured, as warnings.
 
     Parameters
     ----------
     status : str
         validated, extrapolated or unvalidated. [-]
-    regimes : list of str
-        Regimes of data/residuals.csv the case falls into. [-]
+    family_error : float or None
+        Median absolute log-error of measured runs of the family on the chip. [-]
     kind : ChipKind
         GPU or IPU. [-]
     """
+    found = []
+    if family_error is not None and family_error > LARGE_FAMILY_ERROR:
+        found.append(
+            CheckWarning.of(
+                "family_error_large",
+                "serious",
+                Message(
+                    "on measured runs of this family and chip the median error is {error} %; measure before "
+                    "deciding anything on it",
+                    {"error": round(100.0 * family_error)},
+                ),
+                "model",
+            )
+        )
     if status == "unvalidated":
         text = (
             "no measured run of this kind exists on IPUs; the range is a judgement"
             if kind is ChipKind.IPU
             else "no measured run of this kind exists; the range is a judgement"
         )
-        return [CheckWarning.of("unvalidated", "caution", Message(text), "software")]
+        found.append(CheckWarning.of("unvalidated", "caution", Message(text), "software"))
     if status == "extrapolated":
-        return [
+        found.append(
             CheckWarning.of(
                 "extrapolated",
                 "info",
                 Message("the case lies beyond the measured runs; the range is widened for it"),
                 "system.count",
+            )
+        )
+    return found
+
+
+LARGE_FAMILY_ERROR = 0.25
+
+
+def model_checks(scenario: Scenario) -> list[CheckWarning]:
+    """Return what has to be said of how a model is understood.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    """
+    table = scenario.table
+    if table.active_parameters < table.parameters:
+        return [
+            CheckWarning.of(
+                "experts_not_parallel",
+                "caution",
+                Message(
+                    "experts are not spread over devices: neither their exchange nor uneven load is counted"
+                ),
+                "model",
             )
         ]
     return []

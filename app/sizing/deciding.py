@@ -21,7 +21,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.runtime import samples_at
 from app.sizing.scenario import Scenario
 from app.sizing.software_choice import choose_software
-from app.sizing.workload import Training, batch_candidates, resolve_training
+from app.sizing.workload import Training, batch_candidates, is_convolutional, resolve_training
 
 
 @dataclass(slots=True)
@@ -45,16 +45,17 @@ def decide(
     """Resolve workload and software, then choose batch and plan."""
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
+    table = profile.operators(training.tokens, training.image_size)
     software = choose_software(
         request.software,
-        profile.family,
+        is_convolutional(table),
         hardware.entry.chip,
         hardware.entry.chip_kind,
         context,
         training.defaults,
     )
     scenario = Scenario(
-        table=profile.operators(training.tokens, training.image_size),
+        table=table,
         hardware=hardware.engine,
         software=software,
         precision=training.precision,

@@ -9,7 +9,7 @@ import numpy as np
 from app import __version__
 from app.errors import AppError, BadInput, Message
 from app.sizing.bare import bare_estimate
-from app.sizing.checks import does_not_fit, plan_checks, run_checks, validation_checks
+from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
@@ -118,9 +118,10 @@ MOST_DEVICES_TRIED = 4096
 def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     request, scenario, hardware, training = sizing.request, sizing.scenario, sizing.hardware, sizing.training
     plans = sizing.choice.plans
-    normals = common_normals(scenario.software)
+    normals = common_normals()
     names = regimes(scenario, plans, sizing.profile.family, context.measured)
-    factors = residual_samples(scenario, names, context.residuals, normals)
+    family_error = context.family_errors.get((sizing.profile.family, hardware.entry.chip))
+    factors = residual_samples(scenario, names, context.residuals, normals, family_error)
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     assumed = reliability(reliability_defaults, request.assumptions)
     rate = request.assumptions.input_samples_per_second
@@ -140,7 +141,8 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
     status = _validation(sizing, context, names).status
-    warnings += validation_checks(status, names, hardware.entry.chip_kind)
+    warnings += validation_checks(status, family_error, hardware.entry.chip_kind)
+    warnings += model_checks(scenario)
     found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings)
     cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
     power = system_power(hardware, found.pue if found else cost_defaults.pue.si)

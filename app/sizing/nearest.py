@@ -9,8 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.sizing.document import NearestRun, Validation
-from app.sizing.validation.cases import number
+from app.sizing.validation.cases import THROUGHPUT, number
 from app.sizing.validation.rules import Rules
+
+UNVALIDATED = frozenset(
+    {
+        "ipu_phased",
+        "ipu_decoder",
+        "ipu_other_family",
+        "gpu_other_chip",
+        "gpu_other_family",
+        "gpu_experts",
+        "gpu_wide_tensor",
+        "gpu_offload",
+    }
+)
+"""Regimes of data/residuals.csv in which nothing was measured."""
 
 SHOWN = 3
 FAR = 2.0
@@ -50,7 +64,10 @@ def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[M
         for row in csv.DictReader(handle):
             devices = number(row["accelerators"])
             system = rules.systems.get(row["system"])
-            if devices is None or system is None or row["group"] in found or row["confidence"] == "memory":
+            if devices is None or system is None or row["confidence"] == "memory":
+                continue
+            known = found.get(row["group"])
+            if known is not None and (known.fitted or not _fitted(row, system["chip"], rules, presets)):
                 continue
             found[row["group"]] = MeasuredRun(
                 id=row["id"],
@@ -79,6 +96,8 @@ def load_family_errors(path: Path) -> dict[tuple[str, str], float]:
 
 
 def _fitted(row: Mapping[str, str], chip: str, rules: Rules, presets: Collection[str]) -> bool:
+    if row["metric"] not in THROUGHPUT:
+        return False
     facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
     profile = rules.profile(facts)
     return profile is not None and profile not in presets
@@ -134,8 +153,7 @@ def validation_of(
         )
         for far, _, run in ranked[:SHOWN]
     ]
-    unvalidated = {"ipu_phased", "ipu_decoder", "ipu_other_family", "gpu_other_chip", "gpu_other_family"}
-    if unvalidated & set(regimes):
+    if UNVALIDATED & set(regimes):
         status = "unvalidated"
     elif len(regimes) > 1 or not ranked or ranked[0][0] > FAR:
         status = "extrapolated"

@@ -28,6 +28,9 @@ RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
 CHUNK = 4096
 
+PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
+"""Multiples of the fewest phases."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -213,7 +216,12 @@ def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
     possible = np.flatnonzero(np.isfinite(phases) & (phases >= 1) & (phases <= scenario.table.depth + 2))
     if not possible.size:
         return plans, scenario.memory(plans)
-    found = replace(_take(offloaded, possible), phases=np.asarray(phases[possible], dtype=float))
+    least = np.asarray(phases[possible], dtype=float)
+    longest = float(scenario.table.depth + 2)
+    # Shorter phases leave room where the fewest only just fit.
+    several = [np.minimum(np.ceil(least * more), longest) for more in PHASES_TRIED]
+    repeated = _take(offloaded, np.tile(possible, len(PHASES_TRIED)))
+    found = replace(repeated, phases=np.concatenate(several))
     return found, scenario.memory(found)
 
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.catalog import ReliabilityDefaults
+from app.catalog import ConvergenceTarget, ReliabilityDefaults
 from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
+from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats
 from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
 from app.errors import BadInput
 from app.sizing.request import AssumptionsInput
 from app.sizing.scenario import Scenario
-from app.sizing.spread import STATE_BYTES_CHECKPOINTED
 from app.sizing.workload import Training
 
 DAY = 86_400.0
@@ -103,9 +103,21 @@ def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Relia
 
 def samples_at(training: Training, batch: float) -> float:
     """Return the samples to train on at a global batch."""
-    target = training.target
-    if target is None:
+    if training.target is None:
         return float(training.samples or 0.0)
+    return samples_at_batch(training.target, batch)
+
+
+def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
+    """Return the samples to a target at a global batch, from its reference points and its law.
+
+    Parameters
+    ----------
+    target : ConvergenceTarget
+        Reference points and law. [-]
+    batch : float
+        Global batch. [samples]
+    """
     return float(
         samples_to_target(
             batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
@@ -164,7 +176,7 @@ def run_of(
     useful = np.array([steps * (central + input_wait)]) + evaluation
     usefuls = steps * spread * step_samples + evaluations
     written = checkpoint_time(
-        scenario.table.parameters * STATE_BYTES_CHECKPOINTED, assumed.bandwidth * machines
+        scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
     )
     seconds = float(written)
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
@@ -185,6 +197,17 @@ def run_of(
         checkpoint_seconds=seconds,
         mean_time_to_failure=mean,
     )
+
+
+def checkpointed_bytes(optimizer: str) -> float:
+    """Return the bytes of a checkpoint per parameter: half-precision and master weights, and the state.
+
+    Parameters
+    ----------
+    optimizer : str
+        Name of the optimizer. [-]
+    """
+    return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
 
 
 def _evaluation(training: Training, scenario: Scenario, samples: float, batch: float, step: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.catalog import ChipKind
 from app.catalog.software import SoftwareProfile
+from app.engine.records import Precision
 from app.errors import BadInput, Message
 from app.sizing.context import SizingContext
 from app.sizing.document import Default
@@ -11,21 +12,28 @@ from app.sizing.document import Default
 CONVOLUTIONAL = frozenset(
     {"resnet50", "resnext101", "efficientnet", "unet", "unet3d", "ssd", "retinanet", "maskrcnn"}
 )
+"""Families of measured rows that are networks of convolutions."""
+
 IPU_DEFAULTS = {"gc200": "poplar-2.3-popart", "bow": "poplar-3-popart"}
 IPU_CONVOLUTIONAL = {"gc200": "poplar-2.3-tf1-loop", "bow": "poplar-3-tf1-loop"}
 
 
 def choose_software(
-    asked: str | None, family: str, chip: str, kind: ChipKind, context: SizingContext, defaults: list[Default]
+    asked: str | None,
+    convolutional: bool,
+    chip: str,
+    kind: ChipKind,
+    context: SizingContext,
+    defaults: list[Default],
 ) -> SoftwareProfile:
-    """Return the software profile asked for, or the default of the chip and family.
+    """Return the software profile asked for, or the default of the chip and the kind of network.
 
     Parameters
     ----------
     asked : str or None
         Identifier of a profile. [-]
-    family : str
-        Family of the model. [-]
+    convolutional : bool
+        True for a network of convolutions without attention. [-]
     chip : str
         Chip. [-]
     kind : ChipKind
@@ -47,12 +55,15 @@ def choose_software(
             )
         return profile
     if kind is ChipKind.IPU:
-        names = IPU_CONVOLUTIONAL if family in CONVOLUTIONAL else IPU_DEFAULTS
+        names = IPU_CONVOLUTIONAL if convolutional else IPU_DEFAULTS
         name = names.get(chip, "poplar-2.5-popart")
-    elif family in CONVOLUTIONAL:
+    elif convolutional:
         name = "gpu-tuned"
-    else:
+    elif Precision.BF16 in context.catalog.gpu_chip(chip).matrix_peak:
         name = "gpu-flash"
+    else:
+        # Fused attention kernels start with the generation that brought bf16.
+        name = "gpu-fused"
     profile = context.software.profile(name)
     defaults.append(
         Default.of(

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from app.catalog.software import SoftwareProfile
 from app.engine.plans import Plans
-from app.engine.records import Floats, Intra, IpuChip
+from app.engine.records import Floats, GpuSoftware, Intra, IpuChip, IpuSoftware
 from app.engine.uncertainty import combined_standard_deviation, log_normal_samples, standard_normals
 from app.errors import CatalogError
 from app.sizing.scenario import Scenario
@@ -30,15 +29,18 @@ SEED = 20_211_208
 STRUCTURE = ("structure_gpu", "structure_ipu", "run_length", "failure_rate", "price", "power")
 """Columns for what no figure of the software explains."""
 
-STATE_BYTES_CHECKPOINTED = 14.0
-"""Weights in half precision, master weights and two moments of Adam in single precision, per
-parameter. Rajbhandari et al. 2020, section 3.1, without the gradients."""
+COLUMNS = tuple(
+    sorted({*STRUCTURE, *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record))})
+)
+"""All that may be uncertain, in one fixed order whatever an option is made of."""
 
 FEW_SAMPLES = 8.0
 MANY_DEVICES = 512.0
 LARGE_GRADIENTS = 0.5e9
 PCIE_DEVICES = 8
 FEW_ACCUMULATIONS = 4.0
+LONG_SEQUENCE = 8192.0
+"""Tokens of the longest measured samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +71,9 @@ def _table(names: tuple[str, ...], samples: int) -> dict[str, Floats]:
     return {name: columns[:, number] for number, name in enumerate(names)}
 
 
-def common_normals(profile: SoftwareProfile, samples: int = SAMPLES) -> Mapping[str, Floats]:
-    """Return standard normals by the name of each uncertain figure; the same for every option."""
-    names = tuple(sorted({*STRUCTURE, *profile.figures}))
-    return _table(names, samples)
-
-
-def plain_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
-    """Return standard normals of what is uncertain beside software: prices, power, failures."""
-    return _table(tuple(sorted(STRUCTURE)), samples)
+def common_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
+    """Return standard normals by the name of whatever is uncertain; the same for every option."""
+    return _table(COLUMNS, samples)
 
 
 def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[tuple[str, str]]) -> list[str]:
@@ -122,8 +118,19 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
     gradients = 2.0 * scenario.table.parameters
     if machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES and gradients > LARGE_GRADIENTS:
         found.append("gpu_pcie")
+    if scenario.table.active_parameters < scenario.table.parameters:
+        found.append("gpu_experts")
+    if float(np.max(plans.tensor)) > machine.devices:
+        found.append("gpu_wide_tensor")
+    if float(np.max(plans.offload)) > 0:
+        found.append("gpu_offload")
+    if scenario.table.tokens > LONG_SEQUENCE:
+        found.append("gpu_long_sequence")
     return found
 
+
+MEDIAN_OF_NORMAL = 0.6745
+"""Median absolute value of a standard normal number."""
 
 DECODERS = frozenset({"gpt", "llama"})
 SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
@@ -135,7 +142,7 @@ def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, s
     elif family in DECODERS or (scenario.table.tokens > 1 and family == "t5"):
         found = ["ipu_decoder"]
     elif family in SMALL_OPERATIONS:
-        found = ["ipu_small_operations"]
+        found = ["ipu_small_operations"] if seen else ["ipu_small_operations", "ipu_other_family"]
     elif seen:
         found = ["ipu_known"]
     else:
@@ -148,9 +155,29 @@ def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, s
 
 
 def residual_samples(
-    scenario: Scenario, names: list[str], residuals: Residuals, normals: Mapping[str, Floats]
+    scenario: Scenario,
+    names: list[str],
+    residuals: Residuals,
+    normals: Mapping[str, Floats],
+    family_error: float | None,
 ) -> Floats:
-    """Return factors on a time for what the figures of the software do not explain."""
+    """Return factors on a time for what the figures of the software do not explain.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    names : list of str
+        Regimes, rows of data/residuals.csv. [-]
+    residuals : Residuals
+        Log-deviation of each. [-]
+    normals : mapping
+        Standard normals by name. [-]
+    family_error : float or None
+        Median absolute log-error of measured runs of the family on the chip; a range is never
+        narrower than such an error asks for. [-]
+    """
     deviation = combined_standard_deviation([residuals[name] for name in names])
+    deviation = np.maximum(deviation, (family_error or 0.0) / MEDIAN_OF_NORMAL)
     column = "structure_ipu" if scenario.is_ipu else "structure_gpu"
     return log_normal_samples(deviation, normals[column])

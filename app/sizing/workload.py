@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.catalog import ConvergenceTarget
+from app.engine.operators import Kind, OperatorTable
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
@@ -22,8 +23,8 @@ GREATEST = 1e30
 LONGEST = 1_048_576
 LARGEST_IMAGE = 16_384
 
-OPTIMIZERS = {"bert": "lamb", "resnet50": "momentum", "resnext101": "momentum", "efficientnet": "momentum"}
-"""Optimizers of the published recipes of these families; Adam elsewhere."""
+OPTIMIZERS = {"bert": "lamb"}
+"""Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
 
 NEAREST = {
     Precision.BF16: (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32),
@@ -84,14 +85,10 @@ def resolve_training(
     precision = _precision(asked, chip, defaults, warnings)
     optimizer: str | None = asked.optimizer
     if optimizer is None:
-        optimizer = OPTIMIZERS.get(profile.family, "adam")
-        defaults.append(
-            Default.of(
-                "workload.optimizer",
-                optimizer,
-                Message("the optimizer of published {family} recipes", {"family": profile.family}),
-            )
-        )
+        convolutional = is_convolutional(profile.operators(tokens, image_size))
+        optimizer = OPTIMIZERS.get(profile.family, "momentum" if convolutional else "adam")
+        why = Message("the optimizer of published recipes for such networks")
+        defaults.append(Default.of("workload.optimizer", optimizer, why))
     return Training(
         profile=profile,
         samples=samples,
@@ -105,6 +102,18 @@ def resolve_training(
         defaults=defaults,
         warnings=warnings,
     )
+
+
+def is_convolutional(table: OperatorTable) -> bool:
+    """Return True for a network of convolutions without attention.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        Operators of one sample. [-]
+    """
+    kinds = set(table.kind.astype(int).tolist())
+    return Kind.CONVOLUTION in kinds and Kind.ATTENTION not in kinds
 
 
 def _positive(asked: WorkloadInput) -> None:
@@ -296,7 +305,9 @@ def batch_candidates(training: Training, limits: Mapping[str, BatchLimit], devic
     devices : int
         Accelerators. [-]
     """
-    limit = limits.get(training.profile.family, limits[""])
+    profile = training.profile
+    convolutional = is_convolutional(profile.operators(training.tokens, training.image_size))
+    limit = limits.get(profile.family, limits["resnet50" if convolutional else ""])
     most = limit.limit / (training.tokens.rows if limit.unit == "token" and training.tokens else 1.0)
     if training.target is not None:
         most = max(float(training.target.batches[-1]) / 2.0, 1.0)

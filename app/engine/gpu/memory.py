@@ -101,10 +101,10 @@ def activation_bytes(
     r"""Activations kept for the backward pass on the first pipeline stage.
 
     With 1F1B the first of :math:`p` stages holds :math:`p` micro-batches of :math:`L/p` layers: as
-    much as the whole model of one; in :math:`v > 1` chunks :math:`1 + (p-1)/(p v)` times that. Stages
-    that layers do not divide over are counted at the fullest. Full recomputation keeps
-    the input of each layer and the inside of one; selective recomputation and fused attention drop
-    the attention matrix.
+    much as the whole model of one; in :math:`v > 1` chunks :math:`1 + (p-1)/(p v)` times that; never
+    more micro-batches than a step has. Stages that layers do not divide over are counted at the
+    fullest. Full recomputation keeps the input of each layer and the inside of one; selective
+    recomputation keeps one attention matrix at a time, fused attention none.
 
     Parameters
     ----------
@@ -153,14 +153,23 @@ def activation_bytes(
     layer = column["section"] == Section.LAYER
     layers = np.sum(np.where(layer, saved * column["count"], 0.0), axis=0)
     outside = np.sum(np.where(layer, 0.0, saved * column["count"]), axis=0)
+    last = np.sum(np.where(column["section"] == Section.HEAD, saved * column["count"], 0.0), axis=0)
     inputs = size * table.hidden * table.tokens * table.depth * plans.micro_batch
     inputs = inputs / np.where(plans.sequence_parallel > 0, plans.tensor, 1.0)
     full = plans.recompute == Recompute.FULL
     filling = (plans.pipeline - 1.0) / (plans.pipeline * plans.interleave)
-    in_flight = 1.0 + np.where(plans.interleave > 1, filling, 0.0)
-    in_flight = in_flight * plans.pipeline * stage_share(table.depth, plans)
-    kept = np.where(full, np.minimum(inputs, layers), layers) * in_flight
-    transient = np.where(full, layers / table.depth, 0.0) + np.where(plans.pipeline > 1, 0.0, outside)
+    # A stage never holds more micro-batches than the step has.
+    waiting = plans.pipeline * (1.0 + np.where(plans.interleave > 1, filling, 0.0))
+    in_flight = np.minimum(waiting, plans.accumulation) * stage_share(table.depth, plans)
+    one = np.where(full, np.minimum(inputs, layers), layers)
+    kept = one * in_flight
+    # The last stage holds one micro-batch of its layers and of the head.
+    at_the_end = np.maximum(one * stage_share(table.depth, plans) + last - kept, 0.0)
+    matrices = (2.0 * size + 1.0) * matrix * plans.micro_batch / np.where(by_tensor, plans.tensor, 1.0)
+    recomputed = np.max(np.where(attention, matrices, 0.0), axis=0, initial=0.0)
+    again = np.where((plans.recompute == Recompute.SELECTIVE) & (not fused), recomputed, 0.0)
+    again = np.where(full, layers / table.depth, again)
+    transient = again + np.where(plans.pipeline > 1, at_the_end, outside)
     return np.asarray(kept * kernels.fragmentation), np.asarray(transient * kernels.fragmentation)
 
 

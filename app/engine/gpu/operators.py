@@ -125,12 +125,16 @@ def gpu_operator_times(
     arrays = (plans.tensor, plans.micro_batch, plans.recompute)
     efficiencies = (software.matrix_efficiency, software.attention_efficiency, software.elementwise_factor)
     shape = np.broadcast_shapes(*(np.shape(x) for x in (*arrays, *efficiencies)))
+    peak = chip.matrix_peak[precision]
+    if not chip.matrix_units:
+        # Mixed precision sums in single precision, which the vector units do at their plain rate.
+        peak = min(peak, chip.matrix_peak[Precision.FP32])
     setting = _Setting(
         table=table,
         tensor=plans.tensor,
         micro_batch=plans.micro_batch,
         recompute=plans.recompute,
-        peak=chip.matrix_peak[precision] * chip.sustained_clock,
+        peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
         size=element_bytes(precision),
         precision=precision,

@@ -240,14 +240,30 @@ def _data_parallel_time(
     )
     sharded = sharded + np.where(plans.data > 1, plans.sharding_ranks, 0.0) * software.broadcast_latency
 
+    # Gradients that stay sharded are reduced after every micro-batch.
+    every = plans.accumulation * collective(gradients, plans.data, 1.0)
+    scattering = exposed_time(every, software.overlap, plans.accumulation * window)
+    scattering = scattering + gathered * (1.0 - np.asarray(software.overlap))
+
     layers = max(table.depth, 1)
     one_layer = 2.0 * collective(weights * size / layers, plans.sharding_ranks, 1.0)
     one_layer = one_layer + collective(gradients / layers, plans.sharding_ranks, 1.0)
     streamed = plans.accumulation * layers * one_layer
     fully = exposed_time(streamed, software.overlap, plans.accumulation * micro.total)
+    # Groups that each hold a copy sum their shares of the gradients once a step.
+    groups = plans.data / plans.sharding_ranks
+    between = collective_time(
+        gradients / plans.sharding_ranks,
+        groups,
+        1.0,
+        system.machine,
+        system.fabric,
+        software.network_efficiency,
+        2.0,
+    )
+    fully = fully + np.where(groups > 1, exposed_time(between, software.overlap, window), 0.0)
 
     sharding = plans.sharding
-    chosen = np.where(
-        sharding >= Sharding.PARAMETERS, fully, np.where(sharding >= Sharding.OPTIMIZER, sharded, plain)
-    )
-    return np.asarray(chosen)
+    chosen = np.where(sharding >= Sharding.OPTIMIZER, sharded, plain)
+    chosen = np.where(sharding >= Sharding.GRADIENTS, scattering, chosen)
+    return np.asarray(np.where(sharding >= Sharding.PARAMETERS, fully, chosen))

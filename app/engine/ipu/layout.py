@@ -112,7 +112,9 @@ def stage_parts(
     waiting = np.maximum(2.0 * (plans.pipeline - position) - 1.0, 1.0)
     in_flight = np.where(plans.phases > 1, 1.0, np.minimum(waiting, plans.accumulation))
     share = layers / table.depth
-    saved = kept.checkpoints * share / plans.phases + kept.live
+    # Phases shorter than a layer keep the live activations of a part of it.
+    live = kept.live / np.maximum(plans.phases / np.maximum(layers, 1.0), 1.0)
+    saved = kept.checkpoints * share / plans.phases + live
     if repeats_layers(table):
         saved = saved + in_flight * kept.boundary
     else:
@@ -130,7 +132,7 @@ def stage_parts(
         "weights": resident * size / shards,
         "gradients": np.where(plans.accumulation > 1, resident * size, 0.0),
         "optimizer": resident * on_chip,
-        "activations": np.where(plans.recompute > 0, saved, everything),
+        "activations": np.where((plans.recompute > 0) | (plans.phases > 1), saved, everything),
         "buffers": largest + np.where(plans.phases > 1, 0.0, gathered),
         "framework": np.asarray(chip.code_share * chip.tiles * chip.sram_per_tile),
     }

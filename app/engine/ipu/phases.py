@@ -125,7 +125,11 @@ def phases_needed(
     accumulator = np.where(plans.accumulation > 1, size, 0.0)
     per_weight = size + accumulator + STATE_BYTES[optimizer] / plans.rts_optimizer
     layers = np.max(layout.present * layout.layers, axis=0)
-    of_layers = phases_of_layers(layers, per_weight * np.maximum(loads.layer_weights, 1.0), free)
+    layer_bytes = per_weight * np.maximum(loads.layer_weights, 1.0)
+    # A layer that does not fit beside its own activations is cut, and they with it.
+    room = capacity - beside["buffers"] - beside["framework"]
+    cut = phases_of_layers(layers, np.maximum(layer_bytes + beside["activations"], room + 1.0), room)
+    of_layers = np.where(free >= layer_bytes, phases_of_layers(layers, layer_bytes, free), cut)
     ends = np.max(
         layout.present * loads.weights(0.0 * layout.layers, layout.embedding, layout.head), axis=0
     )

@@ -130,7 +130,7 @@ def end_layers(times: SectionTimes, keys: Keys, plans: Plans) -> tuple[Floats, F
     [1.0, 1.0]
     """
     forward, backward = (keys.gather(part.sum(axis=0)) for part in (times.forward, times.backward))
-    seconds = forward * np.where(plans.recompute > 0, 2.0, 1.0) + backward
+    seconds = forward * np.where((plans.recompute > 0) | (plans.phases > 1), 2.0, 1.0) + backward
     layer = np.maximum(seconds[Section.LAYER], np.finfo(float).tiny)
     # A model without layers has one stage; the ratio then decides nothing but stays finite.
     longest = 1e6

@@ -120,7 +120,7 @@ def ipu_step(
     contents = stage_contents(layout)
     forward = _on_stages(keys.gather(times.forward), contents)
     backward = _on_stages(keys.gather(times.backward), contents)
-    backward = backward + np.where(plans.recompute > 0, forward, 0.0)
+    backward = backward + np.where((plans.recompute > 0) | (plans.phases > 1), forward, 0.0)
     speed = np.asarray(software.sdk_factor * software.framework_factor)
     slowest_forward, slowest_backward = _scaled(_slowest(forward), speed), _scaled(_slowest(backward), speed)
 

@@ -72,7 +72,7 @@ def ipu_operator_times(
     )
     count = by_operator(table.count, keys.index)
 
-    again = np.where(plans.recompute > 0, 1.0, 0.0)
+    again = np.where((plans.recompute > 0) | (plans.phases > 1), 1.0, 0.0)
     forward = keys.gather(work.forward)
     backward = keys.gather(work.backward) + again * forward
     scale = np.asarray(software.sdk_factor * software.framework_factor / chip.clock)

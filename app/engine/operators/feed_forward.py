@@ -72,7 +72,7 @@ def feed_forward_operators(
             split=Split.COLUMNS,
             active=active,
             weights=experts * (hidden * width_in + (width_in if biases else 0)),
-            saved=tokens * hidden,
+            saved=tokens * visited * hidden,
             saved_split=Split.SEQUENCE,
         ),
         Operator(

@@ -84,8 +84,10 @@ def transformer_layer(
     ...     34 * 2048 * 12288 + 5 * 96 * 2048**2)
     True
     """
-    if shape.window:
-        squared = min(squared, tokens * shape.window)
+    if 0 < shape.window < tokens:
+        # Each token sees at most the window; the first ones see less.
+        squared = tokens * shape.window - 0.5 * shape.window**2
+        causal = False
     block = [
         norm_operator(prefix, "norm_attention", count, shape.hidden, tokens, shape.rms_norm, Section.LAYER),
         *attention_operators(
@@ -201,5 +203,5 @@ def transformer_operators(shape: TransformerShape, tokens: Tokens) -> OperatorTa
         )
         operators += output_head(shape, scored=tokens.scored)
     return OperatorTable.of(
-        operators, depth=depth, hidden=float(shape.hidden), tokens=tokens.mean, heads=float(shape.key_heads)
+        operators, depth=depth, hidden=float(shape.hidden), tokens=tokens.mean, heads=float(shape.heads)
     )

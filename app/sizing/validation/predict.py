@@ -8,26 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.catalog.software import SoftwareProfile
-from app.engine.convergence import samples_to_target
+from app.engine.convergence import evaluation_time
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
+from app.sizing.runtime import EVALUATED, FORWARD_OVER_STEP, samples_at_batch
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import Case, Unsupported
 from app.sizing.validation.models import find_model
 
 LARGEST_MICRO_BATCH = 64.0
 """Micro-batch at most where a row states none."""
-
-EVALUATION_INTERVAL = {"bert": 150_000.0, "resnet50": 4 * 1_281_167.0}
-"""Samples between two evaluations. MLPerf training rules, versions 1.0 to 2.1."""
-
-EVALUATION_WORK = {"bert": 10_000.0, "resnet50": 50_000.0}
-"""Samples of one evaluation. MLPerf training rules, versions 1.0 to 2.1."""
-
-RUN_SAMPLES = {"bert": 2.75e6, "resnet50": 4.44e7}
-"""Samples of one run, over which a constant evaluation is spread; mean of MLPerf runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +153,23 @@ def conversion(
     batch = float(plans.global_batch[0])
     tokens = scenario.table.tokens
 
+    whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
+    target = context.catalog.convergence(case.completed["target"]) if "target" in case.completed else None
+
     def seconds(step: Floats) -> Floats:
-        whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
-        if not whole_run or case.family not in EVALUATION_INTERVAL:
+        """Return the time of one step with its share of the evaluations of the run."""
+        if not whole_run or target is None or target.evaluation_samples is None:
             return step
+        run = samples_at_batch(target, batch)
         if scenario.is_ipu:
-            run = scenario.ipu_software().evaluation_seconds
-            return np.asarray(step + run * batch / RUN_SAMPLES[case.family])
-        interval = EVALUATION_INTERVAL[case.family]
-        forward = EVALUATION_WORK[case.family] / 3.0 / interval
-        fixed = scenario.gpu_software().evaluation_overhead * batch / interval
-        return np.asarray(step * (1.0 + forward) + fixed)
+            # One evaluation after the run, on the machine of the run.
+            return np.asarray(step + scenario.ipu_software().evaluation_seconds * batch / run)
+        overhead = scenario.gpu_software().evaluation_overhead
+        throughput = FORWARD_OVER_STEP * batch / step
+        evaluation = evaluation_time(
+            run, target.evaluation_samples, overhead, EVALUATED[target.id], throughput
+        )
+        return np.asarray(step + evaluation * batch / run)
 
     def tflops(step: Floats) -> Floats:
         flop = 3.0 * float(np.sum(scenario.table.forward_flop))
@@ -221,9 +219,4 @@ def target_samples(case: Case, batch: float, context: SizingContext) -> float:
     identifier = case.completed.get("target")
     if identifier is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
-    target = context.catalog.convergence(identifier)
-    return float(
-        samples_to_target(
-            batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
-        )
-    )
+    return samples_at_batch(context.catalog.convergence(identifier), batch)

@@ -13,12 +13,11 @@ from app.engine.uncertainty import band
 from app.errors import AppError, BadInput
 from app.sizing.context import SizingContext
 from app.sizing.spread import common_normals, regimes, residual_samples
-from app.sizing.validation.cases import Case, Unsupported, number, read_case
+from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
 from app.sizing.validation.predict import predict
 from app.sizing.validation.report import RowResult, Summary, chain_correlations, summaries, summary
 
 REQUIRED = ("id", "family", "system", "accelerators", "metric")
-THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
 MOST_ROWS = 100_000
 
 
@@ -117,10 +116,16 @@ def predict_row(
         if case.profile is None:
             raise Unsupported("no software profile is known for {software}", software=case.software)
         profile = context.software.profile(case.profile)
-        normals = common_normals(profile)
+        normals = common_normals()
         found = predict(case, context, profile, normals)
         names = regimes(found.scenario, found.plans, case.family, measured)
-        factors = residual_samples(found.scenario, names, context.residuals, normals)
+        factors = residual_samples(
+            found.scenario,
+            names,
+            context.residuals,
+            normals,
+            context.family_errors.get((case.family, case.chip)),
+        )
         if case.metric == "time_to_train_min":
             factors = factors * np.exp(context.residuals["run_length"] * normals["run_length"])
         samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors

@@ -29,6 +29,10 @@ def published() -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
+MANY = 1024.0
+"""More micro-batches than any pipeline here has stages."""
+
+
 def transformer(row: Mapping[str, str]) -> OperatorTable:
     hidden, heads, length = int(row["hidden"]), int(row["heads"]), int(row["seq_len"])
     shape = TransformerShape(
@@ -49,7 +53,7 @@ def predicted(row: Mapping[str, str]) -> float:
     """Bytes of one row: states of Adam at their published sizes, or activations in flight."""
     model = transformer(row)
     degrees = {name: float(row[name]) for name in ("tensor", "pipeline", "interleave", "micro_batch")}
-    plans = Plans.of(**degrees, **MODES[row["recompute"]])
+    plans = Plans.of(**degrees, **MODES[row["recompute"]], accumulation=MANY)
     if row["part"] == "activations":
         unbroken = replace(SYSTEM.kernels, fragmentation=1.0)
         return float(activation_bytes(model, plans, unbroken, fused=False, size=2.0)[0])
@@ -122,7 +126,8 @@ def test_sharding_leaves_what_each_rank_must_hold(sharding: Sharding) -> None:
 
 def activations(model: OperatorTable, **plan: float) -> float:
     unbroken = replace(SYSTEM.kernels, fragmentation=1.0)
-    return float(activation_bytes(model, Plans.of(**plan), unbroken, fused=False, size=2.0)[0])
+    plans = Plans.of(**({"accumulation": MANY} | plan))
+    return float(activation_bytes(model, plans, unbroken, fused=False, size=2.0)[0])
 
 
 def test_a_layer_keeps_what_korthikanti_counts() -> None:
@@ -144,6 +149,12 @@ def test_a_pipeline_keeps_as_much_as_one_stage_and_more_in_chunks() -> None:
     assert activations(model, pipeline=8) == pytest.approx(activations(model))
     assert activations(model, pipeline=7) == pytest.approx(activations(model) * 7 * 14 / 96)
     assert activations(model, pipeline=8, interleave=3) == pytest.approx(activations(model) * (1 + 7 / 24))
+
+
+def test_a_stage_never_holds_more_micro_batches_than_a_step_has() -> None:
+    model = table("gpt3-175b")
+    assert activations(model, pipeline=8, accumulation=1.0) == pytest.approx(activations(model) / 8)
+    assert activations(model, pipeline=8, accumulation=4.0) == pytest.approx(activations(model) / 2)
 
 
 degrees = st.sampled_from([1.0, 2.0, 4.0, 8.0])

@@ -136,8 +136,20 @@ def test_attention_costs_the_square_of_the_length(length: float) -> None:
 
 
 def test_a_window_makes_attention_linear() -> None:
-    short, long = (decoder(32, 4096, 32, 32000, length, window=4096, positions=0) for length in (8192, 16384))
-    assert products(long, Kind.ATTENTION) == 2 * products(short, Kind.ATTENTION)
+    lengths = (8192, 16384, 32768)
+    short, long, longest = (
+        products(decoder(32, 4096, 32, 32000, length, window=4096, positions=0), Kind.ATTENTION)
+        for length in lengths
+    )
+    assert longest - long == 2 * (long - short)
+
+
+def test_every_token_of_a_window_sees_what_stands_before_it_at_most() -> None:
+    """A causal window of w over s tokens computes s w − w²/2 pairs."""
+    window, length = 4096, 32768
+    found = products(decoder(1, 4096, 32, 32000, length, window=window, positions=0), Kind.ATTENTION)
+    pairs = sum(min(place + 1, window) for place in range(length))
+    assert found == pytest.approx(4 * 4096 * pairs, rel=0.001)
 
 
 def test_short_samples_cost_less_than_their_padded_length() -> None:
