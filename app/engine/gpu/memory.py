@@ -57,13 +57,46 @@ def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
     shape = (-1,) + (1,) * np.broadcast(plans.tensor, plans.pipeline).ndim
     divided = np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH)).reshape(shape)
     lookup = (table.kind == Kind.EMBEDDING).reshape(shape)
-    weights = (table.weights * table.count).reshape(shape) / np.where(divided | lookup, plans.tensor, 1.0)
+    dense = np.where(table.sparse > 0, 0.0, table.weights * table.count)
+    weights = dense.reshape(shape) / np.where(divided | lookup, plans.tensor, 1.0)
     section = table.section.reshape(shape)
     layers = np.sum(np.where(section == Section.LAYER, weights, 0.0), axis=0)
     first = np.sum(np.where(section == Section.EMBEDDING, weights, 0.0), axis=0)
     last = np.sum(np.where(section == Section.HEAD, weights, 0.0), axis=0)
     outside = np.where(plans.pipeline > 1, np.maximum(first, last), first + last)
     return layers * stage_share(table.depth, plans), outside
+
+
+def spread_tables(table: OperatorTable, plans: Plans) -> Floats:
+    """Parameters of the looked-up tables on one device, spread evenly over all.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    plans : Plans
+        Plans, whose devices share the tables. [-]
+
+    Returns
+    -------
+    parameters : array
+        Zero for models without such tables. [-]
+
+    References
+    ----------
+    .. [1] M. Naumov et al., "Deep learning recommendation model," arXiv:1906.00091, 2019, section 4
+       (tables model-parallel, the rest data-parallel).
+
+    Examples
+    --------
+    >>> from app.engine.operators import embedding_bag
+    >>> bags = OperatorTable.of(
+    ...     [embedding_bag(name="users", entries=1e6, width=128, lookups=1)], depth=1, hidden=8, tokens=1)
+    >>> float(spread_tables(bags, Plans.of(data=8)))
+    16000000.0
+    """
+    held = float(np.sum(np.where(table.sparse > 0, table.weights * table.count, 0.0)))
+    return np.asarray(held / plans.devices)
 
 
 def stage_share(depth: int, plans: Plans) -> Floats:
@@ -236,7 +269,7 @@ def gpu_memory(
     optimizer_bytes = weights * state / state_shards
     return MemoryUse(
         parts={
-            "weights": np.asarray(weights * size / weight_shards),
+            "weights": np.asarray(weights * size / weight_shards + spread_tables(table, plans) * size),
             "gradients": np.asarray(weights * GRADIENT_BYTES / gradient_shards),
             "optimizer": np.asarray(optimizer_bytes * on_device),
             "activations": kept,

@@ -111,6 +111,7 @@ def gpu_step(
     parts["data_comm"] = _data_parallel_time(
         table, plans, system, software, micro, weights, max(size, software.gradient_bytes), size
     )
+    parts["data_comm"] = parts["data_comm"] + _row_exchange_time(table, plans, system, software, size)
     shards = np.where(plans.sharding >= Sharding.OPTIMIZER, plans.sharding_ranks, 1.0)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     bandwidth = system.chip.memory_bandwidth * system.chip.achieved_bandwidth
@@ -204,6 +205,21 @@ def _between_stages(
     latency = np.where(inside, system.machine.latency, system.fabric.message_latency)
     directions = 2.0 if software.blocking_pipeline else 1.0
     return stage_transfer_time(message, bandwidth, latency, plans.interleave, directions)
+
+
+def _row_exchange_time(
+    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
+) -> Floats:
+    """All-to-all of looked-up rows forward and of their gradients backward, none of it hidden."""
+    rows = float(np.sum(np.where(table.sparse > 0, table.elements * table.count, 0.0)))
+    if rows == 0.0:
+        return np.zeros(np.shape(plans.devices))
+    elsewhere = (plans.devices - 1.0) / plans.devices
+    message = 2.0 * size * rows * plans.micro_batch * plans.accumulation * elsewhere
+    inside = plans.devices <= system.machine.devices
+    port = node_bandwidth(system.fabric, software.network_efficiency) / system.machine.devices
+    bandwidth = np.where(inside, system.machine.bus_bandwidth, np.minimum(port, system.machine.bus_bandwidth))
+    return np.asarray(message / bandwidth)
 
 
 def _data_parallel_time(

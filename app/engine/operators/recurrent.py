@@ -24,7 +24,7 @@ def embedding_bag(*, name: str, entries: float, width: int, lookups: float, coun
     Returns
     -------
     operator : Operator
-        The table; it costs memory traffic alone. [-]
+        The table: spread over the devices, it costs memory traffic and an exchange of rows. [-]
 
     References
     ----------
@@ -45,6 +45,7 @@ def embedding_bag(*, name: str, entries: float, width: int, lookups: float, coun
         elements=lookups * width,
         weights=entries * width,
         input_gradient=False,
+        sparse=True,
     )
 
 

@@ -120,6 +120,8 @@ class Operator:
     """Share of the kernel launches of one convolution with its norm and activation."""
     active: float = 1.0
     """Share of the weights that one token uses (experts)."""
+    sparse: bool = False
+    """True for tables that are spread over all devices and updated row by row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +156,7 @@ class OperatorTable:
     layer_launches: Floats
     convolution_launches: Floats
     active: Floats
+    sparse: Floats
     depth: int
     """Layers that a pipeline can be cut between; 1 where nothing repeats."""
     hidden: float
