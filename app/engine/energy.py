@@ -91,9 +91,7 @@ def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatL
     """
     effectiveness = np.asarray(power_usage_effectiveness, dtype=float)
     if not np.all(effectiveness >= 1):
-        raise BadInput(
-            Message("PUE must be 1 or more, got {value}", {"value": float(np.min(effectiveness))})
-        )
+        raise BadInput(Message("PUE must be 1 or more, got {value}", {"value": float(np.min(effectiveness))}))
     return np.asarray(equipment_power * effectiveness)
 
 

@@ -92,9 +92,7 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         A field is out of range or contradicts another.
     """
     if not isinstance(document, Mapping):
-        raise Unprocessable.at(
-            where, "a configuration is a JSON object, not {value}", value=shown(document)
-        )
+        raise Unprocessable.at(where, "a configuration is a JSON object, not {value}", value=shown(document))
     inner = document.get("text_config")
     if isinstance(inner, Mapping) and not any(field in document for field in ALIASES["hidden"]):
         profile = config_profile(inner, name=name, where=f"{where}.text_config")
@@ -181,15 +179,29 @@ def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
     # An encoder-decoder learns positions on both sides.
     positions = (context + traits.extra_positions) * (2 if both else 1) if traits.positions else 0
     return TransformerShape(
-        layers=layers, hidden=hidden, heads=heads, key_heads=key_heads, head_dimension=head_dimension,
-        feed_forward=feed_forward, vocabulary=0 if traits.image else reader.need("vocabulary"),
-        stack=traits.stack, gated=gated, rotary=traits.rotary and not document.get("alibi"),
-        biases=flag(document, "attention_bias", traits.biases, where=where), rms_norm=traits.rms_norm,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        key_heads=key_heads,
+        head_dimension=head_dimension,
+        feed_forward=feed_forward,
+        vocabulary=0 if traits.image else reader.need("vocabulary"),
+        stack=traits.stack,
+        gated=gated,
+        rotary=traits.rotary and not document.get("alibi"),
+        biases=flag(document, "attention_bias", traits.biases, where=where),
+        rms_norm=traits.rms_norm,
         tied=flag(document, "tie_word_embeddings", traits.tied, where=where) and not traits.image,
-        positions=positions, segments=_segments(reader, traits), experts=experts, experts_per_token=visited,
+        positions=positions,
+        segments=_segments(reader, traits),
+        experts=experts,
+        experts_per_token=visited,
         decoder_layers=(reader.get("decoder_layers") or layers) if both else 0,
-        target_tokens=context * TARGET_SHARE if both else 0.0, head_transform=traits.masked,
-        pooler=traits.pooler, embedding_norm=traits.embedding_norm, final_norm=traits.final_norm,
+        target_tokens=context * TARGET_SHARE if both else 0.0,
+        head_transform=traits.masked,
+        pooler=traits.pooler,
+        embedding_norm=traits.embedding_norm,
+        final_norm=traits.final_norm,
         window=window or 0,
     )
 
@@ -226,9 +238,7 @@ def _image(reader: Reader, shape: TransformerShape) -> tuple[TransformerBody, in
     channels = whole(document, "num_channels", where=where, most=1e4) or 3
     sides = (image_size // patch) ** 2
     return TransformerBody(
-        replace(
-            shape, patch_inputs=channels * patch * patch, classes=_classes(reader), positions=sides + 1
-        ),
+        replace(shape, patch_inputs=channels * patch * patch, classes=_classes(reader), positions=sides + 1),
         patch,
     ), image_size
 
@@ -248,8 +258,13 @@ def _swin(reader: Reader, title: str) -> ModelProfile:
     document, where = reader.document, reader.where
     depths, heads = document.get("depths"), document.get("num_heads")
     for name, value in (("depths", depths), ("num_heads", heads)):
-        if not isinstance(value, list) or not 1 <= len(value) <= 8 or any(
-            isinstance(entry, bool) or not isinstance(entry, int) or not 1 <= entry <= 1000 for entry in value
+        if (
+            not isinstance(value, list)
+            or not 1 <= len(value) <= 8
+            or any(
+                isinstance(entry, bool) or not isinstance(entry, int) or not 1 <= entry <= 1000
+                for entry in value
+            )
         ):
             raise Unprocessable.at(
                 f"{where}.{name}", "{field} must list one whole number for each stage", field=name
@@ -300,7 +315,15 @@ def _by_fields(reader: Reader, model_type: str | None) -> Traits:
     stack = Stack.ENCODER_DECODER if both else Stack.ENCODER if masked else Stack.DECODER
     family = "t5" if both else "bert" if masked else "llama" if gated else "gpt"
     return Traits(
-        family=family, stack=stack, gated=gated, rotary=rotary, biases=not gated,
-        rms_norm="rms_norm_eps" in document, tied=not gated, positions=not rotary, masked=masked,
-        embedding_norm=masked, final_norm=not masked,
+        family=family,
+        stack=stack,
+        gated=gated,
+        rotary=rotary,
+        biases=not gated,
+        rms_norm="rms_norm_eps" in document,
+        tied=not gated,
+        positions=not rotary,
+        masked=masked,
+        embedding_norm=masked,
+        final_norm=not masked,
     )

@@ -41,11 +41,22 @@ GEMMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=T
 NEOX = Traits(family="gpt", rotary=True, tied=False)
 GPT2 = Traits(family="gpt", positions=True)
 BERT = Traits(
-    family="bert", stack=Stack.ENCODER, positions=True, segments=True, embedding_norm=True, final_norm=False,
-    masked=True, pooler=True,
+    family="bert",
+    stack=Stack.ENCODER,
+    positions=True,
+    segments=True,
+    embedding_norm=True,
+    final_norm=False,
+    masked=True,
+    pooler=True,
 )
 ROBERTA = Traits(
-    family="bert", stack=Stack.ENCODER, positions=True, segments=True, embedding_norm=True, final_norm=False,
+    family="bert",
+    stack=Stack.ENCODER,
+    positions=True,
+    segments=True,
+    embedding_norm=True,
+    final_norm=False,
     masked=True,
 )
 RELATIVE = Traits(
@@ -53,7 +64,11 @@ RELATIVE = Traits(
 )
 T5 = Traits(family="t5", stack=Stack.ENCODER_DECODER, biases=False, rms_norm=True)
 BART = Traits(
-    family="t5", stack=Stack.ENCODER_DECODER, positions=True, extra_positions=2, embedding_norm=True,
+    family="t5",
+    stack=Stack.ENCODER_DECODER,
+    positions=True,
+    extra_positions=2,
+    embedding_norm=True,
     final_norm=False,
 )
 VIT = Traits(family="vit", stack=Stack.ENCODER, positions=True, image=True, tied=False)
@@ -117,12 +132,24 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "key_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
     "head_dimension": ("head_dim", "d_kv"),
     "feed_forward": (
-        "moe_intermediate_size", "intermediate_size", "n_inner", "ffn_dim", "d_ff", "encoder_ffn_dim",
-        "hidden_dim", "ffn_hidden_size", "ffn_intermediate_size",
+        "moe_intermediate_size",
+        "intermediate_size",
+        "n_inner",
+        "ffn_dim",
+        "d_ff",
+        "encoder_ffn_dim",
+        "hidden_dim",
+        "ffn_hidden_size",
+        "ffn_intermediate_size",
     ),
     "vocabulary": ("vocab_size", "padded_vocab_size"),
     "context": (
-        "max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "seq_length", "max_seq_len",
+        "max_position_embeddings",
+        "n_positions",
+        "n_ctx",
+        "max_sequence_length",
+        "seq_length",
+        "max_seq_len",
     ),
     "decoder_layers": ("decoder_layers", "num_decoder_layers"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts"),

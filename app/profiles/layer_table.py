@@ -102,8 +102,15 @@ def _gemm(name: str, row: Row) -> list[Operator]:
     default = float(inner * columns + (columns if row.flag("bias", True) else 0))
     return [
         Operator(
-            name=name, kind=Kind.MATMUL, rows=rows, inner=float(inner), columns=float(columns), batch=batch,
-            weights=row.number("parameters", default), saved=rows * inner * batch, aligned=False,
+            name=name,
+            kind=Kind.MATMUL,
+            rows=rows,
+            inner=float(inner),
+            columns=float(columns),
+            batch=batch,
+            weights=row.number("parameters", default),
+            saved=rows * inner * batch,
+            aligned=False,
             convolution_launches=0.5,
         )
     ]
@@ -125,12 +132,19 @@ def _convolution(name: str, row: Row) -> list[Operator]:
             )
     height = row.whole("height")
     operators = convolution_layer(
-        name=name, channels_in=channels_in, channels_out=channels_out, height=height,
-        width=row.whole("width", height), kernel=row.whole("kernel", 3), stride=row.whole("stride", 1),
-        groups=groups, depth=row.whole("depth", 1),
+        name=name,
+        channels_in=channels_in,
+        channels_out=channels_out,
+        height=height,
+        width=row.whole("width", height),
+        kernel=row.whole("kernel", 3),
+        stride=row.whole("stride", 1),
+        groups=groups,
+        depth=row.whole("depth", 1),
         norm=POINTWISE[row.choice("norm", ("batch_norm", "group_norm", "layer_norm", "none"), "none")],
         activation=POINTWISE[row.choice("activation", ("relu", "swish", "gelu", "none"), "none")],
-        bias=row.flag("bias", False), first=row.flag("first", False),
+        bias=row.flag("bias", False),
+        first=row.flag("first", False),
     )
     operators[0] = replace(operators[0], weights=row.number("parameters", operators[0].weights))
     return operators
@@ -140,7 +154,9 @@ def _pointwise(name: str, row: Row) -> list[Operator]:
     norm = row.values.get("kind") == "norm"
     word = row.choice("op", POINTWISE, "layer_norm" if norm else "elementwise")
     operator = pointwise_layer(
-        name=name, pointwise=POINTWISE[word], elements=row.number("elements"),
+        name=name,
+        pointwise=POINTWISE[word],
+        elements=row.number("elements"),
         weights=row.number("parameters", 2.0 * row.whole("channels", 0, least=0) if norm else 0.0),
     )
     return [replace(operator, saved=operator.elements) if norm else operator]
@@ -158,7 +174,9 @@ def _attention(name: str, row: Row) -> list[Operator]:
 def _embedding(name: str, row: Row) -> list[Operator]:
     return [
         embedding_bag(
-            name=name, entries=row.number("entries"), width=row.whole("columns"),
+            name=name,
+            entries=row.number("entries"),
+            width=row.whole("columns"),
             lookups=row.number("rows", 1.0),
         )
     ]
@@ -166,8 +184,12 @@ def _embedding(name: str, row: Row) -> list[Operator]:
 
 def _recurrent(name: str, row: Row) -> list[Operator]:
     return recurrent_layer(
-        name=name, cell=row.choice("cell", GATES, "lstm"), inputs=row.whole("inner"),
-        hidden=row.whole("hidden"), steps=row.number("steps"), directions=row.whole("directions", 1),
+        name=name,
+        cell=row.choice("cell", GATES, "lstm"),
+        inputs=row.whole("inner"),
+        hidden=row.whole("hidden"),
+        steps=row.number("steps"),
+        directions=row.whole("directions", 1),
     )
 
 
@@ -271,7 +293,5 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
 
 
 def _at_line(error: AppError, file: str, line: int) -> AppError:
-    message = Message(
-        "{file}, line {line}: {reason}", {"file": file, "line": line, "reason": error.message}
-    )
+    message = Message("{file}, line {line}: {reason}", {"file": file, "line": line, "reason": error.message})
     return type(error)(message, [FieldError("file", message)])

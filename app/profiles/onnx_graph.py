@@ -183,9 +183,7 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
     return parameters
 
 
-def _settle_inputs(
-    name: str, graph: onnx.GraphProto, parameters: Mapping[str, tuple[int, ...]]
-) -> Sizes:
+def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, tuple[int, ...]]) -> Sizes:
     """Give symbolic sizes a value: 1 for the batch, a stated one for lengths and sides."""
     batch = 0
     assumptions: list[Message] = []
@@ -249,9 +247,7 @@ def _shapes(name: str, model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _profile(
-    name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Message, ...]
-) -> ModelProfile:
+def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Message, ...]) -> ModelProfile:
     merged = merge_equal(operators)
     attention = [operator for operator in merged if operator.kind is Kind.ATTENTION]
     depth, hidden, tokens = 1, 0.0, 1.0

@@ -16,8 +16,24 @@ ALIASES = frozenset(("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Fla
 
 FREE = frozenset(
     (
-        "Shape", "Size", "Constant", "ConstantOfShape", "Range", "Slice", "Split", "NonZero", "CastLike",
-        "OneHot", "EyeLike", "Trilu", "Compress", "ArgMax", "ArgMin", "TopK", "CumSum", "RandomNormalLike",
+        "Shape",
+        "Size",
+        "Constant",
+        "ConstantOfShape",
+        "Range",
+        "Slice",
+        "Split",
+        "NonZero",
+        "CastLike",
+        "OneHot",
+        "EyeLike",
+        "Trilu",
+        "Compress",
+        "ArgMax",
+        "ArgMin",
+        "TopK",
+        "CumSum",
+        "RandomNormalLike",
         "Not",
     )
 )
@@ -25,7 +41,14 @@ FREE = frozenset(
 
 MOVES = frozenset(
     (
-        "Concat", "Pad", "Resize", "Upsample", "Tile", "DepthToSpace", "SpaceToDepth", "Softmax",
+        "Concat",
+        "Pad",
+        "Resize",
+        "Upsample",
+        "Tile",
+        "DepthToSpace",
+        "SpaceToDepth",
+        "Softmax",
         "LogSoftmax",
     )
 )
@@ -48,18 +71,78 @@ POOLS = {
 }
 ELEMENTWISE = frozenset(
     (
-        "Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Neg", "Abs", "Erf", "Tanh",
-        "Sigmoid", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Clip", "HardSigmoid", "HardSwish",
-        "Gelu", "Mish", "Softplus", "Softsign", "Swish", "Where", "Equal", "Greater", "Less",
-        "GreaterOrEqual", "LessOrEqual", "And", "Or", "Min", "Max", "Sum", "Mean", "ReduceMean",
-        "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2", "Sin", "Cos", "Floor", "Ceil", "Round", "Sign",
-        "Mod", "IsNaN", "IsInf", "QuickGelu", "FastGelu", "BiasGelu",
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Pow",
+        "Sqrt",
+        "Reciprocal",
+        "Exp",
+        "Log",
+        "Neg",
+        "Abs",
+        "Erf",
+        "Tanh",
+        "Sigmoid",
+        "Relu",
+        "LeakyRelu",
+        "PRelu",
+        "Elu",
+        "Selu",
+        "Celu",
+        "Clip",
+        "HardSigmoid",
+        "HardSwish",
+        "Gelu",
+        "Mish",
+        "Softplus",
+        "Softsign",
+        "Swish",
+        "Where",
+        "Equal",
+        "Greater",
+        "Less",
+        "GreaterOrEqual",
+        "LessOrEqual",
+        "And",
+        "Or",
+        "Min",
+        "Max",
+        "Sum",
+        "Mean",
+        "ReduceMean",
+        "ReduceSum",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceL2",
+        "Sin",
+        "Cos",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sign",
+        "Mod",
+        "IsNaN",
+        "IsInf",
+        "QuickGelu",
+        "FastGelu",
+        "BiasGelu",
     )
 )
 ACTIVATIONS = {
-    "Erf": Pointwise.GELU, "Gelu": Pointwise.GELU, "QuickGelu": Pointwise.GELU, "FastGelu": Pointwise.GELU,
-    "Tanh": Pointwise.GELU, "Swish": Pointwise.SWISH, "HardSwish": Pointwise.SWISH, "Mish": Pointwise.SWISH,
-    "Sigmoid": Pointwise.SWISH, "Relu": Pointwise.RELU, "LeakyRelu": Pointwise.RELU, "Clip": Pointwise.RELU,
+    "Erf": Pointwise.GELU,
+    "Gelu": Pointwise.GELU,
+    "QuickGelu": Pointwise.GELU,
+    "FastGelu": Pointwise.GELU,
+    "Tanh": Pointwise.GELU,
+    "Swish": Pointwise.SWISH,
+    "HardSwish": Pointwise.SWISH,
+    "Mish": Pointwise.SWISH,
+    "Sigmoid": Pointwise.SWISH,
+    "Relu": Pointwise.RELU,
+    "LeakyRelu": Pointwise.RELU,
+    "Clip": Pointwise.RELU,
 }
 
 
@@ -96,8 +179,12 @@ class Chain:
             pointwise = Pointwise.ELEMENTWISE
         free = pointwise in {Pointwise.RELU, Pointwise.BIAS, Pointwise.ADD}
         return Operator(
-            name=self.name, kind=Kind.POINTWISE, pointwise=pointwise, elements=float(self.elements),
-            weights=float(self.weights), saved=0.0 if free else float(self.elements),
+            name=self.name,
+            kind=Kind.POINTWISE,
+            pointwise=pointwise,
+            elements=float(self.elements),
+            weights=float(self.weights),
+            saved=0.0 if free else float(self.elements),
         )
 
 
@@ -113,8 +200,15 @@ def attention(name: str, heads: float, rows: float, keys: float, inner: float) -
     """Return one attention operator over ``rows`` queries and ``keys`` keys."""
     squared = rows * keys
     return Operator(
-        name=name, kind=Kind.ATTENTION, rows=rows, inner=inner, columns=keys, batch=heads, squared=squared,
-        saved=heads * inner * (rows + 2 * keys) + 2 * heads * squared, masks=heads * squared,
+        name=name,
+        kind=Kind.ATTENTION,
+        rows=rows,
+        inner=inner,
+        columns=keys,
+        batch=heads,
+        squared=squared,
+        saved=heads * inner * (rows + 2 * keys) + 2 * heads * squared,
+        masks=heads * squared,
     )
 
 

@@ -56,7 +56,9 @@ class Converter(Products):
         }.get(kind)
         if not node.input and kind not in FREE:
             raise unreadable(
-                "{file}: node {node} ({operator}) has no input", file=self._graph.file, node=name,
+                "{file}: node {node} ({operator}) has no input",
+                file=self._graph.file,
+                node=name,
                 operator=printable(kind),
             )
         if handler is not None:
@@ -87,18 +89,27 @@ class Converter(Products):
         if size > self._batch:
             self._emit(
                 Operator(
-                    name=name, kind=Kind.POINTWISE, pointwise=Pointwise.ELEMENTWISE,
-                    elements=size / self._batch, saved=size / self._batch,
+                    name=name,
+                    kind=Kind.POINTWISE,
+                    pointwise=Pointwise.ELEMENTWISE,
+                    elements=size / self._batch,
+                    saved=size / self._batch,
                 )
             )
 
     def _norm(self, node: onnx.NodeProto, name: str) -> None:
         size = self._size(node.output[0] or node.input[0], name) / self._batch
         # Running means and variances are kept, not trained: scale and shift alone are parameters.
-        self._emit(Operator(
-            name=name, kind=Kind.POINTWISE, pointwise=NORMS[node.op_type], elements=size, saved=size,
-            weights=float(self._parameters(node.input[1:3])),
-        ))
+        self._emit(
+            Operator(
+                name=name,
+                kind=Kind.POINTWISE,
+                pointwise=NORMS[node.op_type],
+                elements=size,
+                saved=size,
+                weights=float(self._parameters(node.input[1:3])),
+            )
+        )
 
     def _gather(self, node: onnx.NodeProto, name: str) -> None:
         table = self._origin.get(node.input[0])
@@ -108,18 +119,29 @@ class Converter(Products):
         size = self._graph.parameters[table]
         width = math.prod(size[1:])
         looked_up = math.prod(self._two(node, name)) / self._batch
-        self._emit(Operator(
-            name=name, kind=Kind.EMBEDDING, rows=looked_up, columns=float(width), elements=looked_up * width,
-            weights=float(self._parameters(node.input[:1])), input_gradient=False,
-        ))
+        self._emit(
+            Operator(
+                name=name,
+                kind=Kind.EMBEDDING,
+                rows=looked_up,
+                columns=float(width),
+                elements=looked_up * width,
+                weights=float(self._parameters(node.input[:1])),
+                input_gradient=False,
+            )
+        )
 
     def _transpose(self, node: onnx.NodeProto, name: str) -> None:
         if node.input[0] in self._origin:
             self._hand_on(node)
         else:
-            self._emit(pointwise_layer(
-                name=name, pointwise=Pointwise.HEADS, elements=self._size(node.input[0], name) / self._batch
-            ))
+            self._emit(
+                pointwise_layer(
+                    name=name,
+                    pointwise=Pointwise.HEADS,
+                    elements=self._size(node.input[0], name) / self._batch,
+                )
+            )
 
     def _elementwise(self, node: onnx.NodeProto, name: str) -> None:
         target = node.output[0] if node.output else ""
@@ -139,9 +161,10 @@ class Converter(Products):
             return  # arithmetic on shapes and scalars
         active = [entry for entry in node.input if entry not in self._origin and entry in self._graph.shapes]
         joined = [self._chains[entry] for entry in active if entry in self._chains]
-        meets = node.op_type in {"Add", "Sum"} and sum(
-            math.prod(self._graph.shapes[entry]) == size for entry in active
-        ) > 1
+        meets = (
+            node.op_type in {"Add", "Sum"}
+            and sum(math.prod(self._graph.shapes[entry]) == size for entry in active) > 1
+        )
         if meets and len({id(chain) for chain in joined}) < 2 and len(joined) < len(active):
             # Two paths meet: a residual connection, which starts anew what follows.
             self._operators.append(Chain(name, -(-size // self._batch), 0, {"Add"}))

@@ -21,38 +21,72 @@ class Products(Walk):
             raise self._odd(name, "Conv")
         groups = integer(node, "group", 1)
         source = self._shape(node.input[0], name)
-        self._emit(self._convolved(
-            node, name, positions=math.prod(result[2:]) * result[0],
-            inner=weights[1] * math.prod(weights[2:]), columns=weights[0], groups=groups,
-            kernel=weights[2:], depthwise=groups > 1 and groups == source[1],
-            stride=max(integers(node, "strides") or [1]),
-        ))
+        self._emit(
+            self._convolved(
+                node,
+                name,
+                positions=math.prod(result[2:]) * result[0],
+                inner=weights[1] * math.prod(weights[2:]),
+                columns=weights[0],
+                groups=groups,
+                kernel=weights[2:],
+                depthwise=groups > 1 and groups == source[1],
+                stride=max(integers(node, "strides") or [1]),
+            )
+        )
 
     def _transposed(self, node: onnx.NodeProto, name: str) -> None:
         weights, source = self._two(node, name), self._shape(node.input[0], name)
         if len(weights) < 3 or len(source) != len(weights):
             raise self._odd(name, "ConvTranspose")
         groups = integer(node, "group", 1)
-        self._emit(self._convolved(
-            node, name, positions=math.prod(source[2:]) * source[0], inner=weights[0] // max(groups, 1),
-            columns=weights[1] * groups * math.prod(weights[2:]), groups=groups, kernel=(1,), depthwise=False,
-            stride=1,
-        ))
+        self._emit(
+            self._convolved(
+                node,
+                name,
+                positions=math.prod(source[2:]) * source[0],
+                inner=weights[0] // max(groups, 1),
+                columns=weights[1] * groups * math.prod(weights[2:]),
+                groups=groups,
+                kernel=(1,),
+                depthwise=False,
+                stride=1,
+            )
+        )
 
     def _convolved(
-        self, node: onnx.NodeProto, name: str, *, positions: int, inner: int, columns: int, groups: int,
-        kernel: Shape, depthwise: bool, stride: int,
+        self,
+        node: onnx.NodeProto,
+        name: str,
+        *,
+        positions: int,
+        inner: int,
+        columns: int,
+        groups: int,
+        kernel: Shape,
+        depthwise: bool,
+        stride: int,
     ) -> Operator:
         if groups < 1 or columns % groups or stride < 1:
             raise self._odd(name, node.op_type)
         source = self._size(node.input[0], name) / self._batch
         return Operator(
-            name=name, kind=Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION, rows=positions / self._batch,
-            inner=float(inner), columns=columns / groups, batch=float(groups),
-            kernel_area=float(math.prod(kernel)), kernel_width=float(kernel[0]), stride=float(stride),
-            input_elements=source, output_elements=self._size(node.output[0], name) / self._batch,
-            weights=float(self._parameters(node.input[1:])), saved=source, aligned=False,
-            input_gradient=node.input[0] not in self._sources, convolution_launches=1.0,
+            name=name,
+            kind=Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION,
+            rows=positions / self._batch,
+            inner=float(inner),
+            columns=columns / groups,
+            batch=float(groups),
+            kernel_area=float(math.prod(kernel)),
+            kernel_width=float(kernel[0]),
+            stride=float(stride),
+            input_elements=source,
+            output_elements=self._size(node.output[0], name) / self._batch,
+            weights=float(self._parameters(node.input[1:])),
+            saved=source,
+            aligned=False,
+            input_gradient=node.input[0] not in self._sources,
+            convolution_launches=1.0,
         )
 
     def _gemm(self, node: onnx.NodeProto, name: str) -> None:
@@ -85,9 +119,15 @@ class Products(Walk):
         result = self._shape(node.output[0], name)
         heads = max(math.prod(result[:-2]) / self._batch, 1.0)
         operator = Operator(
-            name=name, kind=Kind.MATMUL, rows=float(first[-2]) if len(first) > 1 else 1.0, inner=float(inner),
-            columns=float(columns), batch=heads, saved=(math.prod(first) + math.prod(second)) / self._batch,
-            aligned=False, convolution_launches=0.5,
+            name=name,
+            kind=Kind.MATMUL,
+            rows=float(first[-2]) if len(first) > 1 else 1.0,
+            inner=float(inner),
+            columns=float(columns),
+            batch=heads,
+            saved=(math.prod(first) + math.prod(second)) / self._batch,
+            aligned=False,
+            convolution_launches=0.5,
         )
         pending = Scores(operator)
         self._operators.append(pending)
@@ -121,9 +161,16 @@ class Products(Walk):
 
     def _matrix(self, node: onnx.NodeProto, name: str, *, rows: int, inner: int, columns: int) -> Operator:
         return Operator(
-            name=name, kind=Kind.MATMUL, rows=rows / self._batch, inner=float(inner), columns=float(columns),
-            weights=float(self._parameters(node.input)), saved=rows * inner / self._batch, aligned=False,
-            input_gradient=node.input[0] not in self._sources, convolution_launches=0.5,
+            name=name,
+            kind=Kind.MATMUL,
+            rows=rows / self._batch,
+            inner=float(inner),
+            columns=float(columns),
+            weights=float(self._parameters(node.input)),
+            saved=rows * inner / self._batch,
+            aligned=False,
+            input_gradient=node.input[0] not in self._sources,
+            convolution_launches=0.5,
         )
 
     def _recurrent(self, node: onnx.NodeProto, name: str) -> None:
@@ -135,18 +182,40 @@ class Products(Walk):
         steps = source[1 if integer(node, "layout", 0) else 0]
         state = self._parameters(node.input[2:3])
         bias = self._parameters(node.input[3:4]) / 2
-        self._emit(Operator(
-            name=f"{name}_input", kind=Kind.MATMUL, rows=float(steps), inner=float(weights[2]),
-            columns=float(width * directions), weights=self._parameters(node.input[1:2]) + bias,
-            saved=float(steps * weights[2]), aligned=False, convolution_launches=0.5,
-        ))
-        self._emit(Operator(
-            name=f"{name}_state", kind=Kind.RECURRENT, rows=1.0, inner=float(hidden), columns=float(width),
-            batch=float(directions), steps=float(steps), weights=state + bias,
-            saved=float(steps * hidden * directions), aligned=False,
-        ))
+        self._emit(
+            Operator(
+                name=f"{name}_input",
+                kind=Kind.MATMUL,
+                rows=float(steps),
+                inner=float(weights[2]),
+                columns=float(width * directions),
+                weights=self._parameters(node.input[1:2]) + bias,
+                saved=float(steps * weights[2]),
+                aligned=False,
+                convolution_launches=0.5,
+            )
+        )
+        self._emit(
+            Operator(
+                name=f"{name}_state",
+                kind=Kind.RECURRENT,
+                rows=1.0,
+                inner=float(hidden),
+                columns=float(width),
+                batch=float(directions),
+                steps=float(steps),
+                weights=state + bias,
+                saved=float(steps * hidden * directions),
+                aligned=False,
+            )
+        )
         gate_elements = float(steps * width * directions)
-        self._emit(Operator(
-            name=f"{name}_gates", kind=Kind.POINTWISE, pointwise=Pointwise.ELEMENTWISE,
-            elements=gate_elements, saved=gate_elements,
-        ))
+        self._emit(
+            Operator(
+                name=f"{name}_gates",
+                kind=Kind.POINTWISE,
+                pointwise=Pointwise.ELEMENTWISE,
+                elements=gate_elements,
+                saved=gate_elements,
+            )
+        )

@@ -66,9 +66,10 @@ class Walk:
     def _shape(self, tensor: str, name: str) -> Shape:
         if tensor not in self._graph.shapes:
             raise unreadable(
-                "{file}: the size of {tensor} at node {node} is not known; "
-                "export the model with fixed sizes",
-                file=self._graph.file, tensor=printable(tensor) or "?", node=name,
+                "{file}: the size of {tensor} at node {node} is not known; export the model with fixed sizes",
+                file=self._graph.file,
+                tensor=printable(tensor) or "?",
+                node=name,
             )
         return self._graph.shapes[tensor]
 
@@ -83,5 +84,7 @@ class Walk:
     def _odd(self, name: str, kind: str) -> Unprocessable:
         return unreadable(
             "{file}: node {node} ({operator}) has inputs or attributes that do not belong together",
-            file=self._graph.file, node=name, operator=printable(kind),
+            file=self._graph.file,
+            node=name,
+            operator=printable(kind),
         )

@@ -109,9 +109,7 @@ def json_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample
             continue
         value = parse_json(name, text, line=number)
         if not isinstance(value, Mapping):
-            raise unreadable(
-                "{file}, line {line}: each line holds one JSON object", file=name, line=number
-            )
+            raise unreadable("{file}, line {line}: each line holds one JSON object", file=name, line=number)
         yield object_sample(name, number, value)
 
 

@@ -157,21 +157,31 @@ def _by_output(module: Module, output: tuple[int, ...]) -> Iterator[Operator]:
         yield attention(f"{label}_attention", heads, length, length, width / heads)
     elif kind == "Embedding" and output:
         yield Operator(
-            name=label, kind=Kind.EMBEDDING, rows=elements / max(output[-1], 1), columns=float(output[-1]),
-            elements=elements, weights=module.parameters, input_gradient=False,
+            name=label,
+            kind=Kind.EMBEDDING,
+            rows=elements / max(output[-1], 1),
+            columns=float(output[-1]),
+            elements=elements,
+            weights=module.parameters,
+            input_gradient=False,
         )
     elif kind in {"LSTM", "GRU", "RNN"} and len(output) >= 2:
         steps = float(max(output[1], 1))
         hidden = max(output[-1], 1)
         yield Operator(
-            name=label, kind=Kind.RECURRENT, inner=float(hidden), columns=module.parameters / hidden,
-            rows=1.0, steps=steps, weights=module.parameters, saved=steps * hidden, aligned=False,
+            name=label,
+            kind=Kind.RECURRENT,
+            inner=float(hidden),
+            columns=module.parameters / hidden,
+            rows=1.0,
+            steps=steps,
+            weights=module.parameters,
+            saved=steps * hidden,
+            aligned=False,
         )
     elif kind in NORMS:
         yield replace(
-            pointwise_layer(
-                name=label, pointwise=NORMS[kind], elements=elements, weights=module.parameters
-            ),
+            pointwise_layer(name=label, pointwise=NORMS[kind], elements=elements, weights=module.parameters),
             saved=elements,
         )
     elif kind in PASSES:
@@ -187,10 +197,16 @@ def _product(
 ) -> Operator:
     convolution = kind is Kind.CONVOLUTION
     return Operator(
-        name=label, kind=kind, rows=float(rows), inner=float(inner), columns=float(columns),
-        weights=float(parameters), saved=rows * columns if convolution else rows * inner,
+        name=label,
+        kind=kind,
+        rows=float(rows),
+        inner=float(inner),
+        columns=float(columns),
+        weights=float(parameters),
+        saved=rows * columns if convolution else rows * inner,
         input_elements=rows * columns if convolution else 0.0,
-        output_elements=rows * columns if convolution else 0.0, aligned=False,
+        output_elements=rows * columns if convolution else 0.0,
+        aligned=False,
         convolution_launches=1.0 if convolution else 0.5,
     )
 
@@ -229,8 +245,12 @@ def _fvcore(name: str, text: str) -> Iterator[Operator]:
             kind = Kind.CONVOLUTION if len(size) > 2 else Kind.MATMUL
             product = math.prod(size)
             yield _product(
-                label, module.flop / max(product, 1), product / max(size[0], 1), size[0],
-                module.parameters, kind,
+                label,
+                module.flop / max(product, 1),
+                product / max(size[0], 1),
+                size[0],
+                module.parameters,
+                kind,
             )
         elif len(size) == 1 or "norm" in module.name or module.name.startswith("bn"):
             # fvcore counts two operations for an element of a norm in inference.

@@ -24,7 +24,16 @@ MASKED = Scored(0.15, ((128, 20), (512, 80)))
 
 _KNOWN = frozenset(
     (
-        "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq_len", "kind", "gated", "experts",
+        "layers",
+        "hidden",
+        "heads",
+        "kv_heads",
+        "ffn",
+        "vocab",
+        "seq_len",
+        "kind",
+        "gated",
+        "experts",
         "experts_per_token",
     )
 )
@@ -113,11 +122,27 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
         )
     masked = stack is Stack.ENCODER
     shape = TransformerShape(
-        layers=layers, hidden=hidden, heads=heads, key_heads=key_heads, head_dimension=head_dimension,
-        feed_forward=feed_forward, vocabulary=vocabulary, stack=stack, gated=gated, rotary=gated,
-        biases=not gated, rms_norm=gated, tied=not gated, positions=0 if gated else seq_len,
-        segments=2 if masked else 0, head_transform=masked, pooler=masked, embedding_norm=masked,
-        final_norm=not masked, experts=experts, experts_per_token=visited,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        key_heads=key_heads,
+        head_dimension=head_dimension,
+        feed_forward=feed_forward,
+        vocabulary=vocabulary,
+        stack=stack,
+        gated=gated,
+        rotary=gated,
+        biases=not gated,
+        rms_norm=gated,
+        tied=not gated,
+        positions=0 if gated else seq_len,
+        segments=2 if masked else 0,
+        head_transform=masked,
+        pooler=masked,
+        embedding_norm=masked,
+        final_norm=not masked,
+        experts=experts,
+        experts_per_token=visited,
         decoder_layers=layers if stack is Stack.ENCODER_DECODER else 0,
         target_tokens=seq_len * TARGET_SHARE if stack is Stack.ENCODER_DECODER else 0.0,
     )

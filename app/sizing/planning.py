@@ -124,7 +124,10 @@ def choose_plan(
     borderline = not fits.any() and bool(_fits(memory, loose).any())
     if borderline:
         fits = _fits(memory, loose)
-    searched = tuple(name for name in PlanInput.model_fields if name not in given)
+    elsewhere = GPU_ONLY if scenario.is_ipu else {**IPU_ONLY, "offload": 0.0}
+    searched = tuple(
+        name for name in PlanInput.model_fields if name not in {*given, *elsewhere, "sharding_ranks"}
+    )
     evaluated, feasible = int(plans.tensor.size), int(fits.sum())
     if feasible:
         kept = np.flatnonzero(fits)

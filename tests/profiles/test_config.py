@@ -8,9 +8,16 @@ from app.errors import BadInput, Unprocessable
 from app.profiles.config import config_profile
 
 LLAMA: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "vocab_size": 32000, "max_position_embeddings": 4096,
-    "tie_word_embeddings": False, "rms_norm_eps": 1e-5, "hidden_act": "silu",
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "vocab_size": 32000,
+    "max_position_embeddings": 4096,
+    "tie_word_embeddings": False,
+    "rms_norm_eps": 1e-5,
+    "hidden_act": "silu",
 }
 
 CONFIGS: list[tuple[str, dict[str, Any], float]] = [

@@ -66,19 +66,22 @@ def test_a_table_in_csv() -> None:
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_other_separators(separator: str) -> None:
-    assert read_profile("t", TABLE.replace(",", separator).encode()).parameters == read_profile(
-        "t", TABLE.encode()
-    ).parameters
+    assert (
+        read_profile("t", TABLE.replace(",", separator).encode()).parameters
+        == read_profile("t", TABLE.encode()).parameters
+    )
 
 
 def test_a_table_as_the_request_gives_it() -> None:
-    profile = layers_profile([
-        {"name": "words", "kind": "embedding", "entries": 1e6, "columns": 128, "rows": 4},
-        {"kind": "attention", "count": 12, "rows": 128, "heads": 12, "inner": 64},
-        {"kind": "rnn", "cell": "lstm", "inner": 1024, "hidden": 1024, "steps": 50},
-        {"kind": "elementwise", "op": "residual", "elements": 1000},
-        {"kind": "gemm", "rows": 128, "inner": 768, "columns": 768, "bias": False},
-    ])
+    profile = layers_profile(
+        [
+            {"name": "words", "kind": "embedding", "entries": 1e6, "columns": 128, "rows": 4},
+            {"kind": "attention", "count": 12, "rows": 128, "heads": 12, "inner": 64},
+            {"kind": "rnn", "cell": "lstm", "inner": 1024, "hidden": 1024, "steps": 50},
+            {"kind": "elementwise", "op": "residual", "elements": 1000},
+            {"kind": "gemm", "rows": 128, "inner": 768, "columns": 768, "bias": False},
+        ]
+    )
     assert profile.parameters == 128e6 + 8_396_800 + 768 * 768
     assert profile.operators().forward_flop[1] == 12 * 4 * 12 * 64 * 128 * 128
 

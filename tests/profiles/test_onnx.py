@@ -42,9 +42,7 @@ def test_an_encoder_taken_apart_is_put_together() -> None:
     assert kinds["gelu"] == layers
     assert profile.operators().depth == layers
     products = layers * 12 * hidden**2
-    assert profile.parameters == (
-        products + layers * 13 * hidden + 2 * hidden + 2 * vocabulary * hidden
-    )
+    assert profile.parameters == (products + layers * 13 * hidden + 2 * hidden + 2 * vocabulary * hidden)
     assert profile.forward_flop_per_sample == 2 * length * (
         products + layers * 2 * length * hidden + vocabulary * hidden
     )

@@ -27,10 +27,20 @@ def test_what_is_not_given_is_assumed_in_words(kind: str) -> None:
 
 
 def test_a_gated_decoder_with_experts() -> None:
-    profile = transformer_profile({
-        "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 32000,
-        "seq_len": 4096, "gated": True, "experts": 8, "experts_per_token": 2,
-    })
+    profile = transformer_profile(
+        {
+            "layers": 32,
+            "hidden": 4096,
+            "heads": 32,
+            "kv_heads": 8,
+            "ffn": 14336,
+            "vocab": 32000,
+            "seq_len": 4096,
+            "gated": True,
+            "experts": 8,
+            "experts_per_token": 2,
+        }
+    )
     assert profile.parameters == preset("mixtral-8x7b").parameters
 
 

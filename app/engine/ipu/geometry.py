@@ -78,6 +78,7 @@ def operator_shapes(table: OperatorTable, micro_batch: Floats, tensor: Floats) -
     >>> operator_shapes(table, np.array([32.0]), np.array([1.0])).positions.tolist()
     [[32.0]]
     """
+
     def column(values: NDArray[Any]) -> Floats:
         return by_operator(values, micro_batch)
 
@@ -142,8 +143,12 @@ def forward_products(table: OperatorTable, micro_batch: Floats, tensor: Floats) 
     shapes = operator_shapes(table, micro_batch, tensor)
     keys = _keys(table, shapes)
     attends = shapes.attends > 0
-    first = (shapes.positions, np.where(attends, shapes.channels, shapes.inner),
-             np.where(attends, keys, shapes.outputs), shapes.runs * shapes.steps + shapes.attends)
+    first = (
+        shapes.positions,
+        np.where(attends, shapes.channels, shapes.inner),
+        np.where(attends, keys, shapes.outputs),
+        shapes.runs * shapes.steps + shapes.attends,
+    )
     second = (shapes.positions, keys, shapes.channels, shapes.attends)
     return _stacked([first, second], shapes, [shapes.area, np.ones_like(shapes.area)])
 

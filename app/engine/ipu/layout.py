@@ -30,7 +30,6 @@ FITS_BELOW = 0.95
 """Filled share up to which a plan is said to fit."""
 
 
-
 def stage_parts(
     table: OperatorTable,
     plans: Plans,
@@ -207,10 +206,22 @@ def plan_layout(
     tied = head_shares_embedding(table)
     zero, one = np.zeros(()), np.ones(())
     bare, single = (
-        np.asarray(sum(stage_parts(
-            table, plans, loads, layers, zero, one, one if tied else zero, chip,
-            precision=precision, optimizer=optimizer,
-        ).values()))
+        np.asarray(
+            sum(
+                stage_parts(
+                    table,
+                    plans,
+                    loads,
+                    layers,
+                    zero,
+                    one,
+                    one if tied else zero,
+                    chip,
+                    precision=precision,
+                    optimizer=optimizer,
+                ).values()
+            )
+        )
         for layers in (zero, one)
     )
     room = FITS_BELOW * ipu_capacity(chip, software) - bare

@@ -132,6 +132,7 @@ def stage_loads(
         layer_buffers=largest(Section.LAYER),
         embedding_buffers=largest(Section.EMBEDDING),
         head_buffers=largest(Section.HEAD),
-        activations=Activations(*(keys.gather(part) for part in (
-            kept.boundary, kept.layer, kept.checkpoints, kept.live))),
+        activations=Activations(
+            *(keys.gather(part) for part in (kept.boundary, kept.layer, kept.checkpoints, kept.live))
+        ),
     )

@@ -111,8 +111,16 @@ def ipu_memory(
     ends = end_layers(section_times(table, keys, chip, software, precision), keys, plans)
     layout = plan_layout(table, plans, loads, ends, chip, software, precision=precision, optimizer=optimizer)
     parts = stage_parts(
-        table, plans, loads, layout.layers, layout.position, layout.embedding, layout.head, chip,
-        precision=precision, optimizer=optimizer,
+        table,
+        plans,
+        loads,
+        layout.layers,
+        layout.position,
+        layout.embedding,
+        layout.head,
+        chip,
+        precision=precision,
+        optimizer=optimizer,
     )
     names = tuple(parts)
     stacked = np.stack(np.broadcast_arrays(*(parts[name] for name in names)))
@@ -129,9 +137,7 @@ def ipu_memory(
 
 def _streamed(plans: Plans, loads: Loads, layout: Layout, size: float, state: float) -> Floats:
     """Return the bytes the heaviest stage keeps in streaming memory."""
-    weights = np.max(
-        layout.present * loads.weights(layout.layers, layout.embedding, layout.head), axis=0
-    )
+    weights = np.max(layout.present * loads.weights(layout.layers, layout.embedding, layout.head), axis=0)
     optimizer = np.where((plans.offload > 0) | (plans.phases > 1), state * weights / plans.rts_optimizer, 0.0)
     # Between phases wait the weights, their gradients and the activations of every micro-batch.
     handed_on = plans.accumulation * plans.phases * loads.activations.boundary / plans.tensor

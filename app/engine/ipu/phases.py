@@ -110,15 +110,33 @@ def phases_needed(
     layout = plan_layout(
         table, resident, loads, ends, chip, software, precision=precision, optimizer=optimizer
     )
-    whole = sum(stage_parts(
-        table, resident, loads, layout.layers, layout.position, layout.embedding, layout.head, chip,
-        precision=precision, optimizer=optimizer,
-    ).values())
+    whole = sum(
+        stage_parts(
+            table,
+            resident,
+            loads,
+            layout.layers,
+            layout.position,
+            layout.embedding,
+            layout.head,
+            chip,
+            precision=precision,
+            optimizer=optimizer,
+        ).values()
+    )
     fullest = np.max(np.where(layout.present > 0, whole, -np.inf), axis=0)
     # One layer at a time, nothing stashed: the least that a phase has beside its weights.
     beside = stage_parts(
-        table, replace(plans, phases=np.full((), 2.0)), loads, np.ones(()), np.zeros(()), np.ones(()),
-        np.ones(()), chip, precision=precision, optimizer=optimizer,
+        table,
+        replace(plans, phases=np.full((), 2.0)),
+        loads,
+        np.ones(()),
+        np.zeros(()),
+        np.ones(()),
+        np.ones(()),
+        chip,
+        precision=precision,
+        optimizer=optimizer,
     )
     free = capacity - beside["activations"] - beside["buffers"] - beside["framework"]
     size = element_bytes(precision)
@@ -130,8 +148,6 @@ def phases_needed(
     room = capacity - beside["buffers"] - beside["framework"]
     cut = phases_of_layers(layers, np.maximum(layer_bytes + beside["activations"], room + 1.0), room)
     of_layers = np.where(free >= layer_bytes, phases_of_layers(layers, layer_bytes, free), cut)
-    ends = np.max(
-        layout.present * loads.weights(0.0 * layout.layers, layout.embedding, layout.head), axis=0
-    )
+    ends = np.max(layout.present * loads.weights(0.0 * layout.layers, layout.embedding, layout.head), axis=0)
     of_ends = np.ceil(per_weight * ends / np.maximum(free, 1.0))
     return np.asarray(np.where(fullest <= capacity, 1.0, of_layers + of_ends))

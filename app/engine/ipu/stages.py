@@ -162,12 +162,14 @@ def _level_of_cut_layers(
     def quotient(layers: Floats, stages: Floats) -> Floats:
         return np.where(stages > 0, layers / np.maximum(stages, 1.0), np.inf)
 
-    free = np.minimum.reduce([
-        quotient(np.full_like(between, depth), between),
-        quotient(depth + first_more, between + 1.0),
-        quotient(depth + last_more, between + 1.0),
-        quotient(depth + first_more + last_more, between + 2.0),
-    ])
+    free = np.minimum.reduce(
+        [
+            quotient(np.full_like(between, depth), between),
+            quotient(depth + first_more, between + 1.0),
+            quotient(depth + last_more, between + 1.0),
+            quotient(depth + first_more + last_more, between + 2.0),
+        ]
+    )
     left = np.maximum(depth - limit, 0.0)
     limited = np.minimum(quotient(left, between), quotient(left + last_more, between + 1.0))
     return np.maximum(free, limited)

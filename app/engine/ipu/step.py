@@ -137,17 +137,14 @@ def ipu_step(
     slot = slowest_forward.sum(axis=0) + slowest_backward.sum(axis=0) + moved
     parts["pipeline_bubble"] = (plans.pipeline - 1.0) * slot
 
-    weights = np.max(
-        layout.present * loads.weights(layout.layers, layout.embedding, layout.head), axis=0
-    )
+    weights = np.max(layout.present * loads.weights(layout.layers, layout.embedding, layout.head), axis=0)
     gathered = (plans.rts - 1.0) / plans.rts * size * weights / chip.allreduce_bandwidth
     passes = np.where(plans.phases > 1, 0.0, 2.0 * plans.accumulation)
     parts["data_comm"] = gradient_allreduce_time(plans, size * weights, chip) + passes * gathered
-    loaded = np.where(
-        plans.phases > 1, size * weights / plans.rts / chip.streaming_bandwidth + gathered, 0.0
-    )
+    loaded = np.where(plans.phases > 1, size * weights / plans.rts / chip.streaming_bandwidth + gathered, 0.0)
     computed = (
-        plans.accumulation * slowest_forward.sum(axis=0), plans.accumulation * slowest_backward.sum(axis=0)
+        plans.accumulation * slowest_forward.sum(axis=0),
+        plans.accumulation * slowest_backward.sum(axis=0),
     )
     exposed = sum(np.maximum(loaded - seconds, 0.0) for seconds in computed)
     parts["optimizer"] = exposed + optimizer_streaming_time(plans, weights, STATE_BYTES[optimizer], chip)

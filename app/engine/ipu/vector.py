@@ -126,8 +126,12 @@ def vector_work(
     >>> vector_work(table, 4 * one, one, 0 * one).forward_passes.tolist()
     [[400.0]]
     """
-    counts = np.array([_counts(Kind(int(kind)), Pointwise(int(pointwise)))
-                       for kind, pointwise in zip(table.kind, table.pointwise, strict=True)])
+    counts = np.array(
+        [
+            _counts(Kind(int(kind)), Pointwise(int(pointwise)))
+            for kind, pointwise in zip(table.kind, table.pointwise, strict=True)
+        ]
+    )
     ways = split_ways(table.split, tensor, sequence_parallel)
     held = weight_ways(table, tensor)
     over = micro_batch * by_operator(_elements(table), micro_batch) / ways

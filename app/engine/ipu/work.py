@@ -95,8 +95,11 @@ def operator_work(
         elements = chip.element_cycles * widen * passes / tiles
         sync = chip.operation_cycles * spent.operations + chip.elementwise_operation_cycles * operations
         columns = (
-            np.where(attends, 0.0, spent.matrix), np.where(attends, spent.matrix, 0.0), elements,
-            spent.exchange, sync,
+            np.where(attends, 0.0, spent.matrix),
+            np.where(attends, spent.matrix, 0.0),
+            elements,
+            spent.exchange,
+            sync,
         )
         return np.stack(np.broadcast_arrays(*columns))
 

@@ -91,7 +91,10 @@ def norm_layer(name: str, hidden: int, tokens: float, count: int = 1) -> Operato
     """Return a layer norm over ``tokens`` vectors."""
     return replace(
         pointwise_layer(
-            name=name, pointwise=Pointwise.LAYER_NORM, elements=tokens * hidden, count=float(count),
+            name=name,
+            pointwise=Pointwise.LAYER_NORM,
+            elements=tokens * hidden,
+            count=float(count),
             weights=2.0 * hidden,
         ),
         saved=tokens * hidden,
@@ -103,19 +106,38 @@ def convolution_1d(
 ) -> Operator:
     """Return a convolution along one axis, with bias."""
     return Operator(
-        name=name, kind=Kind.CONVOLUTION, count=float(count), rows=steps, inner=float(channels_in * kernel),
-        columns=float(channels_out), kernel_area=float(kernel), kernel_width=float(kernel),
-        input_elements=steps * channels_in, output_elements=steps * channels_out,
-        weights=float(channels_in * channels_out * kernel + channels_out), saved=steps * channels_in,
-        aligned=False, convolution_launches=1.0,
+        name=name,
+        kind=Kind.CONVOLUTION,
+        count=float(count),
+        rows=steps,
+        inner=float(channels_in * kernel),
+        columns=float(channels_out),
+        kernel_area=float(kernel),
+        kernel_width=float(kernel),
+        input_elements=steps * channels_in,
+        output_elements=steps * channels_out,
+        weights=float(channels_in * channels_out * kernel + channels_out),
+        saved=steps * channels_in,
+        aligned=False,
+        convolution_launches=1.0,
     )
 
 
 def depthwise_1d(name: str, channels: int, kernel: int, steps: float, count: int = 1) -> Operator:
     """Return a convolution along one axis in which every channel is its own group, with bias."""
     return Operator(
-        name=name, kind=Kind.DEPTHWISE, count=float(count), rows=steps, inner=float(kernel), columns=1.0,
-        batch=float(channels), kernel_area=float(kernel), kernel_width=float(kernel),
-        input_elements=steps * channels, output_elements=steps * channels,
-        weights=float(channels * (kernel + 1)), saved=steps * channels, aligned=False,
+        name=name,
+        kind=Kind.DEPTHWISE,
+        count=float(count),
+        rows=steps,
+        inner=float(kernel),
+        columns=1.0,
+        batch=float(channels),
+        kernel_area=float(kernel),
+        kernel_width=float(kernel),
+        input_elements=steps * channels,
+        output_elements=steps * channels,
+        weights=float(channels * (kernel + 1)),
+        saved=steps * channels,
+        aligned=False,
     )

@@ -45,8 +45,15 @@ def conformer_block(
 
     def half(prefix: str) -> list[Operator]:
         layers = feed_forward_operators(
-            prefix=prefix, count=count, hidden=hidden, feed_forward=feed_forward, tokens=frames, gated=False,
-            biases=biases, experts=1, experts_per_token=1,
+            prefix=prefix,
+            count=count,
+            hidden=hidden,
+            feed_forward=feed_forward,
+            tokens=frames,
+            gated=False,
+            biases=biases,
+            experts=1,
+            experts_per_token=1,
         )
         swish = [
             replace(layer, pointwise=Pointwise.SWISH) if layer.kind is Kind.POINTWISE else layer
@@ -73,16 +80,19 @@ def conformer_block(
             ),
             convolution_launches=0.0,
         ),
-        pointwise_layer(
-            name="gate", pointwise=Pointwise.GATED, elements=frames * hidden, count=float(count)
-        ),
+        pointwise_layer(name="gate", pointwise=Pointwise.GATED, elements=frames * hidden, count=float(count)),
         depthwise_1d("depthwise", hidden, kernel, frames, count),
         pointwise_layer(
-            name="depthwise_norm", pointwise=Pointwise.BATCH_NORM, elements=frames * hidden,
-            count=float(count), weights=2.0 * hidden,
+            name="depthwise_norm",
+            pointwise=Pointwise.BATCH_NORM,
+            elements=frames * hidden,
+            count=float(count),
+            weights=2.0 * hidden,
         ),
         pointwise_layer(
-            name="depthwise_activation", pointwise=Pointwise.SWISH, elements=frames * hidden,
+            name="depthwise_activation",
+            pointwise=Pointwise.SWISH,
+            elements=frames * hidden,
             count=float(count),
         ),
         replace(
@@ -95,8 +105,18 @@ def conformer_block(
         *half("first_"),
         norm_layer("attention_norm", hidden, frames, count),
         *attention_operators(
-            prefix="", count=count, hidden=hidden, heads=heads, key_heads=heads, head_dimension=width,
-            queries=frames, keys=frames, squared=frames * frames, causal=False, rotary=False, biases=biases,
+            prefix="",
+            count=count,
+            hidden=hidden,
+            heads=heads,
+            key_heads=heads,
+            head_dimension=width,
+            queries=frames,
+            keys=frames,
+            squared=frames * frames,
+            causal=False,
+            rotary=False,
+            biases=biases,
         ),
         positions,
         _residual("attention_add"),
@@ -113,8 +133,15 @@ def subsampling(hidden: int, frames: float, features: int) -> tuple[list[Operato
     channels, time, bands = 1, int(frames), features
     for number in (1, 2):
         operators += convolution_layer(
-            name=f"subsampling{number}", channels_in=channels, channels_out=hidden, height=max(time - 2, 1),
-            width=bands - 2, stride=2, norm=Pointwise.NONE, bias=True, first=number == 1,
+            name=f"subsampling{number}",
+            channels_in=channels,
+            channels_out=hidden,
+            height=max(time - 2, 1),
+            width=bands - 2,
+            stride=2,
+            norm=Pointwise.NONE,
+            bias=True,
+            first=number == 1,
         )
         channels, time, bands = hidden, max((time - 1) // 2, 1), (bands - 1) // 2
     operators.append(
@@ -156,25 +183,33 @@ def build(
     operators += conformer_block(
         count=layers, hidden=hidden, heads=heads, feed_forward=feed_forward, kernel=kernel, frames=frames
     )
-    operators += _attention_decoder(
-        decoder_layers, hidden, heads, feed_forward, vocabulary, frames, targets
-    )
+    operators += _attention_decoder(decoder_layers, hidden, heads, feed_forward, vocabulary, frames, targets)
     # The decoder is shallow and hangs on the encoder's end: a pipeline is cut between encoder layers.
-    return OperatorTable.of(
-        operators, depth=layers, hidden=float(hidden), tokens=frames, heads=float(heads)
-    )
+    return OperatorTable.of(operators, depth=layers, hidden=float(hidden), tokens=frames, heads=float(heads))
 
 
 def _attention_decoder(
     layers: int, hidden: int, heads: int, feed_forward: int, vocabulary: int, frames: float, targets: float
 ) -> list[Operator]:
     shape = TransformerShape(
-        layers=layers, hidden=hidden, heads=heads, key_heads=heads, head_dimension=hidden // heads,
-        feed_forward=feed_forward, vocabulary=vocabulary, stack=Stack.DECODER, tied=False,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=hidden // heads,
+        feed_forward=feed_forward,
+        vocabulary=vocabulary,
+        stack=Stack.DECODER,
+        tied=False,
     )
     embedding = Operator(
-        name="decoder_embedding", kind=Kind.EMBEDDING, rows=targets, columns=float(hidden),
-        elements=targets * hidden, weights=float(vocabulary * hidden), input_gradient=False,
+        name="decoder_embedding",
+        kind=Kind.EMBEDDING,
+        rows=targets,
+        columns=float(hidden),
+        elements=targets * hidden,
+        weights=float(vocabulary * hidden),
+        input_gradient=False,
     )
     temporal = dense_layer(
         name="temporal_logits", inputs=hidden, outputs=vocabulary, rows=frames, section=Section.HEAD
@@ -183,7 +218,12 @@ def _attention_decoder(
     decoder = [
         embedding,
         *transformer_layer(
-            shape, count=layers, tokens=targets, squared=targets * targets, causal=True, cross_tokens=frames,
+            shape,
+            count=layers,
+            tokens=targets,
+            squared=targets * targets,
+            causal=True,
+            cross_tokens=frames,
             prefix="decoder_",
         ),
         *output_head(shape, scored=targets),

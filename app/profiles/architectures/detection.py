@@ -41,14 +41,30 @@ REGIONS = 512
 
 
 def head_convolution(
-    name: str, channels_in: int, channels_out: int, size: float, *, kernel: int = 3, stride: int = 1,
-    activation: Pointwise = Pointwise.RELU, count: float = 1.0,
+    name: str,
+    channels_in: int,
+    channels_out: int,
+    size: float,
+    *,
+    kernel: int = 3,
+    stride: int = 1,
+    activation: Pointwise = Pointwise.RELU,
+    count: float = 1.0,
 ) -> list[Operator]:
     """Return a convolution with bias and without norm."""
     side = max(1, math.ceil(size))
     return convolution_layer(
-        name=name, channels_in=channels_in, channels_out=channels_out, height=side, width=side, kernel=kernel,
-        stride=stride, norm=Pointwise.NONE, activation=activation, bias=True, count=count,
+        name=name,
+        channels_in=channels_in,
+        channels_out=channels_out,
+        height=side,
+        width=side,
+        kernel=kernel,
+        stride=stride,
+        norm=Pointwise.NONE,
+        activation=activation,
+        bias=True,
+        count=count,
     )
 
 
@@ -83,12 +99,24 @@ def build_ssd(
         blocks.block(
             [
                 *convolution_layer(
-                    name=f"extra{number}_reduce", channels_in=channels, channels_out=middle, height=side,
-                    width=side, kernel=1, norm=norm, bias=norm is Pointwise.NONE,
+                    name=f"extra{number}_reduce",
+                    channels_in=channels,
+                    channels_out=middle,
+                    height=side,
+                    width=side,
+                    kernel=1,
+                    norm=norm,
+                    bias=norm is Pointwise.NONE,
                 ),
                 *convolution_layer(
-                    name=f"extra{number}", channels_in=middle, channels_out=target, height=small * stride,
-                    width=small * stride, stride=stride, norm=norm, bias=norm is Pointwise.NONE,
+                    name=f"extra{number}",
+                    channels_in=middle,
+                    channels_out=target,
+                    height=small * stride,
+                    width=small * stride,
+                    stride=stride,
+                    norm=norm,
+                    bias=norm is Pointwise.NONE,
                 ),
             ],
             output=float(small * small * target),
@@ -118,9 +146,7 @@ def pyramid(blocks: Blocks, size: int, first: int) -> list[int]:
         side = halved(size, level)
         channels = 64 * 2**level
         blocks.add(
-            head_convolution(
-                f"lateral{level}", channels, PYRAMID, side, kernel=1, activation=Pointwise.NONE
-            )
+            head_convolution(f"lateral{level}", channels, PYRAMID, side, kernel=1, activation=Pointwise.NONE)
         )
         elements = float(side * side * PYRAMID)
         blocks.add([pointwise_layer(name=f"merge{level}", pointwise=Pointwise.ADD, elements=elements)])
@@ -129,9 +155,7 @@ def pyramid(blocks: Blocks, size: int, first: int) -> list[int]:
     return sides
 
 
-def shared_head(
-    blocks: Blocks, name: str, channels_out: int, sides: list[int], *, depth: int
-) -> None:
+def shared_head(blocks: Blocks, name: str, channels_out: int, sides: list[int], *, depth: int) -> None:
     """Add convolutions that run on every level with the same weights."""
     for index, side in enumerate(sides):
         operators = [
@@ -198,19 +222,19 @@ def build_mask_rcnn(
     anchors = ANCHORS["mask"]
     shared_head(blocks, "proposals", anchors * 5, sides, depth=1)
     masks = REGIONS // 4
-    blocks.add([
-        dense_layer(name="regions1", inputs=PYRAMID * 7 * 7, outputs=1024, rows=REGIONS),
-        dense_layer(name="regions2", inputs=1024, outputs=1024, rows=REGIONS),
-        dense_layer(name="classes", inputs=1024, outputs=classes, rows=REGIONS),
-        dense_layer(name="places", inputs=1024, outputs=4 * classes, rows=REGIONS),
-    ])
+    blocks.add(
+        [
+            dense_layer(name="regions1", inputs=PYRAMID * 7 * 7, outputs=1024, rows=REGIONS),
+            dense_layer(name="regions2", inputs=1024, outputs=1024, rows=REGIONS),
+            dense_layer(name="classes", inputs=1024, outputs=classes, rows=REGIONS),
+            dense_layer(name="places", inputs=1024, outputs=4 * classes, rows=REGIONS),
+        ]
+    )
     # The regions with a mask lie side by side: one image of 14 × 14 patches.
     patches = 14 * round(math.sqrt(masks))
     blocks.add(head_convolution("mask", PYRAMID, PYRAMID, patches, count=4.0))
     blocks.add(transposed_convolution("mask_up", PYRAMID, PYRAMID, patches))
     blocks.add(
-        head_convolution(
-            "mask_out", PYRAMID, classes, 2 * patches, kernel=1, activation=Pointwise.NONE
-        )
+        head_convolution("mask_out", PYRAMID, classes, 2 * patches, kernel=1, activation=Pointwise.NONE)
     )
     return _with_loss(blocks, float(REGIONS * classes + 4 * patches * patches * classes))

@@ -74,26 +74,46 @@ def inverted_block(
     operators: list[Operator] = []
     if stage.expansion > 1:
         operators += convolution_layer(
-            name=f"{name}_expand", channels_in=channels_in, channels_out=expanded, height=size, width=size,
-            kernel=1, norm=norm, activation=Pointwise.SWISH,
+            name=f"{name}_expand",
+            channels_in=channels_in,
+            channels_out=expanded,
+            height=size,
+            width=size,
+            kernel=1,
+            norm=norm,
+            activation=Pointwise.SWISH,
         )
     operators += convolution_layer(
-        name=f"{name}_spatial", channels_in=expanded, channels_out=expanded, height=size, width=size,
-        kernel=stage.kernel, stride=stride, groups=group_count(expanded, group_size), norm=norm,
+        name=f"{name}_spatial",
+        channels_in=expanded,
+        channels_out=expanded,
+        height=size,
+        width=size,
+        kernel=stage.kernel,
+        stride=stride,
+        groups=group_count(expanded, group_size),
+        norm=norm,
         activation=Pointwise.SWISH,
     )
     # Squeezed to a quarter of the channels that enter the block, not of the expanded ones.
     squeezed = max(1, channels_in // 4)
     operators += [
         pointwise_layer(
-            name=f"{name}_excite", pointwise=Pointwise.SQUEEZE_EXCITE,
+            name=f"{name}_excite",
+            pointwise=Pointwise.SQUEEZE_EXCITE,
             elements=float(small * small * expanded),
         ),
         dense_layer(name=f"{name}_squeeze_in", inputs=expanded, outputs=squeezed),
         dense_layer(name=f"{name}_squeeze_out", inputs=squeezed, outputs=expanded),
         *convolution_layer(
-            name=f"{name}_project", channels_in=expanded, channels_out=stage.channels, height=small,
-            width=small, kernel=1, norm=norm, activation=Pointwise.NONE,
+            name=f"{name}_project",
+            channels_in=expanded,
+            channels_out=stage.channels,
+            height=small,
+            width=small,
+            kernel=1,
+            norm=norm,
+            activation=Pointwise.NONE,
         ),
     ]
     if stride == 1 and channels_in == stage.channels:
@@ -131,8 +151,15 @@ def build(
     channels = scaled_channels(32, width)
     blocks.add(
         convolution_layer(
-            name="stem", channels_in=3, channels_out=channels, height=size, width=size, stride=2, norm=kind,
-            activation=Pointwise.SWISH, first=True,
+            name="stem",
+            channels_in=3,
+            channels_out=channels,
+            height=size,
+            width=size,
+            stride=2,
+            norm=kind,
+            activation=Pointwise.SWISH,
+            first=True,
         )
     )
     size = -(-size // 2)
@@ -152,8 +179,14 @@ def build(
     last = scaled_channels(1280, width)
     blocks.add(
         convolution_layer(
-            name="head", channels_in=channels, channels_out=last, height=size, width=size, kernel=1,
-            norm=kind, activation=Pointwise.SWISH,
+            name="head",
+            channels_in=channels,
+            channels_out=last,
+            height=size,
+            width=size,
+            kernel=1,
+            norm=kind,
+            activation=Pointwise.SWISH,
         )
     )
     blocks.add(classifier(last, float(size * size), classes))

@@ -41,16 +41,17 @@ def perceptron(name: str, widths: list[int], *, last_activation: bool = True) ->
         operators.append(dense_layer(name=f"{name}{index}", inputs=inputs, outputs=outputs))
         if last_activation or index < len(widths) - 1:
             operators.append(
-                pointwise_layer(
-                    name=f"{name}{index}_relu", pointwise=Pointwise.RELU, elements=float(outputs)
-                )
+                pointwise_layer(name=f"{name}{index}_relu", pointwise=Pointwise.RELU, elements=float(outputs))
             )
     return operators
 
 
 def _loss() -> Operator:
     return Operator(
-        name="loss", kind=Kind.POINTWISE, pointwise=Pointwise.CROSS_ENTROPY, section=Section.HEAD,
+        name="loss",
+        kind=Kind.POINTWISE,
+        pointwise=Pointwise.CROSS_ENTROPY,
+        section=Section.HEAD,
         elements=1.0,
     )
 
@@ -77,8 +78,14 @@ def build_dlrm(
     vectors = len(CRITEO) + 1
     pairs = vectors * (vectors - 1) // 2
     interaction = Operator(
-        name="interaction", kind=Kind.MATMUL, rows=float(vectors), inner=float(width), columns=float(vectors),
-        saved=float(vectors * width), aligned=False, convolution_launches=0.5,
+        name="interaction",
+        kind=Kind.MATMUL,
+        rows=float(vectors),
+        inner=float(width),
+        columns=float(vectors),
+        saved=float(vectors * width),
+        aligned=False,
+        convolution_launches=0.5,
     )
     operators = [
         *tables,

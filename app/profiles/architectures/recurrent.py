@@ -36,8 +36,14 @@ FRAMES_PER_SECOND = 22_050 / 256
 def embedding(name: str, entries: int, width: int, tokens: float) -> Operator:
     """Return a look-up of one vector for each token."""
     return Operator(
-        name=name, kind=Kind.EMBEDDING, section=Section.EMBEDDING, rows=tokens, columns=float(width),
-        elements=tokens * width, weights=float(entries * width), input_gradient=False,
+        name=name,
+        kind=Kind.EMBEDDING,
+        section=Section.EMBEDDING,
+        rows=tokens,
+        columns=float(width),
+        elements=tokens * width,
+        weights=float(entries * width),
+        input_gradient=False,
     )
 
 
@@ -54,12 +60,22 @@ def additive_attention(
             dense_layer(name=f"{name}_key", inputs=key, outputs=width, rows=keys), weights=float(key * width)
         ),
         Operator(
-            name=f"{name}_scores", kind=Kind.POINTWISE, pointwise=Pointwise.ELEMENTWISE,
-            elements=queries * keys * width, weights=float(width), saved=queries * keys,
+            name=f"{name}_scores",
+            kind=Kind.POINTWISE,
+            pointwise=Pointwise.ELEMENTWISE,
+            elements=queries * keys * width,
+            weights=float(width),
+            saved=queries * keys,
         ),
         Operator(
-            name=f"{name}_context", kind=Kind.MATMUL, rows=queries, inner=keys, columns=float(key),
-            saved=queries * keys, aligned=False, convolution_launches=0.5,
+            name=f"{name}_context",
+            kind=Kind.MATMUL,
+            rows=queries,
+            inner=keys,
+            columns=float(key),
+            saved=queries * keys,
+            aligned=False,
+            convolution_launches=0.5,
         ),
     ]
 
@@ -125,7 +141,10 @@ def build_tacotron2(
     ) -> list[Operator]:
         elements = steps * channels_out
         norm = pointwise_layer(
-            name=f"{name}_norm", pointwise=Pointwise.BATCH_NORM, elements=elements, count=float(count),
+            name=f"{name}_norm",
+            pointwise=Pointwise.BATCH_NORM,
+            elements=elements,
+            count=float(count),
             weights=2.0 * channels_out,
         )
         return [

@@ -41,16 +41,33 @@ def bottleneck(
     small = -(-size // stride)
     operators = [
         *convolution_layer(
-            name=f"{name}_reduce", channels_in=channels_in, channels_out=width, height=size, width=size,
-            kernel=1, norm=norm,
+            name=f"{name}_reduce",
+            channels_in=channels_in,
+            channels_out=width,
+            height=size,
+            width=size,
+            kernel=1,
+            norm=norm,
         ),
         *convolution_layer(
-            name=f"{name}_spatial", channels_in=width, channels_out=width, height=size, width=size,
-            stride=stride, groups=groups, norm=norm,
+            name=f"{name}_spatial",
+            channels_in=width,
+            channels_out=width,
+            height=size,
+            width=size,
+            stride=stride,
+            groups=groups,
+            norm=norm,
         ),
         *convolution_layer(
-            name=f"{name}_expand", channels_in=width, channels_out=channels_out, height=small, width=small,
-            kernel=1, norm=norm, activation=Pointwise.NONE,
+            name=f"{name}_expand",
+            channels_in=width,
+            channels_out=channels_out,
+            height=small,
+            width=small,
+            kernel=1,
+            norm=norm,
+            activation=Pointwise.NONE,
         ),
     ]
     return operators + _skip(name, size, channels_in, channels_out, stride, norm)
@@ -63,12 +80,22 @@ def basic_block(
     small = -(-size // stride)
     operators = [
         *convolution_layer(
-            name=f"{name}_first", channels_in=channels_in, channels_out=channels_out, height=size, width=size,
-            stride=stride, norm=norm,
+            name=f"{name}_first",
+            channels_in=channels_in,
+            channels_out=channels_out,
+            height=size,
+            width=size,
+            stride=stride,
+            norm=norm,
         ),
         *convolution_layer(
-            name=f"{name}_second", channels_in=channels_out, channels_out=channels_out, height=small,
-            width=small, norm=norm, activation=Pointwise.NONE,
+            name=f"{name}_second",
+            channels_in=channels_out,
+            channels_out=channels_out,
+            height=small,
+            width=small,
+            norm=norm,
+            activation=Pointwise.NONE,
         ),
     ]
     return operators + _skip(name, size, channels_in, channels_out, stride, norm)
@@ -81,8 +108,15 @@ def _skip(
     operators: list[Operator] = []
     if stride > 1 or channels_in != channels_out:
         operators += convolution_layer(
-            name=f"{name}_project", channels_in=channels_in, channels_out=channels_out, height=size,
-            width=size, kernel=1, stride=stride, norm=norm, activation=Pointwise.NONE,
+            name=f"{name}_project",
+            channels_in=channels_in,
+            channels_out=channels_out,
+            height=size,
+            width=size,
+            kernel=1,
+            stride=stride,
+            norm=norm,
+            activation=Pointwise.NONE,
         )
     return operators + residual(name, float(small * small * channels_out))
 
@@ -92,8 +126,15 @@ def stem(size: int, norm: Pointwise) -> list[Operator]:
     half = -(-size // 2)
     return [
         *convolution_layer(
-            name="stem", channels_in=3, channels_out=64, height=size, width=size, kernel=7, stride=2,
-            norm=norm, first=True,
+            name="stem",
+            channels_in=3,
+            channels_out=64,
+            height=size,
+            width=size,
+            kernel=7,
+            stride=2,
+            norm=norm,
+            first=True,
         ),
         pointwise_layer(name="stem_pool", pointwise=Pointwise.MAX_POOL, elements=64.0 * half * half),
     ]

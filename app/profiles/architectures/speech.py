@@ -71,7 +71,9 @@ def build_waveglow(
             convolution_1d(f"{name}_skip", channels, 2 * channels, 1, steps, layers - 1),
             convolution_1d(f"{name}_last", channels, channels, 1, steps),
             pointwise_layer(
-                name=f"{name}_add", pointwise=Pointwise.ADD, elements=2 * steps * channels,
+                name=f"{name}_add",
+                pointwise=Pointwise.ADD,
+                elements=2 * steps * channels,
                 count=float(layers),
             ),
             convolution_1d(f"{name}_end", channels, 2 * half, 1, steps),

@@ -49,8 +49,16 @@ def build(
     blocks = Blocks()
     blocks.add(
         convolution_layer(
-            name="patches", channels_in=3, channels_out=width, height=side * patch, width=side * patch,
-            kernel=patch, stride=patch, norm=Pointwise.LAYER_NORM, activation=Pointwise.NONE, bias=True,
+            name="patches",
+            channels_in=3,
+            channels_out=width,
+            height=side * patch,
+            width=side * patch,
+            kernel=patch,
+            stride=patch,
+            norm=Pointwise.LAYER_NORM,
+            activation=Pointwise.NONE,
+            bias=True,
             first=True,
         )
     )
@@ -60,19 +68,30 @@ def build(
         if stage:
             # Four neighbours side by side, projected to twice the former width.
             merged = 2 * channels
-            blocks.add([
-                norm_layer(f"merge{stage}_norm", merged, positions),
-                replace(
-                    dense_layer(name=f"merge{stage}", inputs=merged, outputs=channels, rows=positions),
-                    weights=float(merged * channels),
-                ),
-            ])
+            blocks.add(
+                [
+                    norm_layer(f"merge{stage}_norm", merged, positions),
+                    replace(
+                        dense_layer(name=f"merge{stage}", inputs=merged, outputs=channels, rows=positions),
+                        weights=float(merged * channels),
+                    ),
+                ]
+            )
         size = min(window, side)
         prefix = f"stage{stage + 1}_"
         attention = attention_operators(
-            prefix=prefix, count=1, hidden=channels, heads=count, key_heads=count,
-            head_dimension=channels // count, queries=positions, keys=positions,
-            squared=positions * size * size, causal=False, rotary=False, biases=True,
+            prefix=prefix,
+            count=1,
+            hidden=channels,
+            heads=count,
+            key_heads=count,
+            head_dimension=channels // count,
+            queries=positions,
+            keys=positions,
+            squared=positions * size * size,
+            causal=False,
+            rotary=False,
+            biases=True,
         )
         # Every head learns a bias for each offset inside a window.
         bias = float((2 * window - 1) ** 2 * count)
@@ -86,14 +105,22 @@ def build(
             residual,
             norm_layer(f"{prefix}norm_ffn", channels, positions),
             *feed_forward_operators(
-                prefix=prefix, count=1, hidden=channels, feed_forward=4 * channels, tokens=positions,
-                gated=False, biases=True, experts=1, experts_per_token=1,
+                prefix=prefix,
+                count=1,
+                hidden=channels,
+                feed_forward=4 * channels,
+                tokens=positions,
+                gated=False,
+                biases=True,
+                experts=1,
+                experts_per_token=1,
             ),
             replace(residual, name=f"{prefix}add_ffn"),
         ]
         blocks.block(
             [replace(operator, layer_launches=LAUNCH_SHARE) for operator in block],
-            output=positions * channels, count=depth,
+            output=positions * channels,
+            count=depth,
         )
         if stage < len(stages) - 1:
             side = -(-side // 2)

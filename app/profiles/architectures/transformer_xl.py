@@ -55,12 +55,18 @@ def build(
     """
     length = need_tokens(tokens).mean
     shape = TransformerShape(
-        layers=layers, hidden=hidden, heads=heads, key_heads=heads, head_dimension=hidden // heads,
-        feed_forward=feed_forward, vocabulary=WORDS, stack=Stack.DECODER, biases=False, final_norm=False,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=hidden // heads,
+        feed_forward=feed_forward,
+        vocabulary=WORDS,
+        stack=Stack.DECODER,
+        biases=False,
+        final_norm=False,
     )
-    block = transformer_layer(
-        shape, count=layers, tokens=length, squared=length * 2 * length, causal=True
-    )
+    block = transformer_layer(shape, count=layers, tokens=length, squared=length * 2 * length, causal=True)
     # Keys and values of the memory, and the projection of relative positions, come on top.
     block = [
         replace(operator, rows=2 * operator.rows, weights=operator.weights + hidden * hidden)
@@ -78,5 +84,8 @@ def build(
     ]
     return OperatorTable.of(
         [*words, *block, *head],
-        depth=layers, hidden=float(hidden), tokens=length, heads=float(heads),
+        depth=layers,
+        hidden=float(hidden),
+        tokens=length,
+        heads=float(heads),
     )

@@ -34,8 +34,14 @@ def transposed_convolution(
     """Return a 2 × 2 (× 2) convolution that doubles the size: each output comes of one input."""
     outputs = channels_out * (8 if depth > 1 else 4)
     layer = convolution_layer(
-        name=name, channels_in=channels_in, channels_out=outputs, height=size * depth, width=size, kernel=1,
-        norm=Pointwise.NONE, activation=Pointwise.NONE,
+        name=name,
+        channels_in=channels_in,
+        channels_out=outputs,
+        height=size * depth,
+        width=size,
+        kernel=1,
+        norm=Pointwise.NONE,
+        activation=Pointwise.NONE,
     )
     return [replace(layer[0], weights=layer[0].weights + channels_out)]
 
@@ -70,8 +76,14 @@ def build(
             # Without padding a 3 × 3 convolution takes two from each side.
             size -= 2
             operators += convolution_layer(
-                name=f"{name}_{index + 1}", channels_in=source, channels_out=channels_out, height=size,
-                width=size, norm=Pointwise.NONE, bias=True, first=first and index == 0,
+                name=f"{name}_{index + 1}",
+                channels_in=source,
+                channels_out=channels_out,
+                height=size,
+                width=size,
+                norm=Pointwise.NONE,
+                bias=True,
+                first=first and index == 0,
             )
         blocks.block(operators, output=float(size * size * channels_out))
         return size
@@ -81,11 +93,15 @@ def build(
         size = pair(f"down{level + 1}", source, width << level, size, first=level == 0)
         source = width << level
         skips.append(size)
-        blocks.add([
-            pointwise_layer(
-                name=f"pool{level + 1}", pointwise=Pointwise.MAX_POOL, elements=float(size * size * source)
-            )
-        ])
+        blocks.add(
+            [
+                pointwise_layer(
+                    name=f"pool{level + 1}",
+                    pointwise=Pointwise.MAX_POOL,
+                    elements=float(size * size * source),
+                )
+            ]
+        )
         size //= 2
     size = pair("bottom", source, width << 4, size)
     for level in reversed(range(4)):
@@ -96,8 +112,15 @@ def build(
         size = pair(f"up{level + 1}", 2 * target, target, size)
     blocks.add(
         convolution_layer(
-            name="classes", channels_in=width, channels_out=classes, height=size, width=size, kernel=1,
-            norm=Pointwise.NONE, activation=Pointwise.NONE, bias=True,
+            name="classes",
+            channels_in=width,
+            channels_out=classes,
+            height=size,
+            width=size,
+            kernel=1,
+            norm=Pointwise.NONE,
+            activation=Pointwise.NONE,
+            bias=True,
         )
     )
     blocks.add([_loss(float(size * size * classes))])
@@ -130,12 +153,24 @@ def build_volume(
         small = -(-size // stride)
         operators = [
             *convolution_layer(
-                name=f"{name}_1", channels_in=channels_in, channels_out=channels_out, height=size, width=size,
-                depth=size, stride=stride, norm=Pointwise.GROUP_NORM, first=first,
+                name=f"{name}_1",
+                channels_in=channels_in,
+                channels_out=channels_out,
+                height=size,
+                width=size,
+                depth=size,
+                stride=stride,
+                norm=Pointwise.GROUP_NORM,
+                first=first,
             ),
             *convolution_layer(
-                name=f"{name}_2", channels_in=channels_out, channels_out=channels_out, height=small,
-                width=small, depth=small, norm=Pointwise.GROUP_NORM,
+                name=f"{name}_2",
+                channels_in=channels_out,
+                channels_out=channels_out,
+                height=small,
+                width=small,
+                depth=small,
+                norm=Pointwise.GROUP_NORM,
             ),
         ]
         blocks.block(operators, output=float(small**3 * channels_out))
@@ -148,16 +183,21 @@ def build_volume(
         sizes.append(size)
     for level in reversed(range(len(levels) - 1)):
         target = levels[level]
-        blocks.add(
-            transposed_convolution(f"up{level + 1}", levels[level + 1], target, size, depth=size)
-        )
+        blocks.add(transposed_convolution(f"up{level + 1}", levels[level + 1], target, size, depth=size))
         size = sizes[level]
         blocks.add([concatenation(f"join{level + 1}", float(size**3 * 2 * target))])
         block(f"up{level + 1}", 2 * target, target, size)
     blocks.add(
         convolution_layer(
-            name="classes", channels_in=levels[0], channels_out=classes, height=size * size, width=size,
-            kernel=1, norm=Pointwise.NONE, activation=Pointwise.NONE, bias=True,
+            name="classes",
+            channels_in=levels[0],
+            channels_out=classes,
+            height=size * size,
+            width=size,
+            kernel=1,
+            norm=Pointwise.NONE,
+            activation=Pointwise.NONE,
+            bias=True,
         )
     )
     blocks.add([_loss(float(size**3 * classes))])

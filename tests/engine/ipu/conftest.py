@@ -25,15 +25,33 @@ def popart() -> IpuSoftware:
 
 
 def transformer(
-    layers: int, hidden: int, length: int, *, vocabulary: int = 30522, scored: float = 20.0,
-    stack: Stack = Stack.ENCODER, bert: bool = False, head: int = 64,
+    layers: int,
+    hidden: int,
+    length: int,
+    *,
+    vocabulary: int = 30522,
+    scored: float = 20.0,
+    stack: Stack = Stack.ENCODER,
+    bert: bool = False,
+    head: int = 64,
 ) -> OperatorTable:
     """Return a transformer with a feed-forward ratio of 4."""
     heads = hidden // head
     shape = TransformerShape(
-        layers=layers, hidden=hidden, heads=heads, key_heads=heads, head_dimension=head,
-        feed_forward=4 * hidden, vocabulary=vocabulary, stack=stack, positions=max(length, 512),
-        segments=2 if bert else 0, head_transform=bert, pooler=bert, embedding_norm=bert, final_norm=not bert,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=head,
+        feed_forward=4 * hidden,
+        vocabulary=vocabulary,
+        stack=stack,
+        positions=max(length, 512),
+        segments=2 if bert else 0,
+        head_transform=bert,
+        pooler=bert,
+        embedding_norm=bert,
+        final_norm=not bert,
     )
     tokens = Tokens(rows=length, mean=length, squared=float(length**2), scored=scored)
     return transformer_operators(shape, tokens)

@@ -26,9 +26,7 @@ def largest_micro_batch(chip: IpuChip, software: IpuSoftware, recompute: int) ->
 
 
 def gpt(layers: int, hidden: int, length: int) -> OperatorTable:
-    return transformer(
-        layers, hidden, length, vocabulary=50257, scored=float(length), stack=Stack.DECODER
-    )
+    return transformer(layers, hidden, length, vocabulary=50257, scored=float(length), stack=Stack.DECODER)
 
 
 # Layers, place in the pipeline and settings of graphcore/examples (nlp/bert, nlp/gpt2); the megabytes
@@ -63,26 +61,56 @@ STAGES = [
 
 @pytest.mark.parametrize(
     (
-        "table", "layers", "pipeline", "place", "micro_batch", "available", "state", "shards", "megabytes",
+        "table",
+        "layers",
+        "pipeline",
+        "place",
+        "micro_batch",
+        "available",
+        "state",
+        "shards",
+        "megabytes",
         "fit",
     ),
     STAGES,
 )
 def test_one_stage_takes_the_published_memory(
-    table: OperatorTable, layers: int, pipeline: int, place: int, micro_batch: int, available: float,
-    state: float, shards: int, megabytes: float, fit: Fit, bow: IpuChip, popart: IpuSoftware,
+    table: OperatorTable,
+    layers: int,
+    pipeline: int,
+    place: int,
+    micro_batch: int,
+    available: float,
+    state: float,
+    shards: int,
+    megabytes: float,
+    fit: Fit,
+    bow: IpuChip,
+    popart: IpuSoftware,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(layout.STATE_BYTES, "given", state)
     software = replace(popart, available_memory=available)
     plans = Plans.of(
-        pipeline=pipeline, micro_batch=micro_batch, accumulation=100, recompute=1, offload=float(state == 0),
+        pipeline=pipeline,
+        micro_batch=micro_batch,
+        accumulation=100,
+        recompute=1,
+        offload=float(state == 0),
         rts_optimizer=shards,
     )
     loads = stage_loads(table, plans, bow, software, Precision.FP16_16)
     parts = stage_parts(
-        table, plans, loads, np.array(float(layers)), np.array(float(place)), np.array(float(place == 0)),
-        np.zeros(()), bow, precision=Precision.FP16_16, optimizer="given",
+        table,
+        plans,
+        loads,
+        np.array(float(layers)),
+        np.array(float(place)),
+        np.array(float(place == 0)),
+        np.zeros(()),
+        bow,
+        precision=Precision.FP16_16,
+        optimizer="given",
     )
     total = float(sum(parts.values()))
     assert total / 1e6 == pytest.approx(megabytes, rel=0.06)
@@ -101,8 +129,15 @@ def test_gpt3_over_64_ipus_runs_in_phases(bow: IpuChip, popart: IpuSoftware) -> 
     table = transformer(96, 12288, 2048, vocabulary=50257, scored=2048.0, stack=Stack.DECODER, head=128)
     software = replace(popart, available_memory=0.1, io_tiles=128)
     plans = Plans.of(
-        tensor=64, data=4, micro_batch=1, accumulation=32, recompute=1, sequence_parallel=1, rts=4,
-        rts_optimizer=4, phases=[1, 33, 98],
+        tensor=64,
+        data=4,
+        micro_batch=1,
+        accumulation=32,
+        recompute=1,
+        sequence_parallel=1,
+        rts=4,
+        rts_optimizer=4,
+        phases=[1, 33, 98],
     )
     assert phases_needed(table, plans, bow, software, optimizer="adam").tolist() == [33.0, 33.0, 33.0]
     use = ipu_memory(table, plans, bow, software, optimizer="adam")
@@ -113,8 +148,10 @@ def test_gpt3_over_64_ipus_runs_in_phases(bow: IpuChip, popart: IpuSoftware) -> 
 
 def test_offloading_moves_the_state_out(bow: IpuChip, popart: IpuSoftware) -> None:
     use = ipu_memory(
-        bert_large(128), Plans.of(pipeline=4, micro_batch=8, accumulation=8, recompute=1, offload=[0, 1]),
-        bow, popart,
+        bert_large(128),
+        Plans.of(pipeline=4, micro_batch=8, accumulation=8, recompute=1, offload=[0, 1]),
+        bow,
+        popart,
     )
     assert use.parts["optimizer"][1] == 0 < use.parts["optimizer"][0]
     assert use.streaming[0] == 0 < use.streaming[1]

@@ -73,8 +73,14 @@ def test_more_products_than_tiles_run_one_after_the_other(bow: IpuChip, popart: 
 def test_a_transformer_layer_has_its_published_passes() -> None:
     hidden, heads, length, batch, ratio = 1024, 16, 128, 8, 4
     shape = TransformerShape(
-        layers=1, hidden=hidden, heads=heads, key_heads=heads, head_dimension=64, feed_forward=ratio * hidden,
-        vocabulary=1, stack=Stack.ENCODER,
+        layers=1,
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=64,
+        feed_forward=ratio * hidden,
+        vocabulary=1,
+        stack=Stack.ENCODER,
     )
     layer = transformer_layer(shape, count=1, tokens=length, squared=length**2, causal=False)
     work = vector_work(table_of(*layer), batch * ONE, ONE, 0 * ONE)

@@ -25,13 +25,22 @@ from tests.engine.ipu.conftest import bert_large
     ],
 )
 def test_bert_large_is_split_as_published(
-    length: int, pipeline: int, micro_batch: int, published: tuple[int, ...], bow: IpuChip,
+    length: int,
+    pipeline: int,
+    micro_batch: int,
+    published: tuple[int, ...],
+    bow: IpuChip,
     popart: IpuSoftware,
 ) -> None:
     """Layers per IPU of graphcore/examples, nlp/bert, and of the MLPerf submissions."""
     table = bert_large(length)
     plans = Plans.of(
-        pipeline=pipeline, data=4, micro_batch=micro_batch, accumulation=100, recompute=1, offload=1,
+        pipeline=pipeline,
+        data=4,
+        micro_batch=micro_batch,
+        accumulation=100,
+        recompute=1,
+        offload=1,
         rts_optimizer=4,
     )
     keys = distinct_keys(plans)

@@ -12,8 +12,15 @@ from app.engine.records import IpuChip, IpuSoftware, Precision
 from app.profiles.architectures import resnet
 from tests.engine.ipu.conftest import bert_large, transformer
 
-BERT = {"pipeline": 4, "data": 4, "micro_batch": 8, "accumulation": 512, "recompute": 1, "offload": 1,
-        "rts_optimizer": 4}
+BERT = {
+    "pipeline": 4,
+    "data": 4,
+    "micro_batch": 8,
+    "accumulation": 512,
+    "recompute": 1,
+    "offload": 1,
+    "rts_optimizer": 4,
+}
 
 
 def seconds(chip: IpuChip, software: IpuSoftware, **changes: object) -> np.ndarray:
