@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from pydantic import Field, TypeAdapter
 
-from app.errors import Conflict
+from app.errors import AppError, Conflict, FieldError
 from app.services.estimates import make_estimate, save_estimate
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
@@ -145,13 +147,24 @@ def make_options(
     """Return rows with their estimates made, all in one currency."""
     check_row_count(len(requests))
     options = []
-    for request in requests:
+    for position, request in enumerate(requests):
         if isinstance(request, PublishedFigure):
             options.append(Option(request))
         else:
             asked = request.model_copy(update={"currency": currency})
-            options.append(Option(asked, make_estimate(bench, workspace_id, asked)))
+            with of_row(position):
+                options.append(Option(asked, make_estimate(bench, workspace_id, asked)))
     return options
+
+
+@contextmanager
+def of_row(position: int) -> Iterator[None]:
+    """Name the row in the fields of what is wrong with its request."""
+    try:
+        yield
+    except AppError as error:
+        error.errors = tuple(FieldError(f"rows.{position}.{one.field}", one.message) for one in error.errors)
+        raise
 
 
 def compared(

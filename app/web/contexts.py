@@ -162,11 +162,20 @@ class RatioView:
 
 
 @dataclass(frozen=True, slots=True)
-class WarningGroup:
-    """Warnings of one sentence, with the options they concern."""
+class WarningLine:
+    """A sentence of warning with the options it concerns."""
 
-    warning: CheckWarning
+    text: Text
     options: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WarningGroup:
+    """Everything one check found: one line per sentence, for its values may differ by option."""
+
+    code: str
+    severity: str
+    lines: Sequence[WarningLine]
 
 
 PartRow = tuple[str, Sequence[tuple[float, float]]]
@@ -200,7 +209,10 @@ class ComparisonPage(Page):
     time_scale: Scale
     """One unit for the times of all options."""
     ratios: Sequence[RatioView]
+    serious: Sequence[WarningGroup]
+    """Warnings that stand above the options."""
     warnings: Sequence[WarningGroup]
+    """All others."""
     figures: Sequence[FigureView]
     part_columns: Sequence[str]
     """Labels of the options that have a breakdown."""
@@ -267,6 +279,14 @@ class ProblemPage(Page):
     errors: Sequence[FieldError]
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """One entry of a table of contents."""
+
+    anchor: str
+    title: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPage(Page):
     """A document of the project, such as its methodology."""
@@ -274,6 +294,7 @@ class DocumentPage(Page):
     title: str
     body: str
     """HTML made from our own Markdown, never from input."""
+    contents: Sequence[Contents]
 
 
 @dataclass(frozen=True, slots=True)

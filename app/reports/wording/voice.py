@@ -52,7 +52,10 @@ class Voice:
         else:
             template, values = sentence.template, sentence.values
         assert isinstance(values, Mapping)
-        written_values = {name: self._value(value) for name, value in values.items()}
+        written_values = {
+            name: self._fields(value) if name == "fields" else self._value(value)
+            for name, value in values.items()
+        }
         written = self.gettext(template).format(**written_values)
         return agree(written) if self.language == "ko" else written
 
@@ -85,6 +88,11 @@ class Voice:
             return self.number(value, digits=6)
         # A value may be a name ("DGX A100") or a word with a translation ("weights").
         return self.gettext(str(value))
+
+    def _fields(self, names: object) -> str:
+        """Write what fields are called; inside a sentence, so without a capital."""
+        labels = [self.label(name) for name in str(names).split(", ")]
+        return ", ".join(f"{label[:1].lower()}{label[1:]}" for label in labels)
 
     def label(self, code: str, place: str = "") -> str:
         """Return the words for an identifier of the schema, which may mean different things by place."""

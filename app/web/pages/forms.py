@@ -78,8 +78,7 @@ def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldEr
         row = ROW.match(error.field)
         field = error.field[row.end() :] if row else error.field
         index = int(row[1]) if row else 0
-        # What the engine refuses names no row: it is told apart only where there is one system.
-        if field.startswith("system.") and index < len(systems) and (row or len(systems) == 1):
+        if row and field.startswith("system.") and index < len(systems):
             field = f"system.{systems[index]}"
         placed_error = FieldError(field, error.message)
         found.setdefault((field, str(error.message)), placed_error)

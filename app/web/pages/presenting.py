@@ -23,6 +23,7 @@ from app.web.contexts import (
     ScalingPage,
     ScalingRow,
     WarningGroup,
+    WarningLine,
 )
 
 SEVERITIES = ("serious", "caution", "info")
@@ -35,17 +36,17 @@ SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
 
 
 def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
-    """Return warnings once per sentence with the options they concern, the gravest first."""
+    """Return warnings once per check and sentence with the options they concern, the gravest first."""
+    groups: dict[tuple[str, str], dict[str, WarningLine]] = {}
     labels: dict[tuple[str, str], list[str]] = {}
-    first: dict[tuple[str, str], CheckWarning] = {}
     for label, warning in warnings:
-        key = (warning.code, warning.message)
-        first.setdefault(key, warning)
-        known = labels.setdefault(key, [])
+        known = labels.setdefault((warning.code, warning.message), [])
         if label and label not in known:
             known.append(label)
-    groups = [WarningGroup(warning, labels[key]) for key, warning in first.items()]
-    return sorted(groups, key=lambda group: SEVERITIES.index(group.warning.severity))
+        lines = groups.setdefault((warning.code, warning.severity), {})
+        lines.setdefault(warning.message, WarningLine(warning.text, known))
+    found = [WarningGroup(code, severity, list(lines.values())) for (code, severity), lines in groups.items()]
+    return sorted(found, key=lambda group: SEVERITIES.index(group.severity))
 
 
 def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
@@ -127,6 +128,7 @@ def comparison_page(
     said += [
         (label, one) for label, estimate in modelled for one in estimate.warnings if one.code not in known
     ]
+    groups = grouped(said)
     return ComparisonPage(
         data_url=f"/comparisons/{comparison.id}.json",
         documents=documents,
@@ -136,7 +138,8 @@ def comparison_page(
         modelled=bool(modelled),
         time_scale=time_scale([hours_of(row) for row in rows]),
         ratios=ratio_views(comparison),
-        warnings=grouped(said),
+        serious=[group for group in groups if group.severity == SEVERITIES[0]],
+        warnings=[group for group in groups if group.severity != SEVERITIES[0]],
         figures=comparison_figures(comparison, running, voice),
         part_columns=[label for label, _ in running],
         parts=part_rows([one for _, one in running]),

@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 from bs4 import BeautifulSoup
 
+from app.errors import Message
+from app.sizing.document import CheckWarning
+from app.web.pages.presenting import grouped
 from tests.web.pages.conftest import Reader
 
 
@@ -60,6 +63,26 @@ def test_warnings_stand_on_the_page_the_gravest_first(reader: Reader, claimed: s
     shown = [item["data-code"] for item in page.select(".warnings li")]
     assert set(shown) == {warning["code"] for warning in data["warnings"]}
     assert {"vendor_figure", "linear_scaling_assumed", "generation_mk2"} <= set(shown)
+
+
+def test_options_come_first(reader: Reader, modelled: str, claimed: str) -> None:
+    for address in (modelled, claimed):
+        page = reader.page(address)
+        order = [one.get("id") or one["class"][0] for one in page.select("main #options, main .warnings")]
+        assert order[0] == "options"
+
+
+def test_one_check_is_one_row_that_names_its_options() -> None:
+    def thin(share: int) -> CheckWarning:
+        return CheckWarning.of("thin", "caution", Message("{share} % is full", {"share": share}))
+
+    grave = CheckWarning.of("grave", "serious", Message("no"))
+    found = grouped([("a", thin(94)), ("b", thin(97)), ("c", thin(94)), ("", grave)])
+    assert [(group.code, group.severity) for group in found] == [("grave", "serious"), ("thin", "caution")]
+    assert [(line.text.message, line.options) for line in found[1].lines] == [
+        ("94 % is full", ["a", "c"]),
+        ("97 % is full", ["b"]),
+    ]
 
 
 @pytest.mark.parametrize("typed", ["85", "0.85", "85%", "0,85"])

@@ -46,7 +46,12 @@ def test_every_trace_step_opens_on_formula_inputs_and_sources(
         assert step.select_one(".formula").get_text(strip=True) == told["formula"]
         assert {cell.get_text() for cell in step.select("tbody th")} == set(told["inputs"])
         links = {link["href"] for link in step.select(".sources a")}
-        assert links == {source["url"] for source in told["source"] if source["url"]}
+        assert links == {f"/catalog/sources/{source['id']}" for source in told["source"]}
+
+
+def test_sources_of_the_trace_are_in_the_catalogue(reader: Reader, page: BeautifulSoup) -> None:
+    for address in {link["href"] for link in page.select(".trace .sources a")}:
+        assert reader.page(address).select_one("h1") is not None
 
 
 def test_defaults_are_tagged_and_explained(page: BeautifulSoup, document: dict[str, Any]) -> None:

@@ -44,7 +44,9 @@ def test_form_becomes_a_comparison(reader: Reader) -> None:
     ("changed", "field", "words"),
     [
         ({"workload.target": "", "workload.tokens": "many"}, "workload-tokens", "must be a number"),
-        ({"count.dgx-a100-640gb": "-1"}, "systems", "at least 1"),
+        ({"count.dgx-a100-640gb": "-1"}, "system-dgx-a100-640gb", "at least 1"),
+        ({"count.ipu-pod16": "0"}, "system-ipu-pod16", "at least 1"),
+        ({"fabric.dgx-a100-640gb": "ipu-fabric"}, "system-dgx-a100-640gb", "joins IPUs only"),
         ({"count.dgx-a100-640gb": "few"}, "system-dgx-a100-640gb", "whole number"),
         ({"count.dgx-a100-640gb": "-1", "system": ["dgx-a100-640gb"]}, "system-dgx-a100-640gb", "at least 1"),
         ({"model.preset": ""}, "model", "choose a preset"),

@@ -83,6 +83,12 @@ def test_sentences_are_translated_with_what_is_nested_in_them() -> None:
     assert ENGLISH.sentence(message) == "No system is called “x”; the nearest are y"
 
 
+def test_fields_are_named_and_not_spelled() -> None:
+    message = Message("the bases ({fields}) differ", {"fields": "acquisition, amortisation_years"})
+    assert ENGLISH.say(message) == "the bases (acquisition, years of amortisation) differ"
+    assert "조달 방식, 상각 기간" in KOREAN.say(message)
+
+
 def test_a_name_at_the_start_keeps_its_letters() -> None:
     assert ENGLISH.sentence(
         Message("{system} has no IPUs; this arithmetic is theirs", {"system": "gcp-a2"})
