@@ -83,8 +83,11 @@ def section_times(
     results = by_operator(table.rows * table.columns * table.batch, tensor)
     sources = by_operator(table.rows * table.inner * table.batch, tensor)
 
+    # Ranks of more than one rack wait for the GW-Links between them.
+    bandwidth = np.where(tensor > chip.pod_size, chip.gateway_bandwidth, chip.allreduce_bandwidth)
+
     def reduced(elements: Floats) -> Floats:
-        return allreduce_time(size * micro_batch * elements, tensor, chip.allreduce_bandwidth)
+        return allreduce_time(size * micro_batch * elements, tensor, bandwidth)
 
     forward_links = reduced(np.where(inner | lookup, results, 0.0))
     backward_links = reduced(np.where(columns, sources, 0.0))

@@ -130,7 +130,10 @@ def ipu_step(
     }
     handed_on = 2.0 * loads.activations.boundary
     between_phases = plans.phases * handed_on / plans.tensor / chip.streaming_bandwidth
-    moved = np.where(plans.pipeline > 1, handed_on / chip.link_bandwidth, 0.0) + np.where(
+    # A pipeline longer than a rack has a hop over GW-Links, for which every slot waits.
+    beyond = plans.tensor * plans.pipeline > chip.pod_size
+    link = np.where(beyond, chip.gateway_bandwidth, chip.link_bandwidth)
+    moved = np.where(plans.pipeline > 1, handed_on / link, 0.0) + np.where(
         plans.phases > 1, 2.0 * between_phases, 0.0
     )
     parts["pipeline_comm"] = plans.accumulation * moved
