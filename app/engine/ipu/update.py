@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from app.engine.plans import Plans
-from app.engine.records import Floats, IpuChip, IpuSoftware
+from app.engine.records import FloatLike, Floats, IpuChip, IpuSoftware
 
 
-def allreduce_time(message: Floats, ranks: Floats, bandwidth: float) -> Floats:
+def allreduce_time(message: Floats, ranks: Floats, bandwidth: FloatLike) -> Floats:
     r"""Return the time of an all-reduce over links of equal bandwidth, without start-up.
 
     .. math:: t = 2 \frac{n - 1}{n} \frac{S}{B}
@@ -19,7 +19,7 @@ def allreduce_time(message: Floats, ranks: Floats, bandwidth: float) -> Floats:
         Size reduced on every rank, S. [B]
     ranks : ndarray
         Ranks, n. [-]
-    bandwidth : float
+    bandwidth : float or ndarray
         Bandwidth of each, as achieved, B. [B/s]
 
     Returns
