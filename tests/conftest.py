@@ -7,6 +7,12 @@ import pytest
 from hypothesis import settings
 
 import dev
+from tests.windows import browser as browser
+from tests.windows import korean_window as korean_window
+from tests.windows import phone as phone
+from tests.windows import plain_window as plain_window
+from tests.windows import server as server
+from tests.windows import window as window
 
 settings.register_profile("seeded", derandomize=True, deadline=None, database=None)
 settings.load_profile("seeded")

@@ -5,12 +5,20 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Seat
+from tests.windows import Seat
 
 pytestmark = pytest.mark.browser
 
 AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
-STATIC_PAGES = ["/", "/catalog", "/catalog/systems", "/catalog/chips/a100-sxm-80gb", "/mappings"]
+STATIC_PAGES = [
+    "/",
+    "/catalog",
+    "/catalog/systems",
+    "/catalog/chips/a100-sxm-80gb",
+    "/mappings",
+    "/methodology",
+    "/accuracy",
+]
 
 
 def charts_drawn(page: Page) -> None:
@@ -29,6 +37,21 @@ def test_nothing_leaves_the_host_and_the_policy_is_kept(
     for path in all_pages(modelled, claimed, estimated):
         charts_drawn(window.open(path))
     assert window.strays == []
+    assert window.complaints == []
+
+
+def test_charts_say_nothing_while_they_are_pointed_at(window: Seat, modelled: str, estimated: str) -> None:
+    """Plotly complains on the console of what it was given and cannot draw."""
+    for path in (modelled, f"{modelled}/scaling", estimated):
+        page = window.open(path)
+        charts_drawn(page)
+        shown = page.evaluate(
+            """() => [...document.querySelectorAll("[data-figure]")].flatMap((box) =>
+              box.data.flatMap((trace, curveNumber) => trace.hoverinfo === "skip" ? [] :
+                trace.x.map((_, pointNumber) => Plotly.Fx.hover(box, [{curveNumber, pointNumber}]))
+              )).length"""
+        )
+        assert shown > 0
     assert window.complaints == []
 
 

@@ -21,6 +21,9 @@ def test_build_or_cloud_starts_with_the_two_years(post: Call) -> None:
     article = post("/estimates", request | {"assumptions": {"peak_flops": 5e15, "utilization": 1.0}})
     assert article["time_to_train"]["value"] / DAY == pytest.approx(726.9, abs=0.05)
     assert "sparse_peak" in codes(article)
+    (sparse,) = (warning for warning in article["warnings"] if warning["code"] == "sparse_peak")
+    assert sparse["text"]["values"]["days"] == pytest.approx(1456, abs=0.5)
+    assert "1,456 days" in sparse["message"]
     twenty = request | {"system": {"id": "dgx-a100-640gb", "count": 20}}
     for share, days in ((0.3, 243), (0.5, 146)):
         found = post("/estimates", twenty | {"assumptions": {"utilization": share}})
