@@ -119,6 +119,8 @@ class Case:
     micro_batch: float | None
     tensor: int
     pipeline: int
+    laid_out: bool
+    """True where the row or a rule says how the model is spread over the devices. [-]"""
     data: int | None
     sharding: float
     sharding_inside_node: bool
@@ -190,6 +192,9 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         micro_batch=bounded(row, "micro_batch"),
         tensor=whole(row, "tp") or int(completed.get("tensor", 1)),
         pipeline=whole(row, "pp") or int(completed.get("pipeline", 1)),
+        laid_out=bool(
+            {"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp", "dp"))
+        ),
         data=whole(row, "dp"),
         sharding=next(
             (

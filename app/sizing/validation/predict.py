@@ -11,8 +11,10 @@ from app.catalog.software import SoftwareProfile
 from app.engine.convergence import evaluation_time
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
+from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
+from app.sizing.planning import choose_plan
 from app.sizing.runtime import EVALUATED, FORWARD_OVER_STEP, samples_at_batch
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import Case, Unsupported
@@ -138,7 +140,32 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
         micro = min(ours, LARGEST_MICRO_BATCH) if per_device is None else min(ours, per_device)
         while micro > 1 and not _fits(scenario, plans(micro)):
             micro = max(1.0, micro // 2)
-    return plans(min(micro, ours))
+    chosen = plans(min(micro, ours))
+    if case.laid_out or _fits(scenario, chosen):
+        return chosen
+    return _searched(case, scenario, int(batch)) or chosen
+
+
+def _searched(case: Case, scenario: Scenario, batch: int) -> Plans | None:
+    """Return the plan a search finds where a row states no layout and one device does not hold the model."""
+    given: dict[str, float] = {}
+    if case.recompute is not None and not scenario.is_ipu:
+        given["recompute"] = case.recompute
+    if case.sharding and not scenario.is_ipu:
+        given["sharding"] = case.sharding
+    try:
+        choice = choose_plan(
+            scenario,
+            given=given,
+            devices=case.devices,
+            available=case.devices,
+            per_node=case.devices_per_node,
+            global_batch=batch,
+            margin=None,
+        )
+    except AppError:
+        return None
+    return choice.plans if choice.fits else None
 
 
 def _fits(scenario: Scenario, plans: Plans) -> bool:
