@@ -61,7 +61,8 @@ def attention_operators(
 
     Examples
     --------
-    One block of GPT-3 keeps 11 s h bytes and 5 a s² bytes a sample besides its norm:
+    One block of GPT-3 keeps 10 s h bytes and 5 a s² bytes a sample. The eleventh s h of [2]_ is the mask
+    of the dropout behind the block, which the residual carries:
 
     >>> block = attention_operators(
     ...     prefix="", count=1, hidden=12288, heads=96, key_heads=96, head_dimension=128,
@@ -72,51 +73,27 @@ def attention_operators(
     """
     inner_width = heads * head_dimension
     key_width = key_heads * head_dimension
-    joint = queries == keys
-    projections: list[Operator] = []
-    if joint:
-        columns = inner_width + 2 * key_width
-        projections.append(
-            Operator(
-                name=f"{prefix}qkv",
-                kind=Kind.MATMUL,
-                count=count,
-                rows=queries,
-                inner=hidden,
-                columns=columns,
-                split=Split.COLUMNS,
-                weights=hidden * columns + (columns if biases else 0),
-                saved=queries * hidden,
-                saved_split=Split.SEQUENCE,
-            )
+    # Keys and values of another sequence read its output, which every block shares and none keeps for itself.
+    products = (
+        [("qkv", queries, inner_width + 2 * key_width, queries * hidden)]
+        if queries == keys
+        else [("query", queries, inner_width, queries * hidden), ("key_value", keys, 2 * key_width, 0.0)]
+    )
+    projections = [
+        Operator(
+            name=f"{prefix}{name}",
+            kind=Kind.MATMUL,
+            count=count,
+            rows=rows,
+            inner=hidden,
+            columns=columns,
+            split=Split.COLUMNS,
+            weights=hidden * columns + (columns if biases else 0),
+            saved=saved,
+            saved_split=Split.SEQUENCE,
         )
-    else:
-        projections.append(
-            Operator(
-                name=f"{prefix}query",
-                kind=Kind.MATMUL,
-                count=count,
-                rows=queries,
-                inner=hidden,
-                columns=inner_width,
-                split=Split.COLUMNS,
-                weights=hidden * inner_width + (inner_width if biases else 0),
-                saved=queries * hidden,
-                saved_split=Split.SEQUENCE,
-            )
-        )
-        projections.append(
-            Operator(
-                name=f"{prefix}key_value",
-                kind=Kind.MATMUL,
-                count=count,
-                rows=keys,
-                inner=hidden,
-                columns=2 * key_width,
-                split=Split.COLUMNS,
-                weights=2 * hidden * key_width + (2 * key_width if biases else 0),
-            )
-        )
+        for name, rows, columns, saved in products
+    ]
     operators = [
         *projections,
         Operator(
