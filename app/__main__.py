@@ -18,21 +18,16 @@ from app.errors import AppError, BadInput, Message
 from app.main import create_app
 from app.profiles.presets import models_directory
 from app.profiles.readers import read_profile
-from app.reports.evidence import in_headline
+from app.reports.evidence import HELD_OUT, counts_of, in_headline
+from app.reports.fits import count_lines, error_cells, figure_cells
 from app.reports.generated import generated_documents
 from app.reports.wording import voice
 from app.sizing.context import load_context
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
+from app.sizing.fitting.figures import load_priors
+from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.request import EstimateRequest
-from app.sizing.validation.fitting import (
-    FOLDS,
-    fit_all,
-    held_out_quantiles,
-    load_priors,
-    refitted,
-    runs_of,
-)
 from app.sizing.validation.report import Summary
 from app.sizing.validation.run import read_rows, validate
 from app.web.api.reference import PAGE, with_reference
@@ -184,32 +179,28 @@ def docs(
 
 @cli.command("fit")
 def fit_command(
-    held_out: Annotated[
-        str, typer.Option(help="Also report errors with runs left out: group, profile or scale.")
-    ] = "",
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; report only.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail where the files are not what the fit gives.")
+    ] = False,
 ) -> None:
-    """Refit the software profiles to the measured runs of data/validation."""
-    if held_out and held_out not in FOLDS:
-        raise BadInput.at("--held-out", "{value} is none of {known}", value=held_out, known=", ".join(FOLDS))
+    """Refit the software profiles and the widths of the bands to the measured runs of data/validation."""
     directory = data_directory()
     context, priors = load_context(directory), load_priors(directory)
     rows = read_rows(decoded(directory / "validation" / "measured.csv"))
-    runs = runs_of([row for row in rows if in_headline(row)], context)
-    fitted = fit_all(runs, context.software, priors)
-    cells = [
-        (owner, name, f"{found.value:g}", f"± {found.deviation:g}", str(found.runs), str(found.groups))
-        for (owner, name), found in sorted(fitted.items())
-    ]
-    typer.echo("\n".join(table([("profile", "figure", "value", "deviation", "runs", "groups"), *cells])))
-    typer.echo(f"{len(fitted)} figures fitted; {context.software.fitted} in all profiles and kernels")
-    if held_out:
-        median, ninetieth = held_out_quantiles(runs, context.software, priors, FOLDS[held_out])
-        typer.echo(f"left out by {held_out}: median {median:.1%}, 90 % {ninetieth:.1%}")
-    path = directory / "software.csv"
-    text = refitted(written(path), fitted)
-    if not check:
-        path.write_text(text, encoding="utf-8")
+    found = refit([row for row in rows if in_headline(row)], context, priors)
+    typer.echo("\n".join([*table(figure_cells(found)), "", *table(error_cells(found)), ""]))
+    typer.echo("\n".join(count_lines(counts_of(context))))
+    if check:
+        moved = differences(found, context)
+        typer.echo("\n".join(moved) or "the files are what the fit gives")
+        raise typer.Exit(1 if moved else 0)
+    for name, change in (
+        ("software.csv", lambda text: software_text(text, found.figures)),
+        ("residuals.csv", lambda text: residuals_text(text, found.residuals)),
+        (HELD_OUT, lambda _: held_out_text(found)),
+    ):
+        path = directory / name
+        path.write_text(change(written(path)), encoding="utf-8")
 
 
 def written(path: Path) -> str:

@@ -50,6 +50,8 @@ class SoftwareProfile:
     """``tuned``, ``fused`` or ``eager``."""
     as_of: str
     source: str
+    extends: tuple[str, ...]
+    """What it takes its other figures from, later ones winning."""
     figures: Mapping[str, SoftwareFigure]
 
     @property
@@ -156,6 +158,7 @@ def load_software(directory: Path) -> SoftwareCatalog:
             preset=row["class"],
             as_of=row["as_of"],
             source=row["source"],
+            extends=tuple(filter(None, row["extends"].split(";"))),
             figures=figures,
         )
     if own:

@@ -237,14 +237,10 @@ class GpuKernels:
     """Rate at which the partial sums of a split inner dimension are added. [B/s]"""
     misaligned_8: float
     """Slow-down where columns or inner positions are no multiple of 8. [-]"""
-    misaligned_32: float
-    """Slow-down where they are no multiple of 32. [-]"""
     batched_efficiency: float
     """Rate of the batched products of unfused attention over that of single products. [-]"""
     batched_misaligned_8: float
     """Slow-down of the same where the head dimension is no multiple of 8. [-]"""
-    batched_misaligned_32: float
-    """Slow-down of the same where it is no multiple of 32. [-]"""
     fused_head_penalty: float
     """Slow-down of fused attention where the head dimension is neither 64 nor 128. [-]"""
     depthwise_traffic: float

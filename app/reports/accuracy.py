@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from app.reports.accuracy_cases import chain_section, counts_section, memory_section, refusals, worst_cases
 from app.reports.evidence import Counts, Evidence
 from app.reports.markdown import percent, table, whole_percent
+from app.sizing.families import FITTED_FAMILIES
 from app.sizing.validation.cases import THROUGHPUT
-from app.sizing.validation.fitting import FITTED_FAMILIES
 from app.sizing.validation.report import RowResult, Summary, summaries, summary
 from app.sizing.validation.run import ValidationReport
 
@@ -42,13 +42,18 @@ READING = """## How to read it
 - The tables count rows that were read from their source and have priority 1 or 2 (A100 and IPU training
   runs). The rest stands apart, below."""
 
-UNSEEN = """## Left out, and without the software of the row
+UNSEEN = """## Left out
 
-The figures of a software profile were fitted to runs that are counted above. “Left out”: the groups are dealt
-into five parts, and each part is predicted with profiles fitted anew on the other four. Kernel constants,
-rules and structure stay as they are. “Default”: a customer's stack is seldom one of the profiles, so every
-row is predicted with the software that an estimate takes where none is named: the preset of a class for GPUs,
-a usual SDK for IPUs."""
+Software profiles and the widths of the bands are fitted to runs that are counted above, by `rackline fit`. It
+also predicts every run with figures that were fitted without it (`data/validation/held_out.csv`):
+
+- **group left out**: without the runs of the same group (one machine, benchmark round or series).
+- **software unknown**: without any run of that software, and with what the rules say of the rest of its
+  text, in most cases the class of the software (tuned, fused, eager).
+- **fitted on one machine**: with runs of at most eight devices, predicting all larger ones.
+- **default**: every row predicted with the software that an estimate takes where none is named.
+
+Kernel constants, rules and structure stay as they are."""
 
 APART = """## Rows apart
 
@@ -113,16 +118,16 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Eviden
 def accuracy_sentence(evidence: Evidence) -> str:
     """Return the agreement with measured runs in a few sentences, for the README."""
     rows = _of(throughput(evidence.headline), LEADING)
-    lead, unseen = summary("", rows), summary("", _of(evidence.held_out, LEADING))
-    general = summary("", _of(throughput(evidence.defaults), LEADING))
+    lead, unseen = summary("", rows), summary("", _of(evidence.left_out["group_left_out"], LEADING))
+    general = summary("", _of(evidence.left_out["software_unknown"], LEADING))
     most = max((row.devices for row in rows), default=0)
     return (
         f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
         f"one\nto {most:,} devices) the median error is {percent(lead.median)} and nine in ten lie within\n"
-        f"{percent(lead.ninetieth)}; the 80 % band holds {whole_percent(lead.coverage)} of them. Software "
-        "profiles\nwere fitted on these runs. With a fifth of the groups left out in turn the figures are "
-        f"{percent(unseen.median)}\nand {percent(unseen.ninetieth)}. With the default software in place of "
-        f"each run's own they are {percent(general.median)}\nand {percent(general.ninetieth)}."
+        f"{percent(lead.ninetieth)}. Software profiles were fitted on these runs. With each group left out in "
+        f"turn the\nfigures are {percent(unseen.median)} and {percent(unseen.ninetieth)}, and the 80 % band "
+        f"holds {whole_percent(unseen.coverage)} of them; with the software taken\nas unknown they are "
+        f"{percent(general.median)} and {percent(general.ninetieth)}."
     )
 
 
@@ -193,20 +198,30 @@ def _devices(report: ValidationReport) -> str:
     return table(("devices", "rows:", *ERRORS), lines)
 
 
-def _unseen(evidence: Evidence) -> str:
-    def by_family(rows: Iterable[RowResult]) -> dict[str, Summary]:
-        known = [row for row in _of(rows, FITTED_FAMILIES) if row.supported]
-        return {part.name: part for part in summaries(known, lambda row: f"{row.family} on {_kind(row)}")}
+KINDS = (
+    ("in sample", None),
+    ("group left out", "group_left_out"),
+    ("software unknown", "software_unknown"),
+    ("fitted on one machine", "fitted_on_one_machine"),
+)
 
-    own = by_family(throughput(evidence.headline))
-    left_out, general = by_family(evidence.held_out), by_family(throughput(evidence.defaults))
-    nothing = Summary("", 0, 0, 0, None, None, None, None)
-    lines = []
-    for name, part in own.items():
-        kinds = (part, left_out.get(name, nothing), general.get(name, nothing))
-        errors = [percent(value) for kind in kinds for value in (kind.median, kind.ninetieth)]
-        lines.append([name, str(part.rows), *errors, whole_percent(kinds[-1].coverage)])
-    columns = [
-        f"{kind}, {figure}:" for kind in ("own", "left out", "default") for figure in ("median", "90 %")
+
+def _unseen(evidence: Evidence) -> str:
+    """Return errors in sample and left out, by family on GPUs and on IPUs."""
+    rows: dict[str, dict[str, Summary]] = {}
+    for label, column in KINDS:
+        found = throughput(evidence.headline) if column is None else evidence.left_out[column]
+        known = [row for row in found if row.family in FITTED_FAMILIES and row.supported]
+        leading = [row for row in known if row.family in LEADING and _kind(row) == "GPU"]
+        rows[label] = {"these four on GPU": summary("", leading)}
+        rows[label] |= {
+            part.name: part for part in summaries(known, lambda row: f"{row.family} on {_kind(row)}")
+        }
+    general = [row for row in throughput(evidence.defaults) if row.family in LEADING and _kind(row) == "GPU"]
+    rows["default"] = {"these four on GPU": summary("", general)}
+    lines = [
+        [label, name, str(part.supported), *_errors(part)]
+        for label, parts in rows.items()
+        for name, part in parts.items()
     ]
-    return table(("family", "rows:", *columns, "default, in the band:"), lines)
+    return table(("left out", "family", "rows:", *ERRORS), lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from app.engine.records import Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.sizing.context import SizingContext
 from app.sizing.software_choice import CONVOLUTIONAL, choose_software
-from app.sizing.validation.fitting import Prior, Run, held_out_errors, load_priors, runs_of
 from app.sizing.validation.report import RowResult
 from app.sizing.validation.rules import Rule
 from app.sizing.validation.run import SLOWER_IS_MORE, ValidationReport, read_rows, validate
@@ -31,8 +29,11 @@ Row = Mapping[str, str]
 LEAST_IMPORTANT = 2
 """Priority of a measured row up to which it counts for the headline."""
 
-FOLDS = 5
-"""Parts into which groups are dealt; each is left out once."""
+HELD_OUT = "validation/held_out.csv"
+"""Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
+
+LEFT_OUT = ("group_left_out", "software_unknown", "fitted_on_one_machine")
+"""Its columns but for the error in sample."""
 
 MEMORY_CHIP = "a100-sxm-80gb"
 MEMORY_SOFTWARE = "megatron-2022"
@@ -77,8 +78,8 @@ class Evidence:
     """All other rows."""
     defaults: ValidationReport
     """The headline rows with the default software of an estimate in place of a row's own."""
-    held_out: tuple[RowResult, ...]
-    """Throughput rows of the headline, each predicted with software fitted without its group."""
+    left_out: Mapping[str, tuple[RowResult, ...]]
+    """Throughput rows of the headline as a fit predicts them that did not see them, by what was left out."""
     configurations: Mapping[str, Row]
     """Measured rows by identifier, as they were read."""
     memory: tuple[MemoryCase, ...]
@@ -107,7 +108,7 @@ def collect(context: SizingContext, directory: Path) -> Evidence:
         headline=report,
         apart=validate([row for row in rows if not in_headline(row)], context),
         defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
-        held_out=held_out(headline, report, context, load_priors(directory)),
+        left_out=left_out(report, directory / HELD_OUT),
         configurations={row["id"]: row for row in rows},
         memory=memory_cases(context, directory),
         counts=counts_of(context),
@@ -148,42 +149,40 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
     return replace(context, rules=replace(context.rules, software=rules))
 
 
-def held_out(
-    rows: Sequence[Row], report: ValidationReport, context: SizingContext, priors: Mapping[str, Prior]
-) -> tuple[RowResult, ...]:
-    """Return rows as software figures predict them that were fitted without their group.
+def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:
+    """Return rows as software figures predict them that were fitted without them.
 
     Parameters
     ----------
-    rows : sequence of mapping
-        Measured rows. [-]
     report : ValidationReport
         The same rows with the fitted figures. [-]
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    priors : mapping
-        How far a figure may be from that of its class. [-]
+    path : Path
+        The log-errors that `rackline fit` wrote. [-]
 
     Returns
     -------
-    rows : tuple of RowResult
-        Those whose software has figures to fit; the band is that of the report. [-]
+    rows : dict of tuple of RowResult
+        By column of the file; the band moves with the prediction. [-]
     """
-    slower = held_out_errors(runs_of(rows, context), context.software, priors, fold_of)
+    known = {row.id: row for row in report.rows if row.supported and row.measured is not None}
+    with path.open(encoding="utf-8", newline="") as handle:
+        errors = list(csv.DictReader(handle))
+    return {
+        name: tuple(
+            _predicted_at(known[line["id"]], float(line[name]))
+            for line in errors
+            if line["id"] in known and line[name]
+        )
+        for name in LEFT_OUT
+    }
 
-    def error(row: RowResult) -> float:
-        return slower[row.id] if row.metric in SLOWER_IS_MORE else -slower[row.id]
 
-    return tuple(
-        replace(row, predicted=row.measured * math.exp(error(row)))
-        for row in report.rows
-        if row.id in slower and row.measured is not None
-    )
-
-
-def fold_of(run: Run) -> str:
-    """Return the part of the runs that a run is left out with; a group stays together."""
-    return str(zlib.crc32(run.group.encode()) % FOLDS)
+def _predicted_at(row: RowResult, slower: float) -> RowResult:
+    """Return a row with another log-error of its time, the band as wide as before."""
+    error = slower if row.metric in SLOWER_IS_MORE else -slower
+    predicted = (row.measured or 0.0) * math.exp(error)
+    moved = predicted / (row.predicted or 1.0)
+    return replace(row, predicted=predicted, low=(row.low or 0.0) * moved, high=(row.high or 0.0) * moved)
 
 
 def _exactly(text: str) -> re.Pattern[str]:
@@ -208,6 +207,8 @@ def counts_of(context: SizingContext) -> Counts:
             "software.csv": sum(figure.status == "fitted" for figure in own),
             "kernels.csv": kernels.count("fitted"),
             "residuals.csv": context.residuals.fitted,
+            "validation/completion.csv": _fitted_rules(rules.completion),
+            "validation/networks.csv": _fitted_rules(rules.networks),
             "catalogue": sum(figure.fitted for figure in accepted),
         },
         assumed={
@@ -225,6 +226,10 @@ def counts_of(context: SizingContext) -> Counts:
         },
         sourced=len(accepted) - len(guessed) - sum(figure.fitted for figure in accepted),
     )
+
+
+def _fitted_rules(rules: Iterable[Rule]) -> int:
+    return sum(rule.result.get("status") == "fitted" for rule in rules)
 
 
 def memory_cases(context: SizingContext, directory: Path) -> tuple[MemoryCase, ...]:

@@ -48,8 +48,8 @@ class SizingContext:
 
     @cached_property
     def measured(self) -> frozenset[tuple[str, str]]:
-        """Pairs of family and chip that a software profile was fitted on."""
-        return frozenset((run.family, run.chip) for run in self.runs if run.fitted)
+        """Pairs of family and chip with measured runs."""
+        return frozenset((run.family, run.chip) for run in self.runs)
 
     @cached_property
     def hardware(self) -> HardwareFinder:

@@ -121,7 +121,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     normals = common_normals()
     names = regimes(scenario, plans, sizing.profile.family, context.measured)
     family_error = context.family_errors.get((sizing.profile.family, hardware.entry.chip))
-    factors = residual_samples(scenario, names, context.residuals, normals, family_error)
+    factors = residual_samples(names, context.residuals, normals)
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     assumed = reliability(reliability_defaults, request.assumptions)
     rate = request.assumptions.input_samples_per_second

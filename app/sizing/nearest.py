@@ -18,13 +18,18 @@ UNVALIDATED = frozenset(
         "ipu_decoder",
         "ipu_other_family",
         "gpu_other_chip",
-        "gpu_other_family",
+        "gpu_unmeasured_family",
         "gpu_experts",
         "gpu_wide_tensor",
         "gpu_offload",
     }
 )
 """Regimes of data/residuals.csv in which nothing was measured."""
+
+MEASURED = frozenset(
+    {"gpu_profile_known", "gpu_class_known", "gpu_pipeline", "ipu_known", "ipu_small_operations"}
+)
+"""Regimes that many measured runs are in."""
 
 SHOWN = 3
 FAR = 2.0
@@ -155,7 +160,7 @@ def validation_of(
     ]
     if UNVALIDATED & set(regimes):
         status = "unvalidated"
-    elif len(regimes) > 1 or not ranked or ranked[0][0] > FAR:
+    elif set(regimes) - MEASURED or not ranked or ranked[0][0] > FAR:
         status = "extrapolated"
     else:
         status = "validated"

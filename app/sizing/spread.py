@@ -1,7 +1,7 @@
 """How sure an answer is: samples of the software's figures and a residual by regime.
 
 The residuals are data (data/residuals.csv): what remained unexplained in measured runs that were
-left out, by how far a case is from anything measured.
+left out of the fit, by how far a case is from anything measured.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSoftware, Intra, IpuChip, IpuSoftware
-from app.engine.uncertainty import combined_standard_deviation, log_normal_samples, standard_normals
+from app.engine.uncertainty import standard_normals, student_t_samples
 from app.errors import CatalogError
+from app.sizing.families import DECODERS, FITTED_FAMILIES, SMALL_OPERATIONS
 from app.sizing.scenario import Scenario
 
 SAMPLES = 256
@@ -26,11 +27,46 @@ SAMPLES = 256
 SEED = 20_211_208
 """One table of normal numbers for every estimate, so that options share what they have in common."""
 
-STRUCTURE = ("structure_gpu", "structure_ipu", "run_length", "failure_rate", "price", "power")
-"""Columns for what no figure of the software explains."""
+REGIMES = (
+    "gpu_profile_known",
+    "gpu_class_known",
+    "gpu_pipeline",
+    "gpu_many_devices",
+    "gpu_few_samples",
+    "gpu_pcie",
+    "gpu_other_chip",
+    "gpu_unfitted_family",
+    "gpu_unmeasured_family",
+    "gpu_experts",
+    "gpu_wide_tensor",
+    "gpu_offload",
+    "gpu_long_sequence",
+    "ipu_known",
+    "ipu_few_accumulations",
+    "ipu_other_family",
+    "ipu_small_operations",
+    "ipu_gateway",
+    "ipu_decoder",
+    "ipu_phased",
+)
+"""What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
+one column of samples, so that two options share the errors of the regimes they are both in."""
+
+TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
+"""Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
+runs miss by far more than a normal law allows, for reasons no column of theirs tells."""
+
+OTHERS = ("run_length", "failure_rate", "price", "power")
 
 COLUMNS = tuple(
-    sorted({*STRUCTURE, *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record))})
+    sorted(
+        {
+            *REGIMES,
+            *TAILS,
+            *OTHERS,
+            *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
+        }
+    )
 )
 """All that may be uncertain, in one fixed order whatever an option is made of."""
 
@@ -62,6 +98,9 @@ def load_residuals(directory: Path) -> Residuals:
         deviations = {row["regime"]: float(row["deviation"]) for row in rows}
     except ValueError as error:
         raise CatalogError("residuals.csv: every deviation must be a number") from error
+    missing = sorted({*REGIMES, "run_length"} - set(deviations))
+    if missing:
+        raise CatalogError(f"residuals.csv: no row for {', '.join(missing)}")
     return Residuals(deviations, sum(row["basis"] == "fitted" for row in rows))
 
 
@@ -95,24 +134,25 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
     regimes : list of str
         Rows of data/residuals.csv. [-]
     """
-    chip = scenario.chip.name
-    seen = (family, chip) in measured
     if isinstance(scenario.hardware, IpuChip):
+        seen = (family, scenario.chip.name) in measured
         return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)
+    series = chip_series(scenario.chip.name)
     found = ["gpu_class_known" if scenario.software.is_preset else "gpu_profile_known"]
-    devices = float(np.max(plans.devices))
-    if not any(name == chip for _, name in measured):
+    on_series = {name for name, chip in measured if chip_series(chip) == series}
+    if not on_series:
         found.append("gpu_other_chip")
-    elif not seen:
-        found.append("gpu_other_family")
-    per_device = float(np.max(plans.global_batch)) / devices
+    if family not in {name for name, chip in measured if not chip_series(chip).startswith("ipu")}:
+        found.append("gpu_unmeasured_family")
+    elif family not in FITTED_FAMILIES:
+        found.append("gpu_unfitted_family")
+    if float(np.max(plans.pipeline)) > 1:
+        found.append("gpu_pipeline")
+    devices = float(np.max(plans.devices))
     if devices > MANY_DEVICES:
         found.append("gpu_many_devices")
-    if (
-        per_device < FEW_SAMPLES
-        and float(np.max(plans.tensor * plans.pipeline)) == 1
-        and family not in DECODERS
-    ):
+    whole_model = float(np.max(plans.tensor * plans.pipeline)) == 1
+    if float(np.max(plans.global_batch)) / devices < FEW_SAMPLES and whole_model and family not in DECODERS:
         found.append("gpu_few_samples")
     machine = scenario.hardware.machine
     gradients = 2.0 * scenario.table.parameters
@@ -129,11 +169,12 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
     return found
 
 
-MEDIAN_OF_NORMAL = 0.6745
-"""Median absolute value of a standard normal number."""
+def chip_series(chip: str) -> str:
+    """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
+    return "ipu" if chip in IPU_SERIES else chip.split("-")[0]
 
-DECODERS = frozenset({"gpt", "llama"})
-SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
+
+IPU_SERIES = frozenset({"gc200", "bow"})
 
 
 def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, seen: bool) -> list[str]:
@@ -154,30 +195,20 @@ def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, s
     return found
 
 
-def residual_samples(
-    scenario: Scenario,
-    names: list[str],
-    residuals: Residuals,
-    normals: Mapping[str, Floats],
-    family_error: float | None,
-) -> Floats:
-    """Return factors on a time for what the figures of the software do not explain.
+def residual_samples(names: list[str], residuals: Residuals, normals: Mapping[str, Floats]) -> Floats:
+    r"""Return factors on a time for what the figures of the software do not explain.
+
+    .. math:: f = \exp\left(\tau \sum_r \sigma_r z_r\right)
 
     Parameters
     ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
     names : list of str
         Regimes, rows of data/residuals.csv. [-]
     residuals : Residuals
-        Log-deviation of each. [-]
+        Log-deviation of each, :math:`\sigma_r`. [-]
     normals : mapping
-        Standard normals by name. [-]
-    family_error : float or None
-        Median absolute log-error of measured runs of the family on the chip; a range is never
-        narrower than such an error asks for. [-]
+        Standard normals by name, :math:`z_r`; four of them make the common :math:`\tau` of Student's t. [-]
     """
-    deviation = combined_standard_deviation([residuals[name] for name in names])
-    deviation = np.maximum(deviation, (family_error or 0.0) / MEDIAN_OF_NORMAL)
-    column = "structure_ipu" if scenario.is_ipu else "structure_gpu"
-    return log_normal_samples(deviation, normals[column])
+    together = sum(residuals[name] * normals[name] for name in names)
+    mixing = np.stack([normals[name] for name in TAILS], axis=-1)
+    return np.exp(student_t_samples(np.asarray(together), mixing))

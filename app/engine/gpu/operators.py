@@ -208,7 +208,7 @@ def _products(setting: _Setting, index: Indices) -> Evaluated:
     compute = tiled_product_time(
         rows, columns, inner, batch, setting.peak, setting.multiprocessors, setting.kernels
     )
-    slow = misalignment(columns[0], inner[0], setting.kernels.misaligned_8, setting.kernels.misaligned_32)
+    slow = misalignment(columns[0], inner[0], setting.kernels.misaligned_8)
     compute = compute * np.where(setting.column("aligned", index) > 0, slow, 1.0)
     seconds = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth) * steps
     if setting.precision is Precision.TF32:
@@ -278,7 +278,7 @@ def _unfused_attention(setting: _Setting, index: Indices) -> Evaluated:
     kernels = setting.kernels
     heads = setting.divided("batch", index, Split.BATCH) * setting.micro_batch
     width, squared = setting.column("inner", index), setting.column("squared", index)
-    penalty = misalignment(width, 32.0, kernels.batched_misaligned_8, kernels.batched_misaligned_32)
+    penalty = misalignment(width, 8.0, kernels.batched_misaligned_8)
     flop = 2.0 * heads * squared * width
     tokens = setting.column("rows", index) + setting.column("columns", index)
     traffic = setting.size * heads * (squared + tokens * width)

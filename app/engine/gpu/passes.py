@@ -31,7 +31,7 @@ FORWARD_BACKWARD_PASSES = {
     Pointwise.SQUEEZE_EXCITE: (3.0, 5.0),
     Pointwise.ROTARY: (4.0, 4.0),
     Pointwise.BIAS: (2.0, 1.0),
-    Pointwise.HEADS: (0.0, 3.0),
+    Pointwise.HEADS: (2.0, 11.0),
     Pointwise.CROSS_ENTROPY: (0.0, 0.0),
     Pointwise.ELEMENTWISE: (2.0, 3.0),
     Pointwise.CTC_LOSS: (2.0, 2.0),

@@ -75,7 +75,7 @@ def tiled_product_time(
 
     >>> import numpy as np
     >>> tile = np.array([256.]), np.array([128.]), np.array([1.])
-    >>> kernels = GpuKernels(*tile, 0., 1e12, *[1.] * 18, 0., 1., 1.)
+    >>> kernels = GpuKernels(*tile, 0., 1e12, *[1.] * 16, 0., 1., 1.)
     >>> full = tiled_product_time(256 * 108, 128, 4096, 1, 312e12, 108, kernels)
     >>> more = tiled_product_time(256 * 109, 128, 4096, 1, 312e12, 108, kernels)
     >>> round(float(more / full), 6)
@@ -130,8 +130,8 @@ def roofline_time(compute: FloatLike, efficiency: FloatLike, traffic: FloatLike,
     return np.asarray(np.maximum(np.asarray(compute) / efficiency, np.asarray(traffic) / bandwidth))
 
 
-def misalignment(columns: FloatLike, inner: FloatLike, penalty_8: float, penalty_32: float) -> Floats:
-    """Slow-down of a product whose dimensions do not fill the matrix units.
+def misalignment(columns: FloatLike, inner: FloatLike, penalty: float) -> Floats:
+    """Slow-down of a product whose dimensions the matrix units cannot load in whole words.
 
     Parameters
     ----------
@@ -139,15 +139,13 @@ def misalignment(columns: FloatLike, inner: FloatLike, penalty_8: float, penalty
         Columns of the weight matrix. [-]
     inner : float or array
         Rows of the weight matrix. [-]
-    penalty_8 : float
+    penalty : float
         Slow-down where either is no multiple of 8. [-]
-    penalty_32 : float
-        Slow-down where either is no multiple of 32. [-]
 
     Returns
     -------
     factor : array
-        1 where both are multiples of 32. [-]
+        1 where both are multiples of 8. [-]
 
     References
     ----------
@@ -155,10 +153,8 @@ def misalignment(columns: FloatLike, inner: FloatLike, penalty_8: float, penalty
 
     Examples
     --------
-    >>> [float(misalignment(n, 64, 2.2, 1.12)) for n in (64, 72, 73)]
-    [1.0, 1.12, 2.2]
+    >>> [float(misalignment(n, 64, 2.2)) for n in (64, 72, 73)]
+    [1.0, 1.0, 2.2]
     """
-    columns, inner = np.asarray(columns), np.asarray(inner)
-    odd_8 = (columns % 8 != 0) | (inner % 8 != 0)
-    odd_32 = (columns % 32 != 0) | (inner % 32 != 0)
-    return np.where(odd_8, penalty_8, np.where(odd_32, penalty_32, 1.0))
+    odd = (np.asarray(columns) % 8 != 0) | (np.asarray(inner) % 8 != 0)
+    return np.where(odd, penalty, 1.0)

@@ -137,13 +137,20 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
         )
 
     if micro is None:
-        micro = min(ours, LARGEST_MICRO_BATCH) if per_device is None else min(ours, per_device)
-        while micro > 1 and not _fits(scenario, plans(micro)):
-            micro = max(1.0, micro // 2)
+        micro = _fastest_micro_batch(scenario, plans, min(ours, per_device or LARGEST_MICRO_BATCH))
     chosen = plans(min(micro, ours))
     if case.laid_out or _fits(scenario, chosen):
         return chosen
     return _searched(case, scenario, int(batch)) or chosen
+
+
+def _fastest_micro_batch(scenario: Scenario, plans: Callable[[float], Plans], most: float) -> float:
+    """Return the micro-batch of the fastest plan that fits, of the largest and its halves."""
+    tried = [max(1.0, most // 2.0**halvings) for halvings in range(int(np.log2(max(most, 1.0))) + 1)]
+    fitting = [micro for micro in tried if _fits(scenario, plans(micro))]
+    if not fitting:
+        return 1.0
+    return min(fitting, key=lambda micro: float(scenario.step(plans(micro)).total[0]))
 
 
 def _searched(case: Case, scenario: Scenario, batch: int) -> Plans | None:

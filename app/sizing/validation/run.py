@@ -119,13 +119,7 @@ def predict_row(
         normals = common_normals()
         found = predict(case, context, profile, normals)
         names = regimes(found.scenario, found.plans, case.family, measured)
-        factors = residual_samples(
-            found.scenario,
-            names,
-            context.residuals,
-            normals,
-            context.family_errors.get((case.family, case.chip)),
-        )
+        factors = residual_samples(names, context.residuals, normals)
         if case.metric == "time_to_train_min":
             factors = factors * np.exp(context.residuals["run_length"] * normals["run_length"])
         samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors

@@ -1,0 +1,139 @@
+"""The free figures of the software profiles: coordinates, bounds and what is expected of each.
+
+A profile is expected to be like what it extends. Where that figure is fitted too, the expectation
+moves with it: the figure of a class is then the middle of its profiles, and a profile with few runs
+stays near its class. The first of a line is expected at the physical value of data/software_priors.csv.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.catalog.software import ABSOLUTE, SoftwareCatalog
+from app.engine.records import Floats
+from app.sizing.fitting.runs import Key
+
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is known of a figure before any run."""
+
+    value: float
+    deviation: float
+    """Relative, or absolute for shares. [-]"""
+    least: float
+    most: float
+
+
+def load_priors(directory: Path) -> Mapping[str, Prior]:
+    """Return data/software_priors.csv by figure.
+
+    Parameters
+    ----------
+    directory : Path
+        The data directory. [-]
+    """
+    with (directory / "software_priors.csv").open(encoding="utf-8", newline="") as handle:
+        return {
+            row["parameter"]: Prior(*(float(row[name]) for name in ("value", "deviation", "least", "most")))
+            for row in csv.DictReader(handle)
+        }
+
+
+class Figures:
+    """Coordinates of the free figures: logarithms, or the plain value for shares.
+
+    Parameters
+    ----------
+    software : SoftwareCatalog
+        All profiles. [-]
+    priors : mapping
+        Prior by figure. [-]
+    keys : sequence of Key
+        What runs depend on; the fitted figures they are expected like are added. [-]
+    """
+
+    def __init__(self, software: SoftwareCatalog, priors: Mapping[str, Prior], keys: Sequence[Key]) -> None:
+        self.keys = tuple(sorted(_with_ancestors(software, keys)))
+        self.place = {key: number for number, key in enumerate(self.keys)}
+        names = [name for _, name in self.keys]
+        self.plain = np.array([name in ABSOLUTE for name in names], dtype=bool)
+        self.width = np.array([priors[name].deviation for name in names])
+        self.least = self.coordinates([priors[name].least for name in names])
+        self.most = self.coordinates([priors[name].most for name in names])
+        expected, parents = [], []
+        for key in self.keys:
+            above = _above(software, key)
+            parents.append(self.place.get(above, -1) if above is not None else -1)
+            expected.append(_expected(software, priors, key, above))
+        self.parents = np.array(parents, dtype=int)
+        self.expected = self.coordinates(expected)
+
+    def coordinates(self, values: Sequence[float]) -> Floats:
+        """Return values as coordinates."""
+        numbers = np.asarray(values, dtype=float)
+        return np.where(self.plain, numbers, np.log(np.maximum(numbers, SMALLEST)))
+
+    def values(self, coordinates: Floats) -> Floats:
+        """Return coordinates, (…, K), as values."""
+        return np.where(self.plain, coordinates, np.exp(np.where(self.plain, 0.0, coordinates)))
+
+    def clipped(self, coordinates: Floats) -> Floats:
+        """Return coordinates within what is plausible at all."""
+        return np.clip(coordinates, self.least, self.most)
+
+    @property
+    def pulls(self) -> Floats:
+        """Rows of (K, K): each figure minus the one it is expected like, in deviations."""
+        rows = np.eye(len(self.keys))
+        for number, parent in enumerate(self.parents):
+            if parent >= 0:
+                rows[number, parent] -= 1.0
+        return np.asarray(rows / self.width[:, np.newaxis])
+
+    def distances(self, coordinates: Floats) -> Floats:
+        """Return how far each figure is from its expectation, in deviations."""
+        fixed = np.where(self.parents >= 0, 0.0, self.expected) / self.width
+        return np.asarray(self.pulls @ coordinates - fixed)
+
+    def start(self) -> Floats:
+        """Return the expectation of every figure, the parents' where they are free."""
+        point = self.expected.copy()
+        for _ in self.keys:
+            point = np.where(self.parents >= 0, point[self.parents], point)
+        return self.clipped(point)
+
+
+def _with_ancestors(software: SoftwareCatalog, keys: Sequence[Key]) -> set[Key]:
+    found: set[Key] = set()
+    waiting = list(keys)
+    while waiting:
+        key = waiting.pop()
+        found.add(key)
+        above = _above(software, key)
+        if above is not None and software.profiles[above[0]].figures[above[1]].status == "fitted":
+            waiting.append(above)
+    return found
+
+
+def _above(software: SoftwareCatalog, key: Key) -> Key | None:
+    """Return the figure of what the profile extends."""
+    owner, name = key
+    found = None
+    for parent in software.profiles[owner].extends:
+        figure = software.profiles[parent].figures.get(name)
+        found = (figure.profile, name) if figure is not None else found
+    return found
+
+
+def _expected(software: SoftwareCatalog, priors: Mapping[str, Prior], key: Key, above: Key | None) -> float:
+    """Return the figure of what the profile extends; the prior where that is nothing, or not there."""
+    stated = software.profiles[above[0]].figures[key[1]].value if above is not None else 0.0
+    return stated if stated > 0 else priors[key[1]].value
