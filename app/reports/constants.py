@@ -18,6 +18,7 @@ QUOTED = re.compile(
 
 MADE_HERE = {
     "rackline-fit": "fitted",
+    "rackline-regression": "curve through published points",
     "rackline-assumption": "assumed",
     "rackline-estimate": "estimated",
     "recalled": "recalled",

@@ -199,6 +199,8 @@ def counts_of(context: SizingContext) -> Counts:
         if figure.profile == profile.id
     ]
     accepted = [figure for figure in context.catalog.all_figures() if figure.status is Status.ACCEPTED]
+    # Chips of one series share a fitted figure: it was chosen once.
+    chosen = {(figure.parameter, figure.value) for figure in accepted if figure.fitted}
     guessed = [figure for figure in accepted if figure.estimated and not figure.fitted]
     kernels = [row["status"] for row in software.kernel_rows]
     regimes = len(context.residuals.deviations)
@@ -209,7 +211,7 @@ def counts_of(context: SizingContext) -> Counts:
             "residuals.csv": context.residuals.fitted,
             "validation/completion.csv": _fitted_rules(rules.completion),
             "validation/networks.csv": _fitted_rules(rules.networks),
-            "catalogue": sum(figure.fitted for figure in accepted),
+            "catalogue": len(chosen),
         },
         assumed={
             "software.csv": sum(figure.status == "assumed" for figure in own),

@@ -39,7 +39,9 @@ def figure_cells(found: Refit) -> list[tuple[str, ...]]:
         )
         for (owner, name), one in sorted(found.figures.items())
     ]
-    lines += [("residuals", name, f"{value:g}", "", "", "", "", "") for name, value in found.residuals.items()]
+    lines += [
+        ("residuals", name, f"{value:g}", "", "", "", "", "") for name, value in found.residuals.items()
+    ]
     return [heading, *lines]
 
 
@@ -69,7 +71,11 @@ def count_lines(counts: Counts) -> list[str]:
         What was fitted. [-]
     """
     lines = [f"{number:4d}  data/{name}" for name, number in counts.fitted.items()]
-    return ["figures chosen by looking at measured runs:", *lines, f"{sum(counts.fitted.values()):4d}  in all"]
+    return [
+        "figures chosen by looking at measured runs:",
+        *lines,
+        f"{sum(counts.fitted.values()):4d}  in all",
+    ]
 
 
 def _cells(part: Quantiles) -> tuple[str, ...]:

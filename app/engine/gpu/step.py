@@ -159,7 +159,9 @@ def _micro_batch(
         stage[name] = inside * share + (first + last) * spread
         head[name] = last * alone
     held = weights / np.where(plans.sharding >= Sharding.GRADIENTS, plans.sharding_ranks, 1.0)
-    summing = gradient_accumulation_time(held, size, system.chip.memory_bandwidth * system.chip.achieved_bandwidth)
+    summing = gradient_accumulation_time(
+        held, size, system.chip.memory_bandwidth * system.chip.achieved_bandwidth
+    )
     stage["memory_bound"] = stage["memory_bound"] + np.where(plans.accumulation > 1, summing, 0.0)
     stage["fixed"] = launches * share + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
     stage["tensor_comm"] = _tensor_parallel_time(table, plans, system, software, size) * share

@@ -113,9 +113,7 @@ def by_scale(solution: Solution) -> Errors:
     return Errors("fitted on one machine", solution.runs, np.array(values))
 
 
-def by_profile(
-    solution: Solution, rows: Mapping[str, Mapping[str, str]], context: SizingContext
-) -> Errors:
+def by_profile(solution: Solution, rows: Mapping[str, Mapping[str, str]], context: SizingContext) -> Errors:
     """Return the error of each run when its software is unknown.
 
     The profile and all that extends it are taken out of the rules and its runs out of the fit; the
@@ -155,9 +153,7 @@ def without_profile(context: SizingContext, name: str) -> SizingContext:
     name : str
         The profile. [-]
     """
-    kept = tuple(
-        rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name
-    )
+    kept = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
     return replace(context, rules=replace(context.rules, software=kept))
 
 
@@ -191,4 +187,3 @@ def worth(solution: Solution, errors: Errors) -> dict[tuple[str, str], float]:
             before, after = np.abs(errors.values[touched]), np.abs(tied[touched])
             found[key] = float(np.average(after - before, weights=weights[touched]))
     return found
-

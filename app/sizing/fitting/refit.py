@@ -62,9 +62,7 @@ class Refit:
     by_scale: Errors
 
 
-def refit(
-    rows: Sequence[Mapping[str, str]], context: SizingContext, priors: Mapping[str, Prior]
-) -> Refit:
+def refit(rows: Sequence[Mapping[str, str]], context: SizingContext, priors: Mapping[str, Prior]) -> Refit:
     """Fit the software figures and the residuals to measured rows, and predict each row left out.
 
     Parameters
@@ -201,7 +199,9 @@ def residuals_text(text: str, residuals: Mapping[str, float]) -> str:
     """
     return _changed(
         text,
-        lambda row: row | {"deviation": f"{residuals[row['regime']]:g}"} if row["regime"] in residuals else row,
+        lambda row: (
+            row | {"deviation": f"{residuals[row['regime']]:g}"} if row["regime"] in residuals else row
+        ),
     )
 
 
@@ -252,9 +252,9 @@ def differences(found: Refit, context: SizingContext) -> list[str]:
     context : SizingContext
         Catalogue and profiles as they are in the files. [-]
     """
-    stated = {
-        key: context.software.profiles[key[0]].figures[key[1]].value for key in found.figures
-    } | {("residuals", name): context.residuals[name] for name in found.residuals}
+    stated = {key: context.software.profiles[key[0]].figures[key[1]].value for key in found.figures} | {
+        ("residuals", name): context.residuals[name] for name in found.residuals
+    }
     fitted = {key: one.value for key, one in found.figures.items()} | {
         ("residuals", name): value for name, value in found.residuals.items()
     }
