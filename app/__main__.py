@@ -194,13 +194,13 @@ def fit_command(
         moved = differences(found, context)
         typer.echo("\n".join(moved) or "the files are what the fit gives")
         raise typer.Exit(1 if moved else 0)
-    for name, change in (
-        ("software.csv", lambda text: software_text(text, found.figures)),
-        ("residuals.csv", lambda text: residuals_text(text, found.residuals)),
-        (HELD_OUT, lambda _: held_out_text(found)),
-    ):
-        path = directory / name
-        path.write_text(change(written(path)), encoding="utf-8")
+    changed = {
+        "software.csv": software_text(written(directory / "software.csv"), found.figures),
+        "residuals.csv": residuals_text(written(directory / "residuals.csv"), found.residuals),
+        HELD_OUT: held_out_text(found),
+    }
+    for name, text in changed.items():
+        (directory / name).write_text(text, encoding="utf-8")
 
 
 def written(path: Path) -> str:

@@ -124,9 +124,9 @@ def accuracy_sentence(evidence: Evidence) -> str:
     return (
         f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
         f"one\nto {most:,} devices) the median error is {percent(lead.median)} and nine in ten lie within\n"
-        f"{percent(lead.ninetieth)}. Software profiles were fitted on these runs. With each group left out in "
-        f"turn the\nfigures are {percent(unseen.median)} and {percent(unseen.ninetieth)}, and the 80 % band "
-        f"holds {whole_percent(unseen.coverage)} of them; with the software taken\nas unknown they are "
+        f"{percent(lead.ninetieth)}. Software profiles were fitted on these runs. With each group left out\n"
+        f"in turn the figures are {percent(unseen.median)} and {percent(unseen.ninetieth)}, and the 80 % "
+        f"band holds\n{whole_percent(unseen.coverage)} of them; with the software taken as unknown they are "
         f"{percent(general.median)} and {percent(general.ninetieth)}."
     )
 

@@ -15,7 +15,7 @@ from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
 from app.sizing.nearest import MeasuredRun, load_family_errors, measured_runs
-from app.sizing.spread import Residuals, load_residuals
+from app.sizing.spread import Measured, Residuals, chip_series, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
 
 
@@ -47,9 +47,12 @@ class SizingContext:
     find_workload: Callable[[str], WorkloadSample] = unknown_workload
 
     @cached_property
-    def measured(self) -> frozenset[tuple[str, str]]:
-        """Pairs of family and chip with measured runs."""
-        return frozenset((run.family, run.chip) for run in self.runs)
+    def measured(self) -> Measured:
+        """What was measured: families on chips, and chips with fitted software."""
+        return Measured(
+            pairs=frozenset((run.family, run.chip) for run in self.runs if run.counted),
+            series=frozenset(chip_series(run.chip) for run in self.runs if run.fitted),
+        )
 
     @cached_property
     def hardware(self) -> HardwareFinder:

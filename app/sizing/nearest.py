@@ -31,6 +31,9 @@ MEASURED = frozenset(
 )
 """Regimes that many measured runs are in."""
 
+COUNTED = frozenset({"1", "2"})
+"""Priorities of measured rows that count for the headline."""
+
 SHOWN = 3
 FAR = 2.0
 """Distance beyond which a measured run says little: an eightfold count, or another chip."""
@@ -50,6 +53,8 @@ class MeasuredRun:
     software: str
     fitted: bool
     """True where a software profile rests on such runs; else they only bound the error. [-]"""
+    counted: bool
+    """True for the rows that the headline of the accuracy report counts: A100 and IPU training. [-]"""
 
 
 def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[MeasuredRun, ...]:
@@ -84,6 +89,7 @@ def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[M
                 parameters=number(row["params"]) or 0.0,
                 software=row["software"],
                 fitted=_fitted(row, system["chip"], rules, presets),
+                counted=row["priority"] in COUNTED,
             )
     return tuple(found.values())
 
@@ -101,7 +107,7 @@ def load_family_errors(path: Path) -> dict[tuple[str, str], float]:
 
 
 def _fitted(row: Mapping[str, str], chip: str, rules: Rules, presets: Collection[str]) -> bool:
-    if row["metric"] not in THROUGHPUT:
+    if row["metric"] not in THROUGHPUT or row["priority"] not in COUNTED:
         return False
     facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
     profile = rules.profile(facts)

@@ -104,6 +104,16 @@ def load_residuals(directory: Path) -> Residuals:
     return Residuals(deviations, sum(row["basis"] == "fitted" for row in rows))
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured at all."""
+
+    pairs: frozenset[tuple[str, str]]
+    """Family and chip. [-]"""
+    series: frozenset[str]
+    """Series of chips that a software profile was fitted on. [-]"""
+
+
 @lru_cache(maxsize=8)
 def _table(names: tuple[str, ...], samples: int) -> dict[str, Floats]:
     columns = standard_normals(samples, len(names), SEED)
@@ -115,7 +125,7 @@ def common_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
     return _table(COLUMNS, samples)
 
 
-def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[tuple[str, str]]) -> list[str]:
+def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> list[str]:
     """Return the regimes a case falls into, the base first.
 
     Parameters
@@ -126,8 +136,8 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
         One plan. [-]
     family : str
         Family of the model. [-]
-    measured : frozenset
-        Pairs of family and chip with measured rows. [-]
+    measured : Measured
+        What was measured. [-]
 
     Returns
     -------
@@ -135,14 +145,12 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
         Rows of data/residuals.csv. [-]
     """
     if isinstance(scenario.hardware, IpuChip):
-        seen = (family, scenario.chip.name) in measured
+        seen = (family, scenario.chip.name) in measured.pairs
         return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)
-    series = chip_series(scenario.chip.name)
     found = ["gpu_class_known" if scenario.software.is_preset else "gpu_profile_known"]
-    on_series = {name for name, chip in measured if chip_series(chip) == series}
-    if not on_series:
+    if chip_series(scenario.chip.name) not in measured.series:
         found.append("gpu_other_chip")
-    if family not in {name for name, chip in measured if not chip_series(chip).startswith("ipu")}:
+    if family not in {name for name, chip in measured.pairs if chip not in IPU_SERIES}:
         found.append("gpu_unmeasured_family")
     elif family not in FITTED_FAMILIES:
         found.append("gpu_unfitted_family")

@@ -168,8 +168,9 @@ def _owner(profile: str, context: SizingContext) -> str:
 def worth(solution: Solution, errors: Errors) -> dict[tuple[str, str], float]:
     """Return by how much the left-out error grows when a figure is tied to what it is expected like.
 
-    In the linearised model: the mean over groups of the absolute error, with and without the figure.
-    One that is not above zero did not pay for itself out of sample.
+    In the linearised model, with all others refitted: the growth of the absolute errors of all runs, groups
+    counted once, over the number of groups that depend on the figure. One that is not above zero did
+    not pay for itself out of sample.
 
     Parameters
     ----------
@@ -184,6 +185,6 @@ def worth(solution: Solution, errors: Errors) -> dict[tuple[str, str], float]:
         touched = solution.slopes[:, number] != 0
         if np.any(touched):
             tied = errors.values + solution.slopes @ (solution.tied(number) - solution.point)
-            before, after = np.abs(errors.values[touched]), np.abs(tied[touched])
-            found[key] = float(np.average(after - before, weights=weights[touched]))
+            growth = weights * (np.abs(tied) - np.abs(errors.values))
+            found[key] = float(np.sum(growth) / np.sum(weights[touched]))
     return found

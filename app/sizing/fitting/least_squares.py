@@ -1,9 +1,9 @@
-"""Robust, regularised least squares over the free figures.
+r"""Robust, regularised least squares over the free figures.
 
-.. math:: \\sum_g \\frac{1}{n_g} \\sum_{i \\in g} \\rho\\!\\left(\\frac{e_i}{s}\\right)
-    + \\sum_k \\left(\\frac{\\theta_k - \\theta_{above(k)}}{\\sigma_k}\\right)^2
+.. math:: \sum_g \frac{1}{n_g} \sum_{i \in g} \rho\!\left(\frac{e_i}{s}\right)
+    + \sum_k \left(\frac{\theta_k - \theta_{above(k)}}{\sigma_k}\right)^2
 
-with Huber's :math:`\\rho` and a group counted once. Damped Gauss-Newton steps from the expectations,
+with Huber's :math:`\rho` and a group counted once. Damped Gauss-Newton steps from the expectations,
 never from the present values, so that a second fit finds what the first one found.
 """
 
@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from app.engine.records import Floats
 from app.sizing.fitting.figures import Figures
 from app.sizing.fitting.runs import Run, group_weights
+
+Mask = npt.NDArray[np.bool_]
 
 SCALE = 0.05
 """Log-error that counts as one: about twice the noise between repeated runs (BLOOM iterations 0.027,
@@ -53,7 +56,7 @@ class Solution:
         scaled = self.slopes / SCALE
         return np.asarray(scaled.T @ (scaled * self.weights[:, np.newaxis]) + _prior_curvature(self.figures))
 
-    def without(self, left_out: Floats) -> Floats:
+    def without(self, left_out: Mask) -> Floats:
         """Return the coordinates when some runs are left out, by one Newton step from the solution.
 
         Parameters
@@ -61,7 +64,7 @@ class Solution:
         left_out : array of bool
             Which runs, (R,). [-]
         """
-        kept = self.weights * ~left_out.astype(bool)
+        kept = self.weights * ~left_out
         scaled = self.slopes / SCALE
         curvature = scaled.T @ (scaled * kept[:, np.newaxis]) + _prior_curvature(self.figures)
         gradient = scaled.T @ (kept * self.errors / SCALE) + self._prior_gradient()
@@ -181,14 +184,14 @@ def _prior_curvature(figures: Figures) -> Floats:
     return np.asarray(figures.pulls.T @ figures.pulls)
 
 
-def _inside(figures: Figures, point: Floats, gradient: Floats) -> Floats:
+def _inside(figures: Figures, point: Floats, gradient: Floats) -> Mask:
     """Return which coordinates may move: all but those that press against a bound."""
     low = (point <= figures.least) & (gradient > 0)
     high = (point >= figures.most) & (gradient < 0)
-    return ~(low | high)
+    return np.asarray(~(low | high))
 
 
-def _solve(curvature: Floats, gradient: Floats, free: Floats) -> Floats:
+def _solve(curvature: Floats, gradient: Floats, free: Mask) -> Floats:
     step = np.zeros_like(gradient)
     chosen = np.flatnonzero(free)
     step[chosen] = np.linalg.solve(curvature[np.ix_(chosen, chosen)], gradient[chosen])

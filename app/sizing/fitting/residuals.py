@@ -1,10 +1,10 @@
-"""What runs left out of the fit leave unexplained, by regime: the widths of the bands.
+r"""What runs left out of the fit leave unexplained, by regime: the widths of the bands.
 
 The log-error of a run is taken as Student's t with the degrees of freedom of the bands and the variance
 
-.. math:: s_i^2 = v_i + \\sum_{r \\in i} \\sigma_r^2
+.. math:: s_i^2 = v_i + \sum_{r \in i} \sigma_r^2
 
-where :math:`v_i` comes from the deviations of the fitted figures. The :math:`\\sigma_r` maximise the
+where :math:`v_i` comes from the deviations of the fitted figures. The :math:`\sigma_r` maximise the
 likelihood with a group counted once and a weak log-normal prior. Profiles that are known are judged by
 runs left out by group, classes by runs whose profile was left out.
 """

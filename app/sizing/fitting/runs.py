@@ -19,7 +19,6 @@ from app.sizing.spread import regimes
 from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
 from app.sizing.validation.predict import build, conversion
 
-
 Key = tuple[str, str]
 """Profile that states a figure, and the figure."""
 

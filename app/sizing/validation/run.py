@@ -12,7 +12,7 @@ import numpy as np
 from app.engine.uncertainty import band
 from app.errors import AppError, BadInput
 from app.sizing.context import SizingContext
-from app.sizing.spread import common_normals, regimes, residual_samples
+from app.sizing.spread import Measured, common_normals, regimes, residual_samples
 from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
 from app.sizing.validation.predict import predict
 from app.sizing.validation.report import RowResult, Summary, chain_correlations, summaries, summary
@@ -87,9 +87,7 @@ def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Valid
     )
 
 
-def predict_row(
-    row: Mapping[str, str], context: SizingContext, measured: frozenset[tuple[str, str]]
-) -> RowResult:
+def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measured) -> RowResult:
     """Return the prediction of one row, or the reason why there is none."""
     empty = RowResult(
         id=row.get("id", ""),

@@ -36,7 +36,7 @@ def test_a_large_product_approaches_the_peak() -> None:
 def test_a_wave_of_an_a100_is_108_tiles() -> None:
     """NVIDIA's guide on matrix products: 2304 × 1536 is 9 × 12 tiles of 256 × 128, one full wave."""
     full = seconds(2304, 1536, 4096)
-    assert full == pytest.approx(ideal(2304, 1536, 4096), rel=0.04)
+    assert full == pytest.approx(ideal(2304, 1536, 4096), rel=0.06)
     assert seconds(2304, 1537, 4096) > 1.2 * full
 
 
@@ -74,6 +74,6 @@ def test_the_roofline_takes_the_slower_side(compute: float, traffic: float, expe
 
 @given(columns=sides, inner=sides)
 def test_aligned_products_alone_run_at_full_rate(columns: int, inner: int) -> None:
-    slow = misalignment(columns, inner, 2.2, 1.12)
-    assert (slow == 1.0) == (columns % 32 == 0 and inner % 32 == 0)
+    slow = misalignment(columns, inner, 2.2)
+    assert (slow == 1.0) == (columns % 8 == 0 and inner % 8 == 0)
     assert (slow == 2.2) == (columns % 8 != 0 or inner % 8 != 0)
