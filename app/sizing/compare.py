@@ -7,7 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from app.catalog import Catalog
+from app.engine.records import Floats
+from app.engine.uncertainty import band, probability_below
 from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.sizing.checks import MK2
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
@@ -33,13 +37,14 @@ class Option:
     estimate: Estimate | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hours:
     """Time to train of one row; all None where it does not fit. [h]"""
 
     value: float | None
     low: float | None = None
     high: float | None = None
+    samples: Floats | None = None
 
     def over(self, divisor: float) -> Hours:
         """Return the hours divided by a number."""
@@ -48,6 +53,7 @@ class Hours:
             None if self.value is None else self.value / divisor,
             None if low is None else low / divisor,
             None if high is None else high / divisor,
+            None if self.samples is None else self.samples / divisor,
         )
 
 
@@ -81,7 +87,7 @@ def compare(
         currency=currency,
         scaling_efficiency=scaling_efficiency,
         rows=rows,
-        ratios=ratios(rows),
+        ratios=ratios(rows, hours),
         warnings=comparison_warnings(rows, catalog),
     )
 
@@ -147,7 +153,9 @@ class Scaling:
             time = estimate.time_to_train if estimate else None
             if time is None:
                 return Hours(None)
-            return Hours(time.value, time.low, time.high).over(SECONDS_PER_HOUR)
+            drawn = estimate.time_samples if estimate else None
+            samples = None if drawn is None else np.asarray(drawn)
+            return Hours(time.value, time.low, time.high, samples).over(SECONDS_PER_HOUR)
         if request.kind != "linear":
             return Hours(stated_hours(request, position))
         if request.scaled_from is None:
@@ -219,16 +227,39 @@ def comparison_row(option: Option, label: str, hours: Hours) -> ComparisonRow:
     )
 
 
-def ratios(rows: Sequence[ComparisonRow]) -> list[Ratio]:
+def ratios(rows: Sequence[ComparisonRow], hours: Sequence[Hours]) -> list[Ratio]:
     """Return the hours of each row over those of each faster one, the fastest row's first."""
     timed = sorted(
-        ((row.hours, row.label) for row in rows if row.hours is not None), key=lambda entry: entry[0]
+        (one.value, row.label, one) for row, one in zip(rows, hours, strict=True) if one.value is not None
     )
     return [
-        Ratio(slower=slower, faster=faster, ratio=more / less)
-        for position, (less, faster) in enumerate(timed)
-        for more, slower in reversed(timed[position + 1 :])
+        ratio_of(slower, more, faster, less)
+        for position, (_, faster, less) in enumerate(timed)
+        for _, slower, more in reversed(timed[position + 1 :])
     ]
+
+
+def ratio_of(slower: str, more: Hours, faster: str, less: Hours) -> Ratio:
+    """Return the ratio of two rows, with its range where one of them has samples.
+
+    The samples of two estimates are drawn with the same random numbers, so that what both depend on, such as
+    the efficiency of one software stack, does not blur their order.
+    """
+    central = (more.value or 0.0) / (less.value or 1.0)
+    if more.samples is None and less.samples is None:
+        return Ratio(slower=slower, faster=faster, ratio=central)
+    above = np.asarray(more.value) if more.samples is None else more.samples
+    below = np.asarray(less.value) if less.samples is None else less.samples
+    samples = np.asarray(above / below, dtype=float)
+    low, high = band(samples, central)
+    return Ratio(
+        slower=slower,
+        faster=faster,
+        ratio=central,
+        low=float(low),
+        high=float(high),
+        probability=1.0 - float(probability_below(samples, 1.0)),
+    )
 
 
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:

@@ -385,6 +385,9 @@ class Estimate(Document):
     """Samples of the run. [-]"""
     time_to_train: Quantity | None
     """Time of the run with checkpoints, failures and evaluation."""
+    time_samples: list[float] | None = None
+    """Samples behind that range, in the order all estimates share: paired one by one, those of two estimates
+    give the probability that one is faster. [s]"""
     energy: Quantity | None
     """Energy of the run."""
     cost: Cost | None
@@ -437,6 +440,12 @@ class Ratio(Document):
     """Label of the faster row."""
     ratio: float
     """Hours of the slower over those of the faster. [-]"""
+    low: float | None = None
+    """10th percentile of the ratio, from samples that share what both rows have in common. [-]"""
+    high: float | None = None
+    """90th percentile. [-]"""
+    probability: float | None = None
+    """Share of the samples in which the faster row is the faster; null where neither has samples. [-]"""
 
 
 class Comparison(Document):

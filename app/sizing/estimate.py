@@ -171,6 +171,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         steps=run.steps,
         samples=run.samples,
         time_to_train=quantity(run.total, run.total_samples, "s"),
+        time_samples=[float(f"{seconds:.5g}") for seconds in run.total_samples],
         energy=energy_of(power, run.total, run.total_samples, normals),
         cost=cost,
         breakdown=breakdown_of(run),

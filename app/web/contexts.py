@@ -157,8 +157,10 @@ class RatioView:
     ratio: float
     faster: str
     slower: str
-    clear: bool
-    """Whether even the ends of the two ranges leave the faster one ahead."""
+    probability: float | None
+    """How sure it is that the faster one is; none for figures without a range."""
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,10 @@ from app.errors import BadInput, NotFound, Unprocessable
 from app.profiles.presets import models_directory
 from app.sizing.compare import Option, compare
 from app.sizing.document import Comparison
+from app.sizing.estimate import estimate
 from app.sizing.questions import PublishedFigure
+from app.sizing.request import EstimateRequest
+from tests.sizing.asking import sizing_context
 
 
 @pytest.fixture(scope="module")
@@ -149,3 +152,38 @@ def test_measured_figures_need_no_warning(catalog: Catalog) -> None:
 
 def test_the_title_is_made_of_the_labels(catalog: Catalog) -> None:
     assert compared(catalog, HEAD_TO_HEAD).title == "DGX A100 · 3 × DGX A100 · IPU-POD64"
+
+
+def test_options_that_share_their_software_are_told_apart_better_than_their_ranges() -> None:
+    """A node more of the same is surely faster, though the two ranges overlap widely."""
+    request = {"model": {"preset": "bert-large"}, "workload": {"samples": 2.5e6, "global_batch": 448}}
+    small, large = (
+        estimate(
+            EstimateRequest.model_validate(request | {"system": {"id": "dgx-a100-640gb", "count": count}}),
+            sizing_context(),
+        )
+        for count in (1, 2)
+    )
+    options = [
+        Option(
+            EstimateRequest.model_validate(request | {"system": {"id": "dgx-a100-640gb"}, "label": name}), one
+        )
+        for name, one in (("small", small), ("large", large))
+    ]
+    found = compare(options, catalog=sizing_context().catalog).ratios[0]
+    assert (found.slower, found.faster) == ("small", "large")
+    assert found.probability == 1.0
+    assert found.low is not None and found.high is not None
+    assert found.low <= found.ratio <= found.high
+    time, other = small.time_to_train, large.time_to_train
+    assert time is not None and other is not None
+    assert found.high / found.low < (time.high / other.low) / (time.low / other.high)
+
+
+def test_figures_without_a_range_have_no_probability() -> None:
+    options = [
+        Option(PublishedFigure(label=label, hours=hours, kind="vendor"))
+        for label, hours in (("a", 10.0), ("b", 5.0))
+    ]
+    found = compare(options, catalog=sizing_context().catalog).ratios[0]
+    assert (found.ratio, found.probability, found.low) == (2.0, None, None)

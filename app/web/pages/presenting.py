@@ -86,14 +86,11 @@ def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
 
 
 def ratio_views(comparison: Comparison) -> list[RatioView]:
-    """Return the ratios of a comparison; where ranges overlap the faster one is only likely to be so."""
-    times = {row.label: hours_of(row) for row in comparison.rows}
-    views = []
-    for one in comparison.ratios:
-        faster, slower = times[one.faster], times[one.slower]
-        clear = faster is not None and slower is not None and faster.high < slower.low
-        views.append(RatioView(one.ratio, one.faster, one.slower, clear))
-    return views
+    """Return the ratios of a comparison with how sure each is."""
+    return [
+        RatioView(one.ratio, one.faster, one.slower, one.probability, one.low, one.high)
+        for one in comparison.ratios
+    ]
 
 
 def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
