@@ -10,7 +10,9 @@ from app.errors import NotFound
 from app.profiles.architectures import (
     conformer,
     detection,
+    diffusion,
     efficientnet,
+    nnunet,
     recommendation,
     recurrent,
     resnet,
@@ -23,6 +25,7 @@ from app.profiles.architectures import (
 _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "conformer": conformer.build,
     "deepvoice3": speech.build_deepvoice3,
+    "diffusion": diffusion.build,
     "dlrm": recommendation.build_dlrm,
     "efficientnet": efficientnet.build,
     "gnmt": recurrent.build_gnmt,
@@ -34,8 +37,10 @@ _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "swin": swin.build,
     "tacotron2": recurrent.build_tacotron2,
     "transformer-xl": transformer_xl.build,
+    "nnunet": nnunet.build,
     "unet": unet.build,
-    "unet3d": unet.build_volume,
+    "unet-padded": unet.build_padded,
+    "unet3d": nnunet.build,
     "waveglow": speech.build_waveglow,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from app.catalog.software import SoftwareProfile
 from app.engine.convergence import evaluation_time
+from app.engine.operators import Kind
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
 from app.errors import AppError
@@ -111,6 +113,8 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
         raise Unsupported(
             "the global batch is missing, and no rule for {software} gives it", software=case.software
         )
+    if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
+        return _split_samples(case, batch, data)
     ours = max(1.0, batch / data)
     depth = scenario.table.depth
     interleave = float(completed.get("interleave", 1.0)) if case.pipeline > 1 else 1.0
@@ -144,6 +148,19 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
     if case.laid_out or _fits(scenario, chosen):
         return chosen
     return _searched(case, scenario, int(batch)) or chosen
+
+
+def _is_convolutional(scenario: Scenario) -> bool:
+    return not scenario.is_ipu and bool(np.any(scenario.table.kind == Kind.CONVOLUTION))
+
+
+def _split_samples(case: Case, batch: float, data: float) -> Plans:
+    """Return the plan of a run with fewer samples than devices: each sample is cut into parts.
+
+    The parts of one sample are a power of two within one machine; devices left over only evaluate.
+    """
+    parts = 2.0 ** math.floor(math.log2(min(data / batch, float(case.devices_per_node))))
+    return Plans.of(data=np.array([batch * parts]), micro_batch=1.0 / parts)
 
 
 def _searched(case: Case, scenario: Scenario, batch: int) -> Plans | None:
