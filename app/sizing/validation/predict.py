@@ -204,6 +204,9 @@ def conversion(
         """Return the time of one step with its share of the evaluations of the run."""
         if not whole_run or target is None or target.evaluation_samples is None:
             return step
+        if plans.devices[0] < case.devices:
+            # The devices that do not train evaluate meanwhile.
+            return step
         run = samples_at_batch(target, batch)
         if scenario.is_ipu:
             # One evaluation after the run, on the machine of the run.
