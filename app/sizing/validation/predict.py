@@ -42,7 +42,9 @@ def build(
     case: Case, context: SizingContext, profile: SoftwareProfile
 ) -> tuple[Scenario, ModelProfile, Plans]:
     """Return the scenario, model and plan of a case."""
-    model = find_model(case, context.rules.preset({"model": case.model, "family": case.family}))
+    micro = "" if case.micro_batch is None else f"{case.micro_batch:g}"
+    facts = {"model": case.model, "family": case.family, "micro_batch": micro}
+    model = find_model(case, context.rules.preset(facts))
     tokens = _tokens(case, model)
     table = model.operators(tokens, case.image_size)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
@@ -204,18 +206,15 @@ def conversion(
         """Return the time of one step with its share of the evaluations of the run."""
         if not whole_run or target is None or target.evaluation_samples is None:
             return step
-        if plans.devices[0] < case.devices:
-            # The devices that do not train evaluate meanwhile.
-            return step
         run = samples_at_batch(target, batch)
         if scenario.is_ipu:
             # One evaluation after the run, on the machine of the run.
             return np.asarray(step + scenario.ipu_software().evaluation_seconds * batch / run)
         overhead = scenario.gpu_software().evaluation_overhead
         throughput = FORWARD_OVER_STEP * batch / step
-        evaluation = evaluation_time(
-            run, target.evaluation_samples, overhead, EVALUATED[target.id], throughput
-        )
+        # Devices that do not train evaluate meanwhile; handing them the weights still takes its fixed time.
+        evaluated = 0.0 if plans.devices[0] < case.devices else EVALUATED[target.id]
+        evaluation = evaluation_time(run, target.evaluation_samples, overhead, evaluated, throughput)
         return np.asarray(step + evaluation * batch / run)
 
     def tflops(step: Floats) -> Floats:
