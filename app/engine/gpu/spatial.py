@@ -18,8 +18,8 @@ NORMS = (Pointwise.BATCH_NORM, Pointwise.GROUP_NORM)
 def halo_elements(table: OperatorTable) -> Floats:
     r"""Elements of a convolution's input that a part of a sample needs from one neighbour.
 
-    A sample is cut into slabs along one axis. A kernel of width :math:`w` reaches :math:`(w - 1)/2` slices into
-    the neighbouring slab, each slice a face of the image or the volume:
+    A sample is cut into slabs along one axis. A kernel of width :math:`w` reaches :math:`(w - 1)/2`
+    slices into the neighbouring slab, each slice a face of the image or the volume:
 
     .. math:: H = \frac{w - 1}{2} C P^{(d - 1)/d}
 
@@ -40,15 +40,16 @@ def halo_elements(table: OperatorTable) -> Floats:
 
     References
     ----------
-    .. [1] N. Dryden et al., "Improving strong-scaling of CNN training by exploiting finer-grained parallelism,"
-       IPDPS, 2019, section 3.
+    .. [1] N. Dryden et al., "Improving strong-scaling of CNN training by exploiting finer-grained
+       parallelism," IPDPS, 2019, section 3.
 
     Examples
     --------
     A 3 × 3 × 3 convolution over 32 channels of a cube of 128 needs one face of 128 × 128 from either side:
 
     >>> from app.engine.operators import convolution_layer
-    >>> layers = convolution_layer(name="c", channels_in=32, channels_out=32, height=128, width=128, depth=128)
+    >>> cube = {"height": 128, "width": 128, "depth": 128}
+    >>> layers = convolution_layer(name="c", channels_in=32, channels_out=32, **cube)
     >>> table = OperatorTable.of(layers, depth=1, hidden=1, tokens=1)
     >>> int(halo_elements(table)[0]) == 32 * 128 * 128
     True
@@ -89,8 +90,8 @@ def split_sample_time(table: OperatorTable, plans: Plans, machine: Machine, size
 
     References
     ----------
-    .. [1] N. Dryden et al., "Improving strong-scaling of CNN training by exploiting finer-grained parallelism,"
-       IPDPS, 2019.
+    .. [1] N. Dryden et al., "Improving strong-scaling of CNN training by exploiting finer-grained
+       parallelism," IPDPS, 2019.
     .. [2] NVIDIA, MLPerf training 2.0, unet3d: spatial groups of eight GPUs.
 
     Examples

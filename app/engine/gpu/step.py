@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
+from app.engine.gpu.host import host_wait_time, input_sharers
 from app.engine.gpu.memory import rank_weights, stage_share
 from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
 from app.engine.gpu.spatial import split_sample_time
@@ -130,77 +131,11 @@ def gpu_step(
     moved = weights / shards * (software.gradient_bytes + size) / system.kernels.host_bandwidth
     parts["optimizer"] = np.where(plans.offload > 0, moved, on_device)
     several = np.where(plans.devices > 1, 1.0, 0.0)
-    readers = np.minimum(plans.data, local_copies(plans, system.machine))
-    per_sample = np.maximum(
-        np.asarray(software.host_time_per_sample), np.asarray(software.input_time_per_sample) * readers
-    )
+    shared = np.asarray(software.input_time_per_sample) * input_sharers(plans, system.machine)
+    per_sample = np.maximum(np.asarray(software.host_time_per_sample), shared)
     parts["input"] = accumulation * host_wait_time(plans.micro_batch, per_sample, micro.total)
     parts["fixed"] = parts["fixed"] + software.step_overhead + several * software.multi_device_overhead
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
-
-
-def local_copies(plans: Plans, machine: Machine) -> Floats:
-    """Copies of the model that one machine holds, at least one.
-
-    Parameters
-    ----------
-    plans : Plans
-        Tensor and pipeline degree count. [-]
-    machine : Machine
-        Devices of one machine. [-]
-
-    Returns
-    -------
-    copies : array
-        Data-parallel ranks of one machine. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 3 (layout of the three degrees).
-
-    Examples
-    --------
-    >>> from app.engine.records import Intra
-    >>> dgx = Machine("m", 8, Intra.NVSWITCH, np.array([]), np.array([]), 232e9, 3.4e-6)
-    >>> local_copies(Plans.of(tensor=4.0, data=16.0), dgx).tolist()
-    2.0
-    """
-    return np.asarray(np.maximum(np.floor(machine.devices / (plans.tensor * plans.pipeline)), 1.0))
-
-
-def host_wait_time(micro_batch: FloatLike, host_time_per_sample: FloatLike, device_time: FloatLike) -> Floats:
-    r"""Time for which a device waits for its host in one micro-batch.
-
-    Host and device work side by side, the host one micro-batch ahead; the slower of both sets the pace:
-
-    .. math:: t_{wait} = \max(0, b h - t)
-
-    Parameters
-    ----------
-    micro_batch : float or array
-        Samples of one micro-batch, :math:`b`. [-]
-    host_time_per_sample : float or array
-        Time in which the host prepares a sample or runs its own share of it, :math:`h`. [s]
-    device_time : float or array
-        Time of the micro-batch on the device, :math:`t`. [s]
-
-    Returns
-    -------
-    seconds : array
-        Nothing where the device is slower. [s]
-
-    References
-    ----------
-    .. [1] J. Mohan et al., "Analyzing and mitigating data stalls in DNN training," VLDB 14(5), 2021.
-
-    Examples
-    --------
-    A detector whose host needs 40 ms an image and whose device needs 160 ms for twelve:
-
-    >>> round(float(host_wait_time(12.0, 0.040, 0.160)), 3)
-    0.32
-    """
-    return np.asarray(np.maximum(np.asarray(micro_batch) * host_time_per_sample - device_time, 0.0))
 
 
 def _micro_batch(

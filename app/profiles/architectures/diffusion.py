@@ -84,7 +84,9 @@ def _residual(name: str, channels_in: int, channels_out: int, side: int, time: i
     ]
     if channels_in != channels_out:
         operators += _convolution(f"{name}_project", channels_in, channels_out, side, kernel=1)
-    add = pointwise_layer(name=f"{name}_add", pointwise=Pointwise.ADD, elements=float(channels_out * positions))
+    add = pointwise_layer(
+        name=f"{name}_add", pointwise=Pointwise.ADD, elements=float(channels_out * positions)
+    )
     return [*operators, add]
 
 
@@ -152,8 +154,8 @@ def build(
 ) -> OperatorTable:
     """Return the operators of the U-Net alone; latents and text embeddings are its input.
 
-    The first ``attended`` levels carry attention, as does the block at the bottom: ``heads`` heads each, or as
-    many as heads of 64 need.
+    The first ``attended`` levels carry attention, as does the block at the bottom: ``heads`` heads
+    each, or as many as heads of 64 need.
 
     Examples
     --------

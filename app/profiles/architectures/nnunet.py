@@ -63,7 +63,8 @@ def build(
 ) -> OperatorTable:
     """Return the operators over a patch of two or three sides.
 
-    Every level has two 3 × 3 (× 3) convolutions with instance norm; the first of a lower level has stride two.
+    Every level has two 3 × 3 (× 3) convolutions with instance norm; the first of a lower level has
+    stride two.
 
     Examples
     --------
@@ -93,9 +94,7 @@ def build(
         reached.append(tuple(-(-side // 2) for side in reached[-1]))
     for level in reversed(range(len(levels) - 1)):
         target = levels[level]
-        blocks.add(
-            transposed_convolution(f"up{level + 1}", levels[level + 1], target, *reached[level + 1])
-        )
+        blocks.add(transposed_convolution(f"up{level + 1}", levels[level + 1], target, *reached[level + 1]))
         joined = float(math.prod(reached[level]) * 2 * target)
         blocks.add([concatenation(f"join{level + 1}", joined)])
         block(f"up{level + 1}", 2 * target, target, reached[level], 1)

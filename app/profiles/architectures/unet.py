@@ -50,6 +50,7 @@ def concatenation(name: str, elements: float) -> Operator:
 
 
 def segmentation_loss(elements: float) -> Operator:
+    """Return the loss over every position and class."""
     loss = pointwise_layer(name="loss", pointwise=Pointwise.CROSS_ENTROPY, elements=elements)
     return replace(loss, section=Section.HEAD)
 
