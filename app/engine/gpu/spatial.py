@@ -12,6 +12,10 @@ from app.engine.records import Floats, Machine
 STATISTICS_BYTES = 8.0
 """Sum and sum of squares of one channel in single precision."""
 
+EDGE_KERNELS = 10.0
+"""Kernels of one cut convolution beside those of a whole one: halos are packed and unpacked forward
+and backward, and two thin convolutions compute the edges in each of the three products."""
+
 NORMS = (Pointwise.BATCH_NORM, Pointwise.GROUP_NORM)
 
 
@@ -63,14 +67,17 @@ def halo_elements(table: OperatorTable) -> Floats:
     return np.asarray(np.where(spatial, np.round((width - 1.0) / 2.0 * channels * face, 6), 0.0))
 
 
-def split_sample_time(table: OperatorTable, plans: Plans, machine: Machine, size: float) -> Floats:
+def split_sample_time(
+    table: OperatorTable, plans: Plans, machine: Machine, size: float, kernel_overhead: float
+) -> Floats:
     r"""Time that the parts of a sample spend on each other in one micro-batch.
 
     A micro-batch below one sample is a share of it: a slab of the image or volume. Every wide convolution
     fetches a halo forward and one backward, both neighbours at once, and every norm over positions sums its
-    statistics over all parts, forward and backward. An exchange starts like a small all-reduce:
+    statistics over all parts, forward and backward. An exchange starts like a small all-reduce, and a
+    cut convolution launches more kernels:
 
-    .. math:: t = 2 \sum_{conv} \left(t_{ar}(1) + \frac{H b}{B}\right) + 2 \sum_{norm} t_{ar}(8 C)
+    .. math:: t = \sum_{conv} \left(2 t_{ar}(1) + \frac{2 H b}{B} + 10 t_k\right) + 2 \sum_{norm} t_{ar}(8 C)
 
     Parameters
     ----------
@@ -82,6 +89,8 @@ def split_sample_time(table: OperatorTable, plans: Plans, machine: Machine, size
         The parts lie in one machine; its links carry the exchange. [-]
     size : float
         Bytes of one element, :math:`b`. [B]
+    kernel_overhead : float
+        Launch and drain of one kernel, :math:`t_k`. [s]
 
     Returns
     -------
@@ -92,7 +101,8 @@ def split_sample_time(table: OperatorTable, plans: Plans, machine: Machine, size
     ----------
     .. [1] N. Dryden et al., "Improving strong-scaling of CNN training by exploiting finer-grained
        parallelism," IPDPS, 2019.
-    .. [2] NVIDIA, MLPerf training 2.0, unet3d: spatial groups of eight GPUs.
+    .. [2] NVIDIA, MLPerf training 2.0, unet3d: spatial groups of eight GPUs; NVIDIA apex,
+       contrib.bottleneck: halos exchanged while the inner part is computed.
 
     Examples
     --------
@@ -114,4 +124,5 @@ def split_sample_time(table: OperatorTable, plans: Plans, machine: Machine, size
         message = STATISTICS_BYTES * float(table.weights[number]) / 2.0
         once = intra_node_allreduce_time(message, local, machine)
         statistics = statistics + float(table.count[number]) * once
-    return np.asarray(np.where(parts > 1.0, 2.0 * (exchange + statistics), 0.0))
+    launches = EDGE_KERNELS * float(np.sum(table.count[wide])) * kernel_overhead
+    return np.asarray(np.where(parts > 1.0, 2.0 * (exchange + statistics) + launches, 0.0))

@@ -173,7 +173,9 @@ def _micro_batch(
         head[name] = last * alone
     stage["fixed"] = launches * share + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
     stage["tensor_comm"] = _tensor_parallel_time(table, plans, system, software, size) * share
-    stage["tensor_comm"] = stage["tensor_comm"] + split_sample_time(table, plans, system.machine, size)
+    stage["tensor_comm"] = stage["tensor_comm"] + split_sample_time(
+        table, plans, system.machine, size, system.chip.kernel_overhead
+    )
     stage["pipeline_comm"] = np.where(deep, _between_stages(table, plans, system, software, size), 0.0)
     return _MicroBatch(stage, head)
 
