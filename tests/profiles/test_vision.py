@@ -27,6 +27,13 @@ def test_parameters_are_those_of_the_published_weights(name: str, parameters: in
     assert preset(name).operators().parameters == parameters
 
 
+@pytest.mark.parametrize(("variant", "billions"), [(0, 2.5), (1, 6.1), (2, 11.0), (3, 25.0), (4, 55.0)])
+def test_efficientdet_costs_what_its_table_says(variant: int, billions: float) -> None:
+    """Tan et al. 2020, table 1: multiplications of D0 to D4."""
+    table = preset(f"efficientdet-d{variant}").operators()
+    assert multiplications(table) == pytest.approx(billions * 1e9, rel=0.02)
+
+
 def test_the_full_resolution_nnunet_has_31_million_parameters() -> None:
     """Isensee et al. 2021 cap a volume's features at 320 channels: 31.2 million parameters."""
     assert build(None, 128).parameters == pytest.approx(31.2e6, rel=0.003)

@@ -125,6 +125,44 @@ def inverted_block(
     return operators
 
 
+def inverted_stages(
+    blocks: Blocks, size: int, *, variant: int, group_size: int, norm: Pointwise
+) -> list[tuple[int, int]]:
+    """Add stem and stages to ``blocks``; return side and channels of the output of each stage."""
+    width, deep = SCALES[variant]
+    channels = scaled_channels(32, width)
+    blocks.add(
+        convolution_layer(
+            name="stem",
+            channels_in=3,
+            channels_out=channels,
+            height=size,
+            width=size,
+            stride=2,
+            norm=norm,
+            activation=Pointwise.SWISH,
+            first=True,
+        )
+    )
+    size = -(-size // 2)
+    outputs: list[tuple[int, int]] = []
+    for number, published in enumerate(STAGES, start=1):
+        repeats = math.ceil(published.repeats * deep)
+        expansion = min(published.expansion, GROUPED_EXPANSION) if group_size > 1 else published.expansion
+        stage = published._replace(channels=scaled_channels(published.channels, width), expansion=expansion)
+        for index in range(min(repeats, 2)):
+            stride = stage.stride if index == 0 else 1
+            name = f"stage{number}_{'first' if index == 0 else 'next'}"
+            operators = inverted_block(name, size, channels, stage, stride, group_size, norm)
+            size = -(-size // stride)
+            channels = stage.channels
+            blocks.block(
+                operators, output=float(size * size * channels), count=1 if index == 0 else repeats - 1
+            )
+        outputs.append((size, channels))
+    return outputs
+
+
 def build(
     tokens: Tokens | None,
     image_size: int | None,
@@ -145,38 +183,10 @@ def build(
     0.39
     """
     size = need_image(image_size, least=32)
-    width, deep = SCALES[variant]
     kind = Pointwise.GROUP_NORM if norm == "group" else Pointwise.BATCH_NORM
     blocks = Blocks()
-    channels = scaled_channels(32, width)
-    blocks.add(
-        convolution_layer(
-            name="stem",
-            channels_in=3,
-            channels_out=channels,
-            height=size,
-            width=size,
-            stride=2,
-            norm=kind,
-            activation=Pointwise.SWISH,
-            first=True,
-        )
-    )
-    size = -(-size // 2)
-    for number, published in enumerate(STAGES, start=1):
-        repeats = math.ceil(published.repeats * deep)
-        expansion = min(published.expansion, GROUPED_EXPANSION) if group_size > 1 else published.expansion
-        stage = published._replace(channels=scaled_channels(published.channels, width), expansion=expansion)
-        for index in range(min(repeats, 2)):
-            stride = stage.stride if index == 0 else 1
-            name = f"stage{number}_{'first' if index == 0 else 'next'}"
-            operators = inverted_block(name, size, channels, stage, stride, group_size, kind)
-            size = -(-size // stride)
-            channels = stage.channels
-            blocks.block(
-                operators, output=float(size * size * channels), count=1 if index == 0 else repeats - 1
-            )
-    last = scaled_channels(1280, width)
+    size, channels = inverted_stages(blocks, size, variant=variant, group_size=group_size, norm=kind)[-1]
+    last = scaled_channels(1280, SCALES[variant][0])
     blocks.add(
         convolution_layer(
             name="head",
