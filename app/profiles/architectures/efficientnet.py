@@ -6,6 +6,7 @@ References
    ICML, 2019, table 1; widths, depths and resolutions of B1 to B7 from the authors' code.
 .. [2] D. Masters et al., "Making EfficientNet more efficient," arXiv:2106.03640, 2021: groups of
    16 channels, expansion 4 and group norm instead of depthwise convolutions and batch norm.
+.. [3] NVIDIA DeepLearningExamples, EfficientNet-WideSE: squeezed to a quarter of the expanded channels.
 """
 
 from __future__ import annotations
@@ -66,7 +67,14 @@ def group_count(channels: int, group_size: int) -> int:
 
 
 def inverted_block(
-    name: str, size: int, channels_in: int, stage: Stage, stride: int, group_size: int, norm: Pointwise
+    name: str,
+    size: int,
+    channels_in: int,
+    stage: Stage,
+    stride: int,
+    group_size: int,
+    norm: Pointwise,
+    wide: bool = False,
 ) -> list[Operator]:
     """Return one mobile inverted bottleneck with squeeze and excitation."""
     expanded = channels_in * stage.expansion
@@ -95,8 +103,8 @@ def inverted_block(
         norm=norm,
         activation=Pointwise.SWISH,
     )
-    # Squeezed to a quarter of the channels that enter the block, not of the expanded ones.
-    squeezed = max(1, channels_in // 4)
+    # Squeezed to a quarter of the channels that enter the block, not of the expanded ones unless wide.
+    squeezed = max(1, (expanded if wide else channels_in) // 4)
     operators += [
         pointwise_layer(
             name=f"{name}_excite",
@@ -126,7 +134,7 @@ def inverted_block(
 
 
 def inverted_stages(
-    blocks: Blocks, size: int, *, variant: int, group_size: int, norm: Pointwise
+    blocks: Blocks, size: int, *, variant: int, group_size: int, norm: Pointwise, wide: bool = False
 ) -> list[tuple[int, int]]:
     """Add stem and stages to ``blocks``; return side and channels of the output of each stage."""
     width, deep = SCALES[variant]
@@ -153,7 +161,7 @@ def inverted_stages(
         for index in range(min(repeats, 2)):
             stride = stage.stride if index == 0 else 1
             name = f"stage{number}_{'first' if index == 0 else 'next'}"
-            operators = inverted_block(name, size, channels, stage, stride, group_size, norm)
+            operators = inverted_block(name, size, channels, stage, stride, group_size, norm, wide)
             size = -(-size // stride)
             channels = stage.channels
             blocks.block(
@@ -170,6 +178,7 @@ def build(
     variant: int = 0,
     group_size: int = 1,
     norm: str = "batch",
+    wide: bool = False,
     classes: int = 1000,
 ) -> OperatorTable:
     """Return the operators of EfficientNet B0 to B7.
@@ -185,7 +194,9 @@ def build(
     size = need_image(image_size, least=32)
     kind = Pointwise.GROUP_NORM if norm == "group" else Pointwise.BATCH_NORM
     blocks = Blocks()
-    size, channels = inverted_stages(blocks, size, variant=variant, group_size=group_size, norm=kind)[-1]
+    size, channels = inverted_stages(
+        blocks, size, variant=variant, group_size=group_size, norm=kind, wide=wide
+    )[-1]
     last = scaled_channels(1280, SCALES[variant][0])
     blocks.add(
         convolution_layer(
