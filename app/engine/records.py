@@ -183,6 +183,15 @@ class GpuSoftware:
     """True where tensor ranks each send their share between stages."""
     gradient_bytes: float
     """Bytes of one gradient element in the data-parallel reduction. [B]"""
+    layout_passes: float
+    """Memory passes that bring a convolution's input and output from the framework's layout into that of the
+    matrix units and back, in half precision; 0 where the framework keeps channels last. [-]"""
+    layout_passes_tf32: float
+    """The same in tf32. [-]"""
+    host_time_per_sample: FloatLike
+    """Host time of one process per sample, beside its device. [s]"""
+    input_time_per_sample: FloatLike
+    """Time in which the processors of one machine prepare a sample for any of its devices. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +260,6 @@ class GpuKernels:
     """Time of a grouped convolution over that of its padded products. [-]"""
     grouped_traffic: float
     """Traffic of a grouped convolution over its input, output and weights. [-]"""
-    tf32_convolution: float
-    """Slow-down of convolutions in tf32 beyond half rate and double bytes. [-]"""
     overlap_window: float
     """Share of a micro-batch's time under which gradients can travel. [-]"""
     bucket_bytes: float

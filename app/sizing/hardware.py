@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.catalog.software import SoftwareCatalog
 from app.engine.gpu.step import GpuSystem
-from app.engine.records import IpuChip
+from app.engine.records import Intra, IpuChip
 from app.errors import BadInput, Conflict, NotFound
 
 BRIDGE = "BRIDGE"
@@ -132,10 +132,17 @@ class HardwareFinder:
         return self._gpu(entry, devices_per_node, fabric, ports, bridged=BRIDGE in interconnect.upper())
 
     def _gpu(self, entry: SystemEntry, devices: int, fabric: str, ports: int, *, bridged: bool) -> GpuSystem:
+        fitted = entry.devices_per_machine
+        usual = self.catalog.machine(entry.id, fitted, bridged)
+        if devices > fitted and usual.intra is Intra.PCIE:
+            # More boards behind the same root share its bandwidth.
+            machine = replace(usual, devices=devices, bus_bandwidth=usual.bus_bandwidth * fitted / devices)
+        else:
+            machine = self.catalog.machine(entry.id, devices, bridged)
         return GpuSystem(
             chip=self.catalog.gpu_chip(entry.chip),
             kernels=self.software.kernels,
-            machine=self.catalog.machine(entry.id, devices, bridged),
+            machine=machine,
             fabric=self.catalog.fabric(fabric, ports),
         )
 

@@ -25,8 +25,16 @@ MINUTE = 60.0
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
 
-EVALUATED = {"mlperf-bert": 10_000.0, "mlperf-resnet50": 50_000.0}
-"""Samples of one evaluation. MLPerf training rules, versions 1.0 to 2.1."""
+EVALUATED = {
+    "mlperf-bert": 10_000.0,
+    "mlperf-resnet50": 50_000.0,
+    "mlperf-maskrcnn": 5_000.0,
+    "mlperf-ssd": 5_000.0,
+    "mlperf-retinanet": 24_781.0,
+    "mlperf-unet3d": 42.0 * 30.0,
+}
+"""Samples of one evaluation. MLPerf training rules, versions 1.0 to 2.1; the 42 volumes of KiTS19 are cut
+into overlapping cubes of the training size, about thirty each."""
 
 FORWARD_OVER_STEP = 3.0
 """An evaluated sample costs the forward third of a training sample."""

@@ -10,7 +10,18 @@ from app.sizing.context import SizingContext
 from app.sizing.document import Default
 
 CONVOLUTIONAL = frozenset(
-    {"resnet50", "resnext101", "efficientnet", "unet", "unet3d", "ssd", "retinanet", "maskrcnn"}
+    {
+        "resnet50",
+        "resnext101",
+        "efficientnet",
+        "unet",
+        "unet3d",
+        "nnunet",
+        "ssd",
+        "retinanet",
+        "maskrcnn",
+        "efficientdet",
+    }
 )
 """Families of measured rows that are networks of convolutions."""
 

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.engine.gpu.step import GpuSystem
 from app.errors import BadInput
+from app.sizing.validation.cases import read_case
+from app.sizing.validation.predict import build
 from app.sizing.validation.report import RowResult, Summary, summary
 from app.sizing.validation.run import THROUGHPUT, ValidationReport, predict_row, read_rows, validate
 from tests.sizing.asking import DATA, sizing_context
@@ -215,3 +218,44 @@ def test_no_unicode_in_any_cell_is_an_exception(
     place: int, text: str, name: str, rows: list[dict[str, str]]
 ) -> None:
     predicted(rows[place] | {name: text})
+
+
+VOLUME = {
+    "id": "volume",
+    "family": "unet3d",
+    "model_name": "3D U-Net KiTS19 (MLPerf)",
+    "precision": "fp16 mixed",
+    "system": "dgx-a100-80g",
+    "software": "MXNet NVIDIA Release 21.09",
+    "metric": "samples_per_s",
+}
+
+
+@pytest.mark.parametrize(
+    ("devices", "batch", "training"),
+    # MLPerf training 1.0 to 2.0: two and three machines only evaluate, or a machine shares each volume.
+    [(72, 56, 56), (104, 80, 80), (768, 84, 672), (800, 80, 640), (8, 56, 8)],
+)
+def test_fewer_samples_than_devices_are_cut_into_parts(devices: int, batch: int, training: int) -> None:
+    context = sizing_context()
+    row = VOLUME | {
+        "accelerators": str(devices),
+        "nodes": str(devices // 8),
+        "dp": str(devices),
+        "global_batch": str(batch),
+    }
+    case = read_case(row, context.rules)
+    assert case.profile is not None
+    _, _, plans = build(case, context, context.software.profile(case.profile))
+    assert float(plans.devices[0]) == training
+    assert float(plans.global_batch[0]) == pytest.approx(batch)
+
+
+def test_machines_of_more_boards_than_sold_share_their_root() -> None:
+    hardware = sizing_context().hardware
+    eight = hardware.measured("a100-pcie-80gb", 8, None, "")
+    sixteen = hardware.measured("a100-pcie-80gb", 16, None, "")
+    assert isinstance(eight, GpuSystem)
+    assert isinstance(sixteen, GpuSystem)
+    assert sixteen.machine.devices == 16
+    assert sixteen.machine.bus_bandwidth == pytest.approx(eight.machine.bus_bandwidth / 2)

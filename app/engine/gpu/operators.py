@@ -211,8 +211,8 @@ def _products(setting: _Setting, index: Indices) -> Evaluated:
     slow = misalignment(columns[0], inner[0], setting.kernels.misaligned_8)
     compute = compute * np.where(setting.column("aligned", index) > 0, slow, 1.0)
     seconds = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth) * steps
-    if setting.precision is Precision.TF32:
-        seconds = seconds * np.where(convolution, setting.kernels.tf32_convolution, 1.0)
+    moved = np.where(convolution, _layout_traffic(setting, image), 0.0)
+    seconds = seconds + moved / setting.bandwidth
     wanted = np.stack([np.ones_like(steps), setting.column("input_gradient", index), np.ones_like(steps)])
     flop = 2.0 * rows[0] * columns[0] * inner[0] * batch * steps * wanted.sum(axis=0)
     limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
@@ -220,9 +220,23 @@ def _products(setting: _Setting, index: Indices) -> Evaluated:
         seconds[0],
         (seconds * wanted)[1:].sum(axis=0),
         flop,
-        (traffic * wanted).sum(axis=0) * steps,
+        ((traffic + moved) * wanted).sum(axis=0) * steps,
         np.where(limited.sum(axis=0) >= 2, Bound.COMPUTE, Bound.MEMORY).astype(float),
     )
+
+
+def _layout_traffic(setting: _Setting, image: Floats) -> Floats:
+    """Bytes that turn a convolution's input and output between channels first and channels last.
+
+    The matrix units read channels last. A framework that keeps channels first has the library transpose input
+    and output of every convolution: one pass reads, one writes (NVIDIA, "Convolutional layers user's guide,"
+    2023, section on tensor layouts).
+    """
+    software = setting.software
+    if setting.precision is Precision.FP32:
+        return np.zeros_like(image)
+    passes = software.layout_passes_tf32 if setting.precision is Precision.TF32 else software.layout_passes
+    return np.asarray(passes * setting.size * image)
 
 
 def _grouped(setting: _Setting, index: Indices) -> Evaluated:
@@ -239,11 +253,11 @@ def _grouped(setting: _Setting, index: Indices) -> Evaluated:
     )
     traffic = setting.size * kernels.grouped_traffic * (image + inner * columns * batch)
     one = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth)
-    if setting.precision is Precision.TF32:
-        one = one * kernels.tf32_convolution
     limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
     bound = np.where(limited, Bound.COMPUTE, Bound.MEMORY).astype(float)
-    return one, 2.0 * one, 3.0 * flop, 3.0 * traffic, bound
+    moved = _layout_traffic(setting, image)
+    one = one + moved / setting.bandwidth
+    return one, 2.0 * one, 3.0 * flop, 3.0 * (traffic + moved), bound
 
 
 def _depthwise(setting: _Setting, index: Indices) -> Evaluated:

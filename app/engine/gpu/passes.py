@@ -4,8 +4,10 @@ One pass reads or writes every element once. Layer norm reads and writes forward
 input and gradient, writes the gradient and passes twice more for the scale's and the shift's sums.
 Bias, dropout and residual form one kernel forward (two reads, a write and the mask) and several
 backward. Batch norm reads twice and writes forward, with its activation fused in; backward it
-passes five times. Counts of fused kernels after Ivanov et al. 2021, "Data movement is all you
-need"; what a software stack leaves unfused is its elementwise factor.
+passes five times. Without a norm, bias and activation are one kernel that reads and writes;
+backward the gradient passes the activation (two reads, a write) and is summed for the bias (a
+read). Counts of fused kernels after Ivanov et al. 2021, "Data movement is all you need"; what a
+software stack leaves unfused is its elementwise factor.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ FORWARD_BACKWARD_PASSES = {
     Pointwise.CROSS_ENTROPY: (0.0, 0.0),
     Pointwise.ELEMENTWISE: (2.0, 3.0),
     Pointwise.CTC_LOSS: (2.0, 2.0),
+    Pointwise.BIASED_RELU: (2.0, 4.0),
 }
 """Passes over the elements of an operator, forward and backward."""
 

@@ -7,12 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
+from app.engine.gpu.host import host_wait_time, input_sharers
 from app.engine.gpu.memory import GRADIENT_BYTES, rank_weights, stage_share
 from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
+from app.engine.gpu.spatial import split_sample_time
 from app.engine.operators import Kind, OperatorTable, Section, Split
 from app.engine.pipeline import bubble_slots, stage_transfer_time
 from app.engine.plans import OperatorTimes, Plans, Recompute, Sharding, StepTime
-from app.engine.records import Fabric, FloatLike, Floats, GpuChip, GpuKernels, GpuSoftware, Machine, Precision
+from app.engine.records import (
+    Fabric,
+    FloatLike,
+    Floats,
+    GpuChip,
+    GpuKernels,
+    GpuSoftware,
+    Machine,
+    Precision,
+)
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
@@ -60,7 +71,7 @@ def gpu_step(
     r"""Time of one training step, by part.
 
     .. math:: T = \left(M + \frac{p-1}{v}\right)(t_m + t_{p2p} + t_{host}) + M t_{head}
-        + t_{opt} + t_{dp} + t_0
+        + M t_{wait} + t_{opt} + t_{dp} + t_0
 
     Parameters
     ----------
@@ -120,6 +131,9 @@ def gpu_step(
     moved = weights / shards * (software.gradient_bytes + size) / system.kernels.host_bandwidth
     parts["optimizer"] = np.where(plans.offload > 0, moved, on_device)
     several = np.where(plans.devices > 1, 1.0, 0.0)
+    shared = np.asarray(software.input_time_per_sample) * input_sharers(plans, system.machine)
+    per_sample = np.maximum(np.asarray(software.host_time_per_sample), shared)
+    parts["input"] = accumulation * host_wait_time(plans.micro_batch, per_sample, micro.total)
     parts["fixed"] = parts["fixed"] + software.step_overhead + several * software.multi_device_overhead
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
 
@@ -165,6 +179,9 @@ def _micro_batch(
     stage["memory_bound"] = stage["memory_bound"] + np.where(plans.accumulation > 1, summing, 0.0)
     stage["fixed"] = launches * share + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
     stage["tensor_comm"] = _tensor_parallel_time(table, plans, system, software, size) * share
+    stage["tensor_comm"] = stage["tensor_comm"] + split_sample_time(
+        table, plans, system.machine, size, system.chip.kernel_overhead
+    )
     stage["pipeline_comm"] = np.where(deep, _between_stages(table, plans, system, software, size), 0.0)
     return _MicroBatch(stage, head)
 

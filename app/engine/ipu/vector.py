@@ -28,6 +28,7 @@ POINTWISE_COUNTS: dict[Pointwise, Count] = {
     # Wu and He 2018: as above, with one more reduction over the groups backward
     Pointwise.GROUP_NORM: (4, 7, 3, 3),
     Pointwise.RELU: (1, 1.5, 1, 1),
+    Pointwise.BIASED_RELU: (1, 1.5, 1, 1),
     # x · sigmoid(x): two passes where ReLU needs one
     Pointwise.SWISH: (2, 3, 1, 1),
     # Hendrycks and Gimpel 2016

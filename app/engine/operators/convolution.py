@@ -104,12 +104,14 @@ def convolution_layer(
                 saved=output,
             )
         )
+    # Without a norm whose kernel it could join, the activation passes over the output by itself.
+    alone = activation is Pointwise.RELU and norm is Pointwise.NONE
     if activation is not Pointwise.NONE:
         operators.append(
             Operator(
                 name=f"{name}_activation",
                 kind=Kind.POINTWISE,
-                pointwise=activation,
+                pointwise=Pointwise.BIASED_RELU if alone else activation,
                 count=count,
                 elements=output,
             )

@@ -50,6 +50,7 @@ class Pointwise(IntEnum):
     CROSS_ENTROPY = 16
     ELEMENTWISE = 17
     CTC_LOSS = 18
+    BIASED_RELU = 19
 
 
 class Section(IntEnum):

@@ -10,7 +10,10 @@ from app.errors import NotFound
 from app.profiles.architectures import (
     conformer,
     detection,
+    diffusion,
+    efficientdet,
     efficientnet,
+    nnunet,
     recommendation,
     recurrent,
     resnet,
@@ -23,7 +26,9 @@ from app.profiles.architectures import (
 _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "conformer": conformer.build,
     "deepvoice3": speech.build_deepvoice3,
+    "diffusion": diffusion.build,
     "dlrm": recommendation.build_dlrm,
+    "efficientdet": efficientdet.build,
     "efficientnet": efficientnet.build,
     "gnmt": recurrent.build_gnmt,
     "maskrcnn": detection.build_mask_rcnn,
@@ -34,8 +39,10 @@ _BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "swin": swin.build,
     "tacotron2": recurrent.build_tacotron2,
     "transformer-xl": transformer_xl.build,
+    "nnunet": nnunet.build,
     "unet": unet.build,
-    "unet3d": unet.build_volume,
+    "unet-padded": unet.build_padded,
+    "unet3d": nnunet.build,
     "waveglow": speech.build_waveglow,
 }
 

@@ -233,7 +233,7 @@ def build_mask_rcnn(
     # The regions with a mask lie side by side: one image of 14 × 14 patches.
     patches = 14 * round(math.sqrt(masks))
     blocks.add(head_convolution("mask", PYRAMID, PYRAMID, patches, count=4.0))
-    blocks.add(transposed_convolution("mask_up", PYRAMID, PYRAMID, patches))
+    blocks.add(transposed_convolution("mask_up", PYRAMID, PYRAMID, patches, patches))
     blocks.add(
         head_convolution("mask_out", PYRAMID, classes, 2 * patches, kernel=1, activation=Pointwise.NONE)
     )

@@ -6,6 +6,7 @@ References
    ICML, 2019, table 1; widths, depths and resolutions of B1 to B7 from the authors' code.
 .. [2] D. Masters et al., "Making EfficientNet more efficient," arXiv:2106.03640, 2021: groups of
    16 channels, expansion 4 and group norm instead of depthwise convolutions and batch norm.
+.. [3] NVIDIA DeepLearningExamples, EfficientNet-WideSE: squeezed to a quarter of the expanded channels.
 """
 
 from __future__ import annotations
@@ -66,7 +67,14 @@ def group_count(channels: int, group_size: int) -> int:
 
 
 def inverted_block(
-    name: str, size: int, channels_in: int, stage: Stage, stride: int, group_size: int, norm: Pointwise
+    name: str,
+    size: int,
+    channels_in: int,
+    stage: Stage,
+    stride: int,
+    group_size: int,
+    norm: Pointwise,
+    wide: bool = False,
 ) -> list[Operator]:
     """Return one mobile inverted bottleneck with squeeze and excitation."""
     expanded = channels_in * stage.expansion
@@ -95,8 +103,8 @@ def inverted_block(
         norm=norm,
         activation=Pointwise.SWISH,
     )
-    # Squeezed to a quarter of the channels that enter the block, not of the expanded ones.
-    squeezed = max(1, channels_in // 4)
+    # Squeezed to a quarter of the channels that enter the block, not of the expanded ones unless wide.
+    squeezed = max(1, (expanded if wide else channels_in) // 4)
     operators += [
         pointwise_layer(
             name=f"{name}_excite",
@@ -125,6 +133,44 @@ def inverted_block(
     return operators
 
 
+def inverted_stages(
+    blocks: Blocks, size: int, *, variant: int, group_size: int, norm: Pointwise, wide: bool = False
+) -> list[tuple[int, int]]:
+    """Add stem and stages to ``blocks``; return side and channels of the output of each stage."""
+    width, deep = SCALES[variant]
+    channels = scaled_channels(32, width)
+    blocks.add(
+        convolution_layer(
+            name="stem",
+            channels_in=3,
+            channels_out=channels,
+            height=size,
+            width=size,
+            stride=2,
+            norm=norm,
+            activation=Pointwise.SWISH,
+            first=True,
+        )
+    )
+    size = -(-size // 2)
+    outputs: list[tuple[int, int]] = []
+    for number, published in enumerate(STAGES, start=1):
+        repeats = math.ceil(published.repeats * deep)
+        expansion = min(published.expansion, GROUPED_EXPANSION) if group_size > 1 else published.expansion
+        stage = published._replace(channels=scaled_channels(published.channels, width), expansion=expansion)
+        for index in range(min(repeats, 2)):
+            stride = stage.stride if index == 0 else 1
+            name = f"stage{number}_{'first' if index == 0 else 'next'}"
+            operators = inverted_block(name, size, channels, stage, stride, group_size, norm, wide)
+            size = -(-size // stride)
+            channels = stage.channels
+            blocks.block(
+                operators, output=float(size * size * channels), count=1 if index == 0 else repeats - 1
+            )
+        outputs.append((size, channels))
+    return outputs
+
+
 def build(
     tokens: Tokens | None,
     image_size: int | None,
@@ -132,6 +178,7 @@ def build(
     variant: int = 0,
     group_size: int = 1,
     norm: str = "batch",
+    wide: bool = False,
     classes: int = 1000,
 ) -> OperatorTable:
     """Return the operators of EfficientNet B0 to B7.
@@ -145,38 +192,12 @@ def build(
     0.39
     """
     size = need_image(image_size, least=32)
-    width, deep = SCALES[variant]
     kind = Pointwise.GROUP_NORM if norm == "group" else Pointwise.BATCH_NORM
     blocks = Blocks()
-    channels = scaled_channels(32, width)
-    blocks.add(
-        convolution_layer(
-            name="stem",
-            channels_in=3,
-            channels_out=channels,
-            height=size,
-            width=size,
-            stride=2,
-            norm=kind,
-            activation=Pointwise.SWISH,
-            first=True,
-        )
-    )
-    size = -(-size // 2)
-    for number, published in enumerate(STAGES, start=1):
-        repeats = math.ceil(published.repeats * deep)
-        expansion = min(published.expansion, GROUPED_EXPANSION) if group_size > 1 else published.expansion
-        stage = published._replace(channels=scaled_channels(published.channels, width), expansion=expansion)
-        for index in range(min(repeats, 2)):
-            stride = stage.stride if index == 0 else 1
-            name = f"stage{number}_{'first' if index == 0 else 'next'}"
-            operators = inverted_block(name, size, channels, stage, stride, group_size, kind)
-            size = -(-size // stride)
-            channels = stage.channels
-            blocks.block(
-                operators, output=float(size * size * channels), count=1 if index == 0 else repeats - 1
-            )
-    last = scaled_channels(1280, width)
+    size, channels = inverted_stages(
+        blocks, size, variant=variant, group_size=group_size, norm=kind, wide=wide
+    )[-1]
+    last = scaled_channels(1280, SCALES[variant][0])
     blocks.add(
         convolution_layer(
             name="head",

@@ -1,4 +1,4 @@
-"""Residual networks: ResNet (v1.5) and ResNeXt.
+"""Residual networks: ResNet (v1.5), ResNeXt, and either with squeeze and excitation.
 
 References
 ----------
@@ -7,6 +7,7 @@ References
    table 1.
 .. [3] NVIDIA, "ResNet50 v1.5 for PyTorch," DeepLearningExamples: version 1.5 moves the stride of
    a bottleneck from its first 1 × 1 to its 3 × 3 convolution.
+.. [4] J. Hu, L. Shen, G. Sun, "Squeeze-and-excitation networks," CVPR, 2018: reduction by 16.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from app.engine.operators import (
     OperatorTable,
     Pointwise,
     convolution_layer,
+    dense_layer,
     pointwise_layer,
 )
 from app.engine.records import Tokens
@@ -36,8 +38,12 @@ def bottleneck(
     stride: int,
     groups: int,
     norm: Pointwise,
+    reduction: int = 0,
 ) -> list[Operator]:
-    """Return one 1 × 1, k × k, 1 × 1 block with its skip connection."""
+    """Return one 1 × 1, k × k, 1 × 1 block with its skip connection.
+
+    Where ``reduction`` is given, its output is weighed by channel: squeeze and excitation.
+    """
     small = -(-size // stride)
     operators = [
         *convolution_layer(
@@ -70,6 +76,14 @@ def bottleneck(
             activation=Pointwise.NONE,
         ),
     ]
+    if reduction:
+        squeezed = channels_out // reduction
+        elements = float(small * small * channels_out)
+        operators += [
+            pointwise_layer(name=f"{name}_excite", pointwise=Pointwise.SQUEEZE_EXCITE, elements=elements),
+            dense_layer(name=f"{name}_squeeze_in", inputs=channels_out, outputs=squeezed),
+            dense_layer(name=f"{name}_squeeze_out", inputs=squeezed, outputs=channels_out),
+        ]
     return operators + _skip(name, size, channels_in, channels_out, stride, norm)
 
 
@@ -150,6 +164,7 @@ def residual_stages(
     norm: Pointwise = Pointwise.BATCH_NORM,
     stages: int = 4,
     last_stride: int = 2,
+    reduction: int = 0,
 ) -> tuple[int, int]:
     """Add stem and stages to ``blocks``; return side and channels of the last stage's output."""
     blocks.add(stem(size, norm))
@@ -166,7 +181,7 @@ def residual_stages(
             step, source = (stride, channels_in) if index == 0 else (1, channels_out)
             name = f"stage{stage + 1}_{'first' if index == 0 else 'next'}"
             operators = (
-                bottleneck(name, size, source, width, channels_out, step, groups, norm)
+                bottleneck(name, size, source, width, channels_out, step, groups, norm, reduction)
                 if deep
                 else basic_block(name, size, source, channels_out, step, norm)
             )
@@ -186,6 +201,7 @@ def build(
     groups: int = 1,
     width_per_group: int = 64,
     norm: str = "batch",
+    reduction: int = 0,
     classes: int = 1000,
 ) -> OperatorTable:
     """Return the operators of a residual network for classification.
@@ -203,7 +219,13 @@ def build(
     size = need_image(image_size, least=32)
     blocks = Blocks()
     size, channels = residual_stages(
-        blocks, size, layers=layers, groups=groups, width_per_group=width_per_group, norm=NORMS[norm]
+        blocks,
+        size,
+        layers=layers,
+        groups=groups,
+        width_per_group=width_per_group,
+        norm=NORMS[norm],
+        reduction=reduction,
     )
     blocks.add(classifier(channels, float(size * size), classes))
     return blocks.table()

@@ -117,6 +117,11 @@ def build(
             ),
             replace(residual, name=f"{prefix}add_ffn"),
         ]
+        # Positions are gathered into windows and put back; every second block shifts them and back.
+        windows = pointwise_layer(
+            name=f"{prefix}windows", pointwise=Pointwise.ELEMENTWISE, elements=3.0 * positions * channels
+        )
+        block.insert(1, windows)
         blocks.block(
             [replace(operator, layer_launches=LAUNCH_SHARE) for operator in block],
             output=positions * channels,

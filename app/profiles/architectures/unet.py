@@ -1,15 +1,16 @@
-"""U-Net for images and for volumes.
+"""U-Net for images: the original, and the one of DeepLearningExamples for defects of surfaces.
 
 References
 ----------
 .. [1] O. Ronneberger, P. Fischer, T. Brox, "U-Net: convolutional networks for biomedical image
    segmentation," MICCAI, 2015, figure 1: convolutions without padding.
-.. [2] MLCommons training, image_segmentation/pytorch (3D U-Net on KiTS19), after F. Isensee et
-   al., "nnU-Net," arXiv:1809.10486, 2018.
+.. [2] NVIDIA DeepLearningExamples, TensorFlow/Segmentation/UNet_Industrial: padded convolutions, one
+   level less, and the last convolution before each transposed one halves the channels.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -28,17 +29,14 @@ LEAST = 188
 """Smallest image that four levels of unpadded convolutions leave anything of. [-]"""
 
 
-def transposed_convolution(
-    name: str, channels_in: int, channels_out: int, size: int, *, depth: int = 1
-) -> list[Operator]:
-    """Return a 2 × 2 (× 2) convolution that doubles the size: each output comes of one input."""
-    outputs = channels_out * (8 if depth > 1 else 4)
+def transposed_convolution(name: str, channels_in: int, channels_out: int, *sides: int) -> list[Operator]:
+    """Return a 2 × 2 (× 2) convolution that doubles every side: each output comes of one input."""
     layer = convolution_layer(
         name=name,
         channels_in=channels_in,
-        channels_out=outputs,
-        height=size * depth,
-        width=size,
+        channels_out=channels_out * 2 ** len(sides),
+        height=math.prod(sides[1:]),
+        width=sides[0],
         kernel=1,
         norm=Pointwise.NONE,
         activation=Pointwise.NONE,
@@ -51,7 +49,8 @@ def concatenation(name: str, elements: float) -> Operator:
     return pointwise_layer(name=name, pointwise=Pointwise.ELEMENTWISE, elements=elements)
 
 
-def _loss(elements: float) -> Operator:
+def segmentation_loss(elements: float) -> Operator:
+    """Return the loss over every position and class."""
     loss = pointwise_layer(name="loss", pointwise=Pointwise.CROSS_ENTROPY, elements=elements)
     return replace(loss, section=Section.HEAD)
 
@@ -106,7 +105,7 @@ def build(
     size = pair("bottom", source, width << 4, size)
     for level in reversed(range(4)):
         target = width << level
-        blocks.add(transposed_convolution(f"up{level + 1}", 2 * target, target, size))
+        blocks.add(transposed_convolution(f"up{level + 1}", 2 * target, target, size, size))
         size *= 2
         blocks.add([concatenation(f"join{level + 1}", float(size * size * 2 * target))])
         size = pair(f"up{level + 1}", 2 * target, target, size)
@@ -123,76 +122,75 @@ def build(
             bias=True,
         )
     )
-    blocks.add([_loss(float(size * size * classes))])
+    blocks.add([segmentation_loss(float(size * size * classes))])
     return blocks.table()
 
 
-def build_volume(
+def build_padded(
     tokens: Tokens | None,
     image_size: int | None,
     *,
-    widths: str = "32-64-128-256-320-320",
+    widths: str = "32-32-64-128",
     channels: int = 1,
-    classes: int = 3,
+    classes: int = 1,
 ) -> OperatorTable:
-    """Return the operators of the three-dimensional U-Net over a cube of ``image_size``.
+    """Return the operators of the U-Net with padded convolutions of [2]_.
+
+    A 2 × 2 convolution follows each enlargement, and the last convolution before it halves the channels.
 
     Examples
     --------
-    >>> table = build_volume(None, 128)
-    >>> round(table.parameters / 1e6, 1)
-    31.2
+    The tiny variant has the 1.8 million parameters its source states:
+
+    >>> int(build_padded(None, 512).parameters)
+    1850305
     """
     levels = [int(width) for width in widths.split("-")]
-    size = need_image(image_size, least=1 << (len(levels) - 1))
+    size = need_image(image_size, least=1 << len(levels))
     blocks = Blocks()
 
-    def block(
-        name: str, channels_in: int, channels_out: int, size: int, stride: int = 1, first: bool = False
-    ) -> int:
-        small = -(-size // stride)
-        operators = [
-            *convolution_layer(
-                name=f"{name}_1",
-                channels_in=channels_in,
-                channels_out=channels_out,
-                height=size,
-                width=size,
-                depth=size,
-                stride=stride,
-                norm=Pointwise.GROUP_NORM,
-                first=first,
-            ),
-            *convolution_layer(
-                name=f"{name}_2",
-                channels_in=channels_out,
-                channels_out=channels_out,
-                height=small,
-                width=small,
-                depth=small,
-                norm=Pointwise.GROUP_NORM,
-            ),
-        ]
-        blocks.block(operators, output=float(small**3 * channels_out))
-        return small
+    def block(name: str, size: int, *sides: int, enlarge: bool = False) -> None:
+        operators: list[Operator] = []
+        for index, (source, target) in enumerate(pairwise(sides)):
+            last = enlarge and index == len(sides) - 2
+            factor = 2 if last else 1
+            operators += convolution_layer(
+                name=f"{name}_{index + 1}",
+                channels_in=source,
+                channels_out=target,
+                height=size * factor,
+                width=size * factor,
+                kernel=2 if last else 3,
+                norm=Pointwise.NONE,
+                bias=True,
+                first=name == "down1" and index == 0,
+            )
+            if last:
+                larger = float(4 * size * size * source)
+                operators.append(concatenation(f"{name}_enlarge", larger))
+        blocks.block(operators, output=float(size * size * sides[-1]))
 
-    block("input", channels, levels[0], size, first=True)
-    sizes = [size]
-    for level, (source, target) in enumerate(pairwise(levels), start=1):
-        size = block(f"down{level}", source, target, size, stride=2)
-        sizes.append(size)
-    for level in reversed(range(len(levels) - 1)):
-        target = levels[level]
-        blocks.add(transposed_convolution(f"up{level + 1}", levels[level + 1], target, size, depth=size))
-        size = sizes[level]
-        blocks.add([concatenation(f"join{level + 1}", float(size**3 * 2 * target))])
-        block(f"up{level + 1}", 2 * target, target, size)
+    source = channels
+    for level, width in enumerate(levels, start=1):
+        block(f"down{level}", size, source, width, width)
+        pooled = float(size * size * width)
+        blocks.add([pointwise_layer(name=f"pool{level}", pointwise=Pointwise.MAX_POOL, elements=pooled)])
+        source, size = width, size // 2
+    block("bottom", size, source, 2 * source, 2 * source, source, enlarge=True)
+    for level in reversed(range(len(levels))):
+        size, joined, width = size * 2, source + levels[level], levels[level]
+        blocks.add([concatenation(f"join{level + 1}", float(size * size * joined))])
+        if level:
+            block(f"up{level + 1}", size, joined, width, width // 2, width // 2, enlarge=True)
+            source = width // 2
+        else:
+            block("up1", size, joined, width, width)
     blocks.add(
         convolution_layer(
             name="classes",
             channels_in=levels[0],
             channels_out=classes,
-            height=size * size,
+            height=size,
             width=size,
             kernel=1,
             norm=Pointwise.NONE,
@@ -200,5 +198,5 @@ def build_volume(
             bias=True,
         )
     )
-    blocks.add([_loss(float(size**3 * classes))])
+    blocks.add([segmentation_loss(float(size * size * classes))])
     return blocks.table()

@@ -176,6 +176,10 @@ LABELS = {
     "kernels_per_layer": "Kernels per layer",
     "micro_batch_overhead": "Fixed time per micro-batch",
     "multi_device_overhead": "Overhead of several devices",
+    "layout_passes": "Passes that transpose a convolution",
+    "layout_passes_tf32": "Passes that transpose a convolution in TF32",
+    "host_time_per_sample": "Host time per sample",
+    "input_time_per_sample": "Time of a machine to prepare one sample",
     # Steps of the trace.
     "trace.peak": "Peak of one device",
     "trace.software": "Software profile",

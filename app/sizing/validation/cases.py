@@ -162,7 +162,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         "metric": row.get("metric", ""),
     }
     completed = rules.completed(facts)
-    sharding_text = row.get("zero", "")
+    sharding_text = row.get("zero", "") or completed.get("zero", "")
     recompute_text = row.get("recompute", "")
     batch_text = row.get("global_batch", "")
     seq_len = whole(row, "seq_len")

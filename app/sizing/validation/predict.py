@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from app.catalog.software import SoftwareProfile
 from app.engine.convergence import evaluation_time
+from app.engine.operators import Kind
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
 from app.errors import AppError
@@ -40,7 +42,9 @@ def build(
     case: Case, context: SizingContext, profile: SoftwareProfile
 ) -> tuple[Scenario, ModelProfile, Plans]:
     """Return the scenario, model and plan of a case."""
-    model = find_model(case, context.rules.preset({"model": case.model, "family": case.family}))
+    micro = "" if case.micro_batch is None else f"{case.micro_batch:g}"
+    facts = {"model": case.model, "family": case.family, "micro_batch": micro}
+    model = find_model(case, context.rules.preset(facts))
     tokens = _tokens(case, model)
     table = model.operators(tokens, case.image_size)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
@@ -111,6 +115,8 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
         raise Unsupported(
             "the global batch is missing, and no rule for {software} gives it", software=case.software
         )
+    if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
+        return _split_samples(case, batch, data)
     ours = max(1.0, batch / data)
     depth = scenario.table.depth
     interleave = float(completed.get("interleave", 1.0)) if case.pipeline > 1 else 1.0
@@ -151,6 +157,19 @@ def _fastest_micro_batch(scenario: Scenario, plans: Callable[[float], Plans], mo
     if not fitting:
         return 1.0
     return min(fitting, key=lambda micro: float(scenario.step(plans(micro)).total[0]))
+
+
+def _is_convolutional(scenario: Scenario) -> bool:
+    return not scenario.is_ipu and bool(np.any(scenario.table.kind == Kind.CONVOLUTION))
+
+
+def _split_samples(case: Case, batch: float, data: float) -> Plans:
+    """Return the plan of a run with fewer samples than devices: each sample is cut into parts.
+
+    The parts of one sample are a power of two within one machine; devices left over only evaluate.
+    """
+    parts = 2.0 ** math.floor(math.log2(min(data / batch, float(case.devices_per_node))))
+    return Plans.of(data=np.array([batch * parts]), micro_batch=1.0 / parts)
 
 
 def _searched(case: Case, scenario: Scenario, batch: int) -> Plans | None:
@@ -200,9 +219,9 @@ def conversion(
             return np.asarray(step + scenario.ipu_software().evaluation_seconds * batch / run)
         overhead = scenario.gpu_software().evaluation_overhead
         throughput = FORWARD_OVER_STEP * batch / step
-        evaluation = evaluation_time(
-            run, target.evaluation_samples, overhead, EVALUATED[target.id], throughput
-        )
+        # Devices that do not train evaluate meanwhile; handing them the weights still takes its fixed time.
+        evaluated = 0.0 if plans.devices[0] < case.devices else EVALUATED[target.id]
+        evaluation = evaluation_time(run, target.evaluation_samples, overhead, evaluated, throughput)
         return np.asarray(step + evaluation * batch / run)
 
     def tflops(step: Floats) -> Floats:

@@ -2,7 +2,8 @@
 
 A row of a benchmark leaves things out: which software profile its text means, which network its
 machines have, which batch a recipe used. What is filled in is looked up in these tables by
-software text, family, chip, form factor, interconnect and precision; never by who measured it.
+software text, family, chip, form factor, interconnect, precision and micro-batch; never by who
+measured it.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ KEYS = (
     "seq_len",
     "precision",
     "metric",
+    "micro_batch",
 )
-WHOLE = frozenset({"family", "chip", "seq_len"})
+WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch"})
 """Facts that a pattern must match from end to end."""
 
 

@@ -138,3 +138,25 @@ def test_a_better_stack_is_never_slower(efficiency: float, factor: float, better
     after = replace(before, matrix_efficiency=efficiency * better, elementwise_factor=factor / better)
     assert np.all(times(model, after).forward <= times(model, before).forward)
     assert np.all(times(model, after).backward <= times(model, before).backward)
+
+
+@pytest.mark.parametrize("precision", [Precision.TF32, Precision.FP16])
+def test_channels_first_pays_a_transposition_of_every_convolution(precision: Precision) -> None:
+    """Input and output of the forward pass and of both gradients are read and written once more."""
+    size = 4 if precision is Precision.TF32 else 2
+    last = replace(software(), layout_passes=0.0, layout_passes_tf32=0.0)
+    first = replace(software(), layout_passes=2.0, layout_passes_tf32=2.0)
+    model = table("unet3d")
+    found = [times(model, stack, precision) for stack in (last, first)]
+    more = (found[1].forward + found[1].backward) - (found[0].forward + found[0].backward)
+    image = model.count * (model.input_elements + model.output_elements)
+    image = np.where(model.kind == Kind.CONVOLUTION, image, 0.0)
+    bandwidth = SYSTEM.chip.memory_bandwidth * SYSTEM.chip.achieved_bandwidth
+    products = 2.0 + model.input_gradient
+    assert more == pytest.approx(2.0 * size * products * image / bandwidth, abs=1e-12)
+
+
+def test_layouts_do_not_touch_transformers() -> None:
+    first = replace(software(), layout_passes=2.0, layout_passes_tf32=2.0)
+    plain = times(table("bert-large"), software(), Precision.TF32)
+    assert np.array_equal(times(table("bert-large"), first, Precision.TF32).forward, plain.forward)
