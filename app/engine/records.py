@@ -158,6 +158,8 @@ class GpuSoftware:
     """Share of data-parallel communication that may hide under computation. [-]"""
     step_overhead: FloatLike
     """Fixed time of one step. [s]"""
+    dispatch_interval: FloatLike
+    """Time the host takes from one kernel launch to the next; 0 with recorded graphs. [s]"""
     micro_batch_overhead: FloatLike
     """Fixed time of one micro-batch of a pipeline. [s]"""
     multi_device_overhead: FloatLike

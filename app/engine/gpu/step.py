@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
+from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count
 from app.engine.gpu.memory import rank_weights, stage_share
 from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
 from app.engine.operators import Kind, OperatorTable, Section, Split
@@ -144,7 +145,7 @@ def _micro_batch(
     divided = np.where(plans.sequence_parallel > 0, plans.tensor, 1.0)
     by_tokens = (table.split == Split.SEQUENCE).reshape(shape)
     seconds = seconds / np.where(by_tokens, divided, 1.0)
-    launches = _launch_time(table, plans, system, software)
+    launched = kernel_count(table, plans, system.kernels, software)
     deep = plans.pipeline > 1
     spread = np.where(deep, 1.0 / plans.pipeline if software.balanced_head else 0.0, 1.0)
     stage: dict[str, Floats] = {}
@@ -157,18 +158,14 @@ def _micro_batch(
         first = np.sum(np.where(section == Section.EMBEDDING, chosen, 0.0), axis=0)
         stage[name] = inside * share + (first + last) * spread
         head[name] = last * alone
-    stage["fixed"] = launches * share + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
+    launched = launched * share
+    launches = launched * system.chip.kernel_overhead
+    busy = np.asarray(sum(stage.values())) + launches
+    waiting = exposed_dispatch_time(launched, software.dispatch_interval, busy)
+    stage["fixed"] = launches + waiting + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
     stage["tensor_comm"] = _tensor_parallel_time(table, plans, system, software, size) * share
     stage["pipeline_comm"] = np.where(deep, _between_stages(table, plans, system, software, size), 0.0)
     return _MicroBatch(stage, head)
-
-
-def _launch_time(table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware) -> Floats:
-    layers = float(np.sum(table.layer_launches * table.count))
-    convolutions = float(np.sum(table.convolution_launches * table.count))
-    extra = np.where(plans.recompute == Recompute.FULL, system.kernels.recompute_kernels, 0.0)
-    kernels = layers * (software.kernels_per_layer + extra) + convolutions * software.kernels_per_convolution
-    return np.asarray(kernels * system.chip.kernel_overhead)
 
 
 def _tensor_parallel_time(

@@ -118,6 +118,8 @@ class Operator:
     """Share of the kernel launches of one transformer layer."""
     convolution_launches: float = 0.0
     """Share of the kernel launches of one convolution with its norm and activation."""
+    kernels: float = 0.0
+    """Kernels of its own, forward and backward, beside those shares: steps of a loop in time."""
     active: float = 1.0
     """Share of the weights that one token uses (experts)."""
     sparse: bool = False
@@ -155,6 +157,7 @@ class OperatorTable:
     aligned: Floats
     layer_launches: Floats
     convolution_launches: Floats
+    kernels: Floats
     active: Floats
     sparse: Floats
     depth: int

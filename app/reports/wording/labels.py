@@ -174,6 +174,7 @@ LABELS = {
     "io_tiles": "Tiles for input and output",
     "kernels_per_convolution": "Kernels per convolution",
     "kernels_per_layer": "Kernels per layer",
+    "dispatch_interval": "Time between two kernel launches",
     "micro_batch_overhead": "Fixed time per micro-batch",
     "multi_device_overhead": "Overhead of several devices",
     # Steps of the trace.
