@@ -4,7 +4,8 @@ One pass reads or writes every element once. Layer norm reads and writes forward
 input and gradient, writes the gradient and passes twice more for the scale's and the shift's sums.
 Bias, dropout and residual form one kernel forward (two reads, a write and the mask) and several
 backward. Batch norm reads twice and writes forward, with its activation fused in; backward it
-passes five times. Counts of fused kernels after Ivanov et al. 2021, "Data movement is all you
+passes five times. A copy reads and writes, its gradient as well. Shifted scores of relative
+positions are read, added to those of the content and written. Counts of fused kernels after Ivanov et al. 2021, "Data movement is all you
 need"; what a software stack leaves unfused is its elementwise factor.
 """
 
@@ -35,6 +36,8 @@ FORWARD_BACKWARD_PASSES = {
     Pointwise.CROSS_ENTROPY: (0.0, 0.0),
     Pointwise.ELEMENTWISE: (2.0, 3.0),
     Pointwise.CTC_LOSS: (2.0, 2.0),
+    Pointwise.COPY: (2.0, 2.0),
+    Pointwise.SHIFT: (3.0, 2.0),
 }
 """Passes over the elements of an operator, forward and backward."""
 

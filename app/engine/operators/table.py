@@ -50,6 +50,8 @@ class Pointwise(IntEnum):
     CROSS_ENTROPY = 16
     ELEMENTWISE = 17
     CTC_LOSS = 18
+    COPY = 19
+    SHIFT = 20
 
 
 class Section(IntEnum):

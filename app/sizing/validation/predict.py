@@ -210,7 +210,9 @@ def conversion(
         "tokens_per_s": lambda step: batch * (case.seq_len or tokens) / seconds(step),
         "step_time_s": seconds,
         "tflops_per_accel": tflops,
-        "time_to_train_min": lambda step: target_samples(case, batch, context) / batch * seconds(step) / 60.0,
+        "time_to_train_min": lambda step: (
+            target_samples(case, scenario, batch, context) / batch * seconds(step) / 60.0
+        ),
         "gpu_hours": lambda step: (
             (case.total or np.nan)
             / (batch * (case.seq_len or tokens))
@@ -226,13 +228,15 @@ def conversion(
     return conversions[case.metric]
 
 
-def target_samples(case: Case, batch: float, context: SizingContext) -> float:
-    """Return the samples to the target of a run, from the published reference points at its batch.
+def target_samples(case: Case, scenario: Scenario, batch: float, context: SizingContext) -> float:
+    """Return the samples a run trains on: to its target by the published points, else the stated total.
 
     Parameters
     ----------
     case : Case
         The run. [-]
+    scenario : Scenario
+        Its model, whose samples hold so many tokens. [-]
     batch : float
         Global batch. [samples]
     context : SizingContext
@@ -244,6 +248,10 @@ def target_samples(case: Case, batch: float, context: SizingContext) -> float:
         Samples to train on. [samples]
     """
     identifier = case.completed.get("target")
-    if identifier is None:
+    if identifier is not None:
+        return samples_at_batch(context.catalog.convergence(identifier), batch)
+    if case.total is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
-    return samples_at_batch(context.catalog.convergence(identifier), batch)
+    if case.completed.get("total_unit") == "token":
+        return case.total / (case.seq_len or scenario.table.tokens)
+    return case.total
