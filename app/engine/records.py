@@ -177,6 +177,8 @@ class GpuSoftware:
     """Forward and backward of one convolution with its norm and activation. [-]"""
     optimizer_bytes: float | None
     """Memory traffic of the optimizer per parameter where the stack departs from the usual. [B]"""
+    row_exchange: float
+    """Share of the looked-up rows that come from another device; the rest is copied on all. [-]"""
     balanced_head: bool
     """True where the logits are spread over the pipeline stages."""
     blocking_pipeline: bool

@@ -21,6 +21,9 @@ ROW_PADDING = 8.0
 
 TF32_ROW_PADDING = 4.0
 
+ROW_BYTES = 4.0
+"""Bytes of an element of a looked-up row, which keeps single precision."""
+
 GROUP_WIDTH = 16.0
 """Channels of a group that fill a matrix unit."""
 
@@ -314,6 +317,12 @@ def _pointwise(setting: _Setting, index: Indices) -> Evaluated:
     moved = np.where(
         loss, elements * setting.kernels.cross_entropy_bytes, elements * setting.size * passes.sum(axis=0)
     )
+    # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.
+    table = setting.column("sparse", index) > 0
+    row = elements * factor / setting.bandwidth
+    forward = np.where(table, row * (ROW_BYTES + setting.size), forward)
+    backward = np.where(table, row * (2.0 * ROW_BYTES + setting.size), backward)
+    moved = np.where(table, elements * (3.0 * ROW_BYTES + 2.0 * setting.size), moved)
     return forward, backward, elements * passes.sum(axis=0), moved, np.full_like(forward, float(Bound.MEMORY))
 
 

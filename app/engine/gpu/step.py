@@ -208,15 +208,18 @@ def _row_exchange_time(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
     """All-to-all of looked-up rows forward and of their gradients backward, none of it hidden."""
+    share = software.row_exchange
     rows = float(np.sum(np.where(table.sparse > 0, table.elements * table.count, 0.0)))
     if rows == 0.0:
         return np.zeros(np.shape(plans.devices))
     elsewhere = (plans.devices - 1.0) / plans.devices
-    message = 2.0 * size * rows * plans.micro_batch * plans.accumulation * elsewhere
+    message = 2.0 * size * rows * share * plans.micro_batch * plans.accumulation * elsewhere
     inside = plans.devices <= system.machine.devices
     port = node_bandwidth(system.fabric, software.network_efficiency) / system.machine.devices
     bandwidth = np.where(inside, system.machine.bus_bandwidth, np.minimum(port, system.machine.bus_bandwidth))
-    return np.asarray(message / bandwidth)
+    latency = np.where(inside, system.machine.latency, system.fabric.message_latency)
+    starts = 2.0 * plans.accumulation * np.where(plans.devices > 1, latency, 0.0)
+    return np.asarray(message / bandwidth + starts)
 
 
 def _data_parallel_time(

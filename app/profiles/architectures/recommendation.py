@@ -35,13 +35,13 @@ DENSE_FEATURES = 13
 
 
 def perceptron(name: str, widths: list[int], *, last_activation: bool = True) -> list[Operator]:
-    """Return dense layers with ReLU between them."""
+    """Return dense layers with bias and ReLU between them."""
     operators: list[Operator] = []
     for index, (inputs, outputs) in enumerate(pairwise(widths), start=1):
         operators.append(dense_layer(name=f"{name}{index}", inputs=inputs, outputs=outputs))
         if last_activation or index < len(widths) - 1:
             operators.append(
-                pointwise_layer(name=f"{name}{index}_relu", pointwise=Pointwise.RELU, elements=float(outputs))
+                pointwise_layer(name=f"{name}{index}_relu", pointwise=Pointwise.BIAS, elements=float(outputs))
             )
     return operators
 

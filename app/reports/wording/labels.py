@@ -163,6 +163,7 @@ LABELS = {
     "evaluation_seconds": "Time of one evaluation",
     "evaluation_overhead": "Overhead of an evaluation",
     "available_memory": "Usable memory",
+    "row_exchange": "Share of looked-up rows exchanged",
     "balanced_head": "Head shared among the stages",
     "blocking_pipeline": "Pipeline that waits for transfers",
     "scattered_pipeline": "Pipeline scattered over nodes",

@@ -140,6 +140,9 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
         micro = min(ours, LARGEST_MICRO_BATCH) if per_device is None else min(ours, per_device)
         while micro > 1 and not _fits(scenario, plans(micro)):
             micro = max(1.0, micro // 2)
+        if per_device is not None and not _fits(scenario, plans(micro)):
+            # What does not fit with one sample does not fit for another reason than its batch.
+            micro = min(ours, per_device)
     chosen = plans(min(micro, ours))
     if case.laid_out or _fits(scenario, chosen):
         return chosen
