@@ -175,6 +175,8 @@ class GpuSoftware:
     """Forward and backward of one transformer layer. [-]"""
     kernels_per_convolution: float
     """Forward and backward of one convolution with its norm and activation. [-]"""
+    optimizer_kernels: float
+    """Kernels of one update per parameter tensor; 0 where few kernels take all tensors. [-]"""
     optimizer_bytes: float | None
     """Memory traffic of the optimizer per parameter where the stack departs from the usual. [B]"""
     row_exchange: float

@@ -87,3 +87,45 @@ def exposed_dispatch_time(kernels: FloatLike, interval: FloatLike, busy: FloatLi
     """
     waiting = np.asarray(kernels) * interval - np.asarray(busy)
     return np.asarray(np.maximum(waiting, 0.0))
+
+
+BUCKET_COPIES = 2.0
+"""Copies of a tensor's gradient into the bucket that travels, and back."""
+
+
+def update_kernels(table: OperatorTable, plans: Plans, software: GpuSoftware) -> Floats:
+    """Kernels of one weight update of an optimizer that takes the tensors one by one.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    plans : Plans
+        Pipeline stages over which the tensors are spread, copies whose gradients travel, and
+        optimizers on the host. [-]
+    software : GpuSoftware
+        Kernels per tensor. [-]
+
+    Returns
+    -------
+    count : array
+        Kernels on one device. [-]
+
+    References
+    ----------
+    .. [1] D. Kingma and J. Ba, "Adam: a method for stochastic optimization," ICLR, 2015, algorithm 1.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_dispatch.py`` holds worked values.
+
+    >>> from app.engine.operators import dense_layer
+    >>> dense_layer(name="classes", inputs=8, outputs=8).tensors
+    2.0
+    """
+    trained = (table.weights > 0) & (table.sparse == 0)
+    tensors = float(np.sum(np.where(trained, table.tensors * table.count, 0.0))) / plans.pipeline
+    one_by_one = software.optimizer_kernels > 0
+    copies = np.where(plans.data > 1, BUCKET_COPIES, 0.0) if one_by_one else 0.0
+    launched = tensors * (software.optimizer_kernels + copies)
+    return np.asarray(np.where(plans.offload > 0, 0.0, launched))

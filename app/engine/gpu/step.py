@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
-from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count
+from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count, update_kernels
 from app.engine.gpu.memory import rank_weights, stage_share
 from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
 from app.engine.operators import Kind, OperatorTable, Section, Split
@@ -120,8 +120,12 @@ def gpu_step(
     # An optimizer on the host takes gradients down and brings new weights back over PCIe.
     moved = weights / shards * (software.gradient_bytes + size) / system.kernels.host_bandwidth
     parts["optimizer"] = np.where(plans.offload > 0, moved, on_device)
+    updates = update_kernels(table, plans, software)
+    waiting = exposed_dispatch_time(updates, software.dispatch_interval, parts["optimizer"])
     several = np.where(plans.devices > 1, 1.0, 0.0)
-    parts["fixed"] = parts["fixed"] + software.step_overhead + several * software.multi_device_overhead
+    parts["fixed"] = (
+        parts["fixed"] + waiting + software.step_overhead + several * software.multi_device_overhead
+    )
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
 
 

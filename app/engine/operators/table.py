@@ -122,6 +122,8 @@ class Operator:
     """Share of the kernel launches of one convolution with its norm and activation."""
     kernels: float = 0.0
     """Kernels of its own, forward and backward, beside those shares: steps of a loop in time."""
+    tensors: float = 2.0
+    """Tensors of the parameters of one repeat: weight and bias, or scale and shift."""
     active: float = 1.0
     """Share of the weights that one token uses (experts)."""
     sparse: bool = False
@@ -160,6 +162,7 @@ class OperatorTable:
     layer_launches: Floats
     convolution_launches: Floats
     kernels: Floats
+    tensors: Floats
     active: Floats
     sparse: Floats
     depth: int

@@ -170,6 +170,7 @@ LABELS = {
     "broadcast_latency": "Latency of a broadcast",
     "fused_attention": "Fused attention",
     "gradient_bytes": "Bytes per gradient",
+    "optimizer_kernels": "Kernels per tensor of an update",
     "optimizer_bytes": "Bytes of optimizer state per parameter",
     "host_returns_per_update": "Returns to the host per update",
     "io_tiles": "Tiles for input and output",

@@ -183,6 +183,7 @@ def conversion(
     batch = float(plans.global_batch[0])
     tokens = scenario.table.tokens
 
+    counted = tokens if case.completed.get("rate_unit") == "token" else 1.0
     whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
     target = context.catalog.convergence(case.completed["target"]) if "target" in case.completed else None
 
@@ -209,7 +210,7 @@ def conversion(
         return np.asarray(flop * batch / seconds(step) / float(plans.devices[0]) / 1e12)
 
     conversions = {
-        "samples_per_s": lambda step: batch / seconds(step),
+        "samples_per_s": lambda step: batch * counted / seconds(step),
         "tokens_per_s": lambda step: batch * (case.seq_len or tokens) / seconds(step),
         "step_time_s": seconds,
         "tflops_per_accel": tflops,
