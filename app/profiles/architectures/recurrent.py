@@ -88,6 +88,10 @@ def additive_attention(
     ]
 
 
+BUCKET = 5.0
+"""Tokens by which a batch is padded beyond its mean: half the width of a bucket of lengths."""
+
+
 def build_gnmt(
     tokens: Tokens | None,
     image_size: int | None,
@@ -98,13 +102,16 @@ def build_gnmt(
 ) -> OperatorTable:
     """Return the operators of GNMT v2: as many target as source tokens, one shared embedding.
 
+    Rates count the tokens of both sides; batches of like lengths are padded to the longest.
+
     Examples
     --------
     >>> table = build_gnmt(Tokens(rows=50, mean=50, squared=2500, scored=50), None)
     >>> round(table.parameters / 1e6, 1)
     160.7
     """
-    steps = need_tokens(tokens).mean
+    length = need_tokens(tokens).mean
+    steps = length + BUCKET
     operators = [
         embedding("embedding", vocabulary, hidden, 2 * steps),
         *recurrent_layer(
@@ -127,7 +134,7 @@ def build_gnmt(
             section=Section.HEAD,
         ),
     ]
-    return OperatorTable.of(operators, depth=2 * layers, hidden=float(hidden), tokens=steps)
+    return OperatorTable.of(operators, depth=2 * layers, hidden=float(hidden), tokens=2.0 * length)
 
 
 def build_tacotron2(
