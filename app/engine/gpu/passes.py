@@ -4,9 +4,10 @@ One pass reads or writes every element once. Layer norm reads and writes forward
 input and gradient, writes the gradient and passes twice more for the scale's and the shift's sums.
 Bias, dropout and residual form one kernel forward (two reads, a write and the mask) and several
 backward. Batch norm reads twice and writes forward, with its activation fused in; backward it
-passes five times. A copy reads and writes, its gradient as well. Shifted scores of relative
-positions are read, added to those of the content and written. Counts of fused kernels after Ivanov et al. 2021, "Data movement is all you
-need"; what a software stack leaves unfused is its elementwise factor.
+passes five times. A copy reads and writes, its gradient as well; shifted scores of relative
+positions are read, added to those of the content and written. Counts of fused kernels after Ivanov
+et al. 2021, "Data movement is all you need"; what a software stack leaves unfused is its
+elementwise factor.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def build_waveglow(
     --------
     >>> table = build_waveglow(Tokens(rows=8000, mean=8000, squared=8000.0**2, scored=8000), None)
     >>> round(table.parameters / 1e6, 1)
-    268.0
+    268.3
     """
     steps = need_tokens(tokens).mean / group
     conditions = bands * group

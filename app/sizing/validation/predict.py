@@ -254,8 +254,9 @@ def target_samples(case: Case, scenario: Scenario, batch: float, context: Sizing
     identifier = case.completed.get("target")
     if identifier is not None:
         return samples_at_batch(context.catalog.convergence(identifier), batch)
-    if case.total is None:
+    total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
+    if total is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
     if case.completed.get("total_unit") == "token":
-        return case.total / (case.seq_len or scenario.table.tokens)
-    return case.total
+        return total / (case.seq_len or scenario.table.tokens)
+    return total

@@ -74,7 +74,9 @@ def test_more_bandwidth_is_never_slower(
 ) -> None:
     plan = allowed(name, plan)
     before = seconds(table(name), software(stack), **plan)
-    assert seconds(table(name), software(stack), faster(factor, fabric=fabric), **plan) <= before
+    after = seconds(table(name), software(stack), faster(factor, fabric=fabric), **plan)
+    # Where the host sets the pace, the GPU's time and its wait add up to the same but for rounding.
+    assert after <= before * (1.0 + 1e-12)
 
 
 @given(name=models, stack=stacks, plan=plans, ways=st.sampled_from([2.0, 4.0, 8.0]))
