@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu import gpu_step
-from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count
-from app.engine.operators import Operator, OperatorTable
+from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count, update_kernels
+from app.engine.operators import Operator, OperatorTable, dense_layer, embedding_bag
 from app.engine.operators.table import Kind
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision
@@ -58,3 +58,32 @@ def test_a_small_micro_batch_takes_what_the_host_takes() -> None:
 
 def test_a_large_micro_batch_hides_the_host() -> None:
     assert seconds("gpu-eager", 64.0, 6e-6) == seconds("gpu-eager", 64.0, 0.0)
+
+
+def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
+    model = OperatorTable.of(
+        [
+            dense_layer(name="layer", inputs=8, outputs=8, count=3.0),
+            embedding_bag(name="table", entries=100.0, width=8, lookups=1.0),
+        ],
+        depth=1,
+        hidden=8.0,
+        tokens=1.0,
+    )
+    stack = replace(software("gpu-eager"), optimizer_kernels=12.0)
+    # The table is updated row by row and takes no part.
+    assert float(update_kernels(model, Plans.of(), stack)) == 3 * 2 * 12
+    assert update_kernels(model, Plans.of(data=8.0), stack) > update_kernels(model, Plans.of(), stack)
+    assert float(update_kernels(model, Plans.of(pipeline=2.0), stack)) == 3 * 12
+    assert float(update_kernels(model, Plans.of(offload=1.0), stack)) == 0.0
+    assert float(update_kernels(model, Plans.of(data=8.0), software("gpu-fused"))) == 0.0
+
+
+def test_a_slow_update_adds_what_the_gpu_does_not_cover() -> None:
+    stack = software("gpu-eager")
+    by_tensor = replace(stack, optimizer_kernels=12.0)
+    plans = Plans.of(micro_batch=64.0)
+    fast = gpu_step(table("bert-large"), plans, SYSTEM, stack, Precision.BF16, "lamb")
+    slow = gpu_step(table("bert-large"), plans, SYSTEM, by_tensor, Precision.BF16, "lamb")
+    launched = float(update_kernels(table("bert-large"), plans, by_tensor)) * by_tensor.dispatch_interval
+    assert float(slow.total - fast.total) == pytest.approx(launched - float(fast.parts["optimizer"]))
