@@ -158,6 +158,8 @@ class GpuSoftware:
     """Share of data-parallel communication that may hide under computation. [-]"""
     step_overhead: FloatLike
     """Fixed time of one step. [s]"""
+    dispatch_interval: FloatLike
+    """Time the host takes from one kernel launch to the next; 0 with recorded graphs. [s]"""
     micro_batch_overhead: FloatLike
     """Fixed time of one micro-batch of a pipeline. [s]"""
     multi_device_overhead: FloatLike
@@ -173,8 +175,12 @@ class GpuSoftware:
     """Forward and backward of one transformer layer. [-]"""
     kernels_per_convolution: float
     """Forward and backward of one convolution with its norm and activation. [-]"""
+    optimizer_kernels: float
+    """Kernels of one update per parameter tensor; 0 where few kernels take all tensors. [-]"""
     optimizer_bytes: float | None
     """Memory traffic of the optimizer per parameter where the stack departs from the usual. [B]"""
+    row_exchange: float
+    """Share of the looked-up rows that come from another device; the rest is copied on all. [-]"""
     balanced_head: bool
     """True where the logits are spread over the pipeline stages."""
     blocking_pipeline: bool

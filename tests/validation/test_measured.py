@@ -67,6 +67,44 @@ def test_throughput_is_predicted_within_15_percent(
     assert throughput.median <= 0.15, figures(throughput)
 
 
+SEQUENCE = ("dlrm", "gnmt", "ncf", "t5", "tacotron2", "tft", "transformer-xl", "waveglow")
+
+
+@pytest.mark.parametrize("family", SEQUENCE)
+def test_sequence_and_recommendation_models_are_predicted_within_a_seventh(
+    family: str, rows: list[dict[str, str]], report: ValidationReport
+) -> None:
+    chosen = [row for row in core(rows, report.rows, family) if row.metric in THROUGHPUT]
+    found = summary(family, chosen)
+    assert found.supported == found.rows, figures(found)
+    assert found.median is not None
+    assert found.median <= math.log(8 / 7), figures(found)
+
+
+def timed(row: Row, **changes: str) -> float:
+    found = predicted(row | changes)
+    assert found.predicted is not None, found.reason
+    return found.predicted
+
+
+def test_a_stated_total_gives_the_time_to_train(rows: list[dict[str, str]]) -> None:
+    """Language models state tokens, image networks images."""
+    [language] = [row for row in rows if row["id"] == "dle-txl-base-ttt-8-fp16-bs32"]
+    rate = timed(language, metric="tokens_per_s")
+    assert timed(language) == pytest.approx(float(language["samples_or_tokens_total"]) / rate / 60)
+    twice = str(2 * int(language["samples_or_tokens_total"]))
+    assert timed(language, samples_or_tokens_total=twice) == pytest.approx(2 * timed(language))
+    [images] = [row for row in rows if row["id"] == "dle-efficientnet-b4-pyt-ttt-8-fp16"]
+    rate = timed(images, metric="samples_per_s")
+    assert timed(images) == pytest.approx(float(images["samples_or_tokens_total"]) / rate / 60)
+
+
+def test_rates_of_speech_count_frames_and_samples_of_audio(rows: list[dict[str, str]]) -> None:
+    [row] = [row for row in rows if row["id"] == "dle-waveglow-pyt-dgx-a100-40g-1gpu-fp16mixed"]
+    step = timed(row, metric="step_time_s")
+    assert timed(row) * step == pytest.approx(10 * 8000)
+
+
 def test_ranges_hold_about_as_many_measured_values_as_they_say(
     rows: list[dict[str, str]], report: ValidationReport
 ) -> None:

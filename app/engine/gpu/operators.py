@@ -21,6 +21,12 @@ ROW_PADDING = 8.0
 
 TF32_ROW_PADDING = 4.0
 
+ROW_BYTES = 4.0
+"""Bytes of an element of a looked-up row, which keeps single precision."""
+
+LOOP_KERNELS = 2.0
+"""Kernels of one step of a recurrent layer in one direction: product and gates."""
+
 GROUP_WIDTH = 16.0
 """Channels of a group that fill a matrix unit."""
 
@@ -63,6 +69,7 @@ class _Setting:
     size: float
     precision: Precision
     multiprocessors: int
+    launch: float
     kernels: GpuKernels
     software: GpuSoftware
     dimensions: int
@@ -139,6 +146,7 @@ def gpu_operator_times(
         size=element_bytes(precision),
         precision=precision,
         multiprocessors=chip.multiprocessors,
+        launch=chip.kernel_overhead,
         kernels=kernels,
         software=software,
         dimensions=len(shape),
@@ -186,11 +194,12 @@ def _three_products(setting: _Setting, index: Indices) -> tuple[Floats, ...]:
     padding = TF32_ROW_PADDING if setting.size > 2 else ROW_PADDING
     convolution = setting.column("kind", index) == Kind.CONVOLUTION
     channels = np.where(convolution, np.maximum(channels, padding), channels)
+    looped = np.where(setting.column("kind", index) == Kind.RECURRENT, setting.column("steps", index), 1.0)
     inner = channels * area
     return (
         np.stack(np.broadcast_arrays(rows, rows * stride**2, columns)),
         np.stack(np.broadcast_arrays(columns, channels, inner)),
-        np.stack(np.broadcast_arrays(inner, columns * area / stride**2, rows)),
+        np.stack(np.broadcast_arrays(inner, columns * area / stride**2, rows * looped)),
     )
 
 
@@ -210,9 +219,15 @@ def _products(setting: _Setting, index: Indices) -> Evaluated:
     )
     slow = misalignment(columns[0], inner[0], setting.kernels.misaligned_8)
     compute = compute * np.where(setting.column("aligned", index) > 0, slow, 1.0)
-    seconds = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth) * steps
+    seconds = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth)
     moved = np.where(convolution, _layout_traffic(setting, image), 0.0)
     seconds = seconds + moved / setting.bandwidth
+    # The steps of a loop wait for one another; the gradient of their weights is one product at the end.
+    looped = setting.column("kind", index) == Kind.RECURRENT
+    waited = np.where(looped, LOOP_KERNELS * setting.launch, 0.0)
+    every = np.stack([np.ones_like(steps), np.ones_like(steps), np.where(looped, 0.0, 1.0)])
+    times = np.where(every > 0, steps, 1.0)
+    seconds = (seconds + waited * every) * times
     wanted = np.stack([np.ones_like(steps), setting.column("input_gradient", index), np.ones_like(steps)])
     flop = 2.0 * rows[0] * columns[0] * inner[0] * batch * steps * wanted.sum(axis=0)
     limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
@@ -220,7 +235,7 @@ def _products(setting: _Setting, index: Indices) -> Evaluated:
         seconds[0],
         (seconds * wanted)[1:].sum(axis=0),
         flop,
-        ((traffic + moved) * wanted).sum(axis=0) * steps,
+        ((traffic + moved) * wanted * times).sum(axis=0),
         np.where(limited.sum(axis=0) >= 2, Bound.COMPUTE, Bound.MEMORY).astype(float),
     )
 
@@ -328,6 +343,12 @@ def _pointwise(setting: _Setting, index: Indices) -> Evaluated:
     moved = np.where(
         loss, elements * setting.kernels.cross_entropy_bytes, elements * setting.size * passes.sum(axis=0)
     )
+    # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.
+    table = setting.column("sparse", index) > 0
+    row = elements * factor / setting.bandwidth
+    forward = np.where(table, row * (ROW_BYTES + setting.size), forward)
+    backward = np.where(table, row * (2.0 * ROW_BYTES + setting.size), backward)
+    moved = np.where(table, elements * (3.0 * ROW_BYTES + 2.0 * setting.size), moved)
     return forward, backward, elements * passes.sum(axis=0), moved, np.full_like(forward, float(Bound.MEMORY))
 
 

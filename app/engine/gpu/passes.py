@@ -6,8 +6,9 @@ Bias, dropout and residual form one kernel forward (two reads, a write and the m
 backward. Batch norm reads twice and writes forward, with its activation fused in; backward it
 passes five times. Without a norm, bias and activation are one kernel that reads and writes;
 backward the gradient passes the activation (two reads, a write) and is summed for the bias (a
-read). Counts of fused kernels after Ivanov et al. 2021, "Data movement is all you need"; what a
-software stack leaves unfused is its elementwise factor.
+read). A copy reads and writes, its gradient as well; shifted scores of relative positions are read,
+added to those of the content and written. Counts of fused kernels after Ivanov et al. 2021, "Data
+movement is all you need"; what a software stack leaves unfused is its elementwise factor.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ FORWARD_BACKWARD_PASSES = {
     Pointwise.ELEMENTWISE: (2.0, 3.0),
     Pointwise.CTC_LOSS: (2.0, 2.0),
     Pointwise.BIASED_RELU: (2.0, 4.0),
+    Pointwise.COPY: (2.0, 2.0),
+    Pointwise.SHIFT: (3.0, 2.0),
 }
 """Passes over the elements of an operator, forward and backward."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
+from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count, update_kernels
 from app.engine.gpu.host import host_wait_time, input_sharers
 from app.engine.gpu.memory import GRADIENT_BYTES, rank_weights, stage_share
 from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
@@ -130,11 +131,15 @@ def gpu_step(
     # An optimizer on the host takes gradients down and brings new weights back over PCIe.
     moved = weights / shards * (software.gradient_bytes + size) / system.kernels.host_bandwidth
     parts["optimizer"] = np.where(plans.offload > 0, moved, on_device)
+    updates = update_kernels(table, plans, software)
+    waiting = exposed_dispatch_time(updates, software.dispatch_interval, parts["optimizer"])
     several = np.where(plans.devices > 1, 1.0, 0.0)
     shared = np.asarray(software.input_time_per_sample) * input_sharers(plans, system.machine)
     per_sample = np.maximum(np.asarray(software.host_time_per_sample), shared)
     parts["input"] = accumulation * host_wait_time(plans.micro_batch, per_sample, micro.total)
-    parts["fixed"] = parts["fixed"] + software.step_overhead + several * software.multi_device_overhead
+    parts["fixed"] = (
+        parts["fixed"] + waiting + software.step_overhead + several * software.multi_device_overhead
+    )
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
 
 
@@ -159,7 +164,7 @@ def _micro_batch(
     divided = np.where(plans.sequence_parallel > 0, plans.tensor, 1.0)
     by_tokens = (table.split == Split.SEQUENCE).reshape(shape)
     seconds = seconds / np.where(by_tokens, divided, 1.0)
-    launches = _launch_time(table, plans, system, software)
+    launched = kernel_count(table, plans, system.kernels, software)
     deep = plans.pipeline > 1
     spread = np.where(deep, 1.0 / plans.pipeline if software.balanced_head else 0.0, 1.0)
     stage: dict[str, Floats] = {}
@@ -177,7 +182,11 @@ def _micro_batch(
         held, size, system.chip.memory_bandwidth * system.chip.achieved_bandwidth
     )
     stage["memory_bound"] = stage["memory_bound"] + np.where(plans.accumulation > 1, summing, 0.0)
-    stage["fixed"] = launches * share + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
+    launched = launched * share
+    launches = launched * system.chip.kernel_overhead
+    busy = np.asarray(sum(stage.values())) + launches
+    waiting = exposed_dispatch_time(launched, software.dispatch_interval, busy)
+    stage["fixed"] = launches + waiting + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
     stage["tensor_comm"] = _tensor_parallel_time(table, plans, system, software, size) * share
     stage["tensor_comm"] = stage["tensor_comm"] + split_sample_time(
         table, plans, system.machine, size, system.chip.kernel_overhead
@@ -225,14 +234,6 @@ def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float
     return np.asarray(np.asarray(weights) * (size + 2.0 * GRADIENT_BYTES) / bandwidth)
 
 
-def _launch_time(table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware) -> Floats:
-    layers = float(np.sum(table.layer_launches * table.count))
-    convolutions = float(np.sum(table.convolution_launches * table.count))
-    extra = np.where(plans.recompute == Recompute.FULL, system.kernels.recompute_kernels, 0.0)
-    kernels = layers * (software.kernels_per_layer + extra) + convolutions * software.kernels_per_convolution
-    return np.asarray(kernels * system.chip.kernel_overhead)
-
-
 def _tensor_parallel_time(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
@@ -273,15 +274,18 @@ def _row_exchange_time(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
     """All-to-all of looked-up rows forward and of their gradients backward, none of it hidden."""
+    share = software.row_exchange
     rows = float(np.sum(np.where(table.sparse > 0, table.elements * table.count, 0.0)))
     if rows == 0.0:
         return np.zeros(np.shape(plans.devices))
     elsewhere = (plans.devices - 1.0) / plans.devices
-    message = 2.0 * size * rows * plans.micro_batch * plans.accumulation * elsewhere
+    message = 2.0 * size * rows * share * plans.micro_batch * plans.accumulation * elsewhere
     inside = plans.devices <= system.machine.devices
     port = node_bandwidth(system.fabric, software.network_efficiency) / system.machine.devices
     bandwidth = np.where(inside, system.machine.bus_bandwidth, np.minimum(port, system.machine.bus_bandwidth))
-    return np.asarray(message / bandwidth)
+    latency = np.where(inside, system.machine.latency, system.fabric.message_latency)
+    starts = 2.0 * plans.accumulation * np.where(plans.devices > 1, latency, 0.0)
+    return np.asarray(message / bandwidth + starts)
 
 
 def _data_parallel_time(

@@ -53,6 +53,9 @@ POINTWISE_COUNTS: dict[Pointwise, Count] = {
     Pointwise.ELEMENTWISE: (2, 3, 1, 1),
     # passes over the label lattice; its operations follow the frames
     Pointwise.CTC_LOSS: (2, 2, 0, 0),
+    Pointwise.COPY: (1, 1, 1, 1),
+    # Dai et al. 2019: move the scores of relative positions into place and add them
+    Pointwise.SHIFT: (2, 2, 2, 2),
 }
 """Passes forward and backward, operations forward and backward, of the memory-bound operators."""
 

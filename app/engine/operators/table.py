@@ -51,6 +51,8 @@ class Pointwise(IntEnum):
     ELEMENTWISE = 17
     CTC_LOSS = 18
     BIASED_RELU = 19
+    COPY = 20
+    SHIFT = 21
 
 
 class Section(IntEnum):
@@ -119,6 +121,10 @@ class Operator:
     """Share of the kernel launches of one transformer layer."""
     convolution_launches: float = 0.0
     """Share of the kernel launches of one convolution with its norm and activation."""
+    kernels: float = 0.0
+    """Kernels of its own, forward and backward, beside those shares: steps of a loop in time."""
+    tensors: float = 2.0
+    """Tensors of the parameters of one repeat: weight and bias, or scale and shift."""
     active: float = 1.0
     """Share of the weights that one token uses (experts)."""
     sparse: bool = False
@@ -156,6 +162,8 @@ class OperatorTable:
     aligned: Floats
     layer_launches: Floats
     convolution_launches: Floats
+    kernels: Floats
+    tensors: Floats
     active: Floats
     sparse: Floats
     depth: int

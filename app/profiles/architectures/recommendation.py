@@ -10,6 +10,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from app.engine.operators import (
@@ -35,13 +36,13 @@ DENSE_FEATURES = 13
 
 
 def perceptron(name: str, widths: list[int], *, last_activation: bool = True) -> list[Operator]:
-    """Return dense layers with ReLU between them."""
+    """Return dense layers with bias and ReLU between them."""
     operators: list[Operator] = []
     for index, (inputs, outputs) in enumerate(pairwise(widths), start=1):
         operators.append(dense_layer(name=f"{name}{index}", inputs=inputs, outputs=outputs))
         if last_activation or index < len(widths) - 1:
             operators.append(
-                pointwise_layer(name=f"{name}{index}_relu", pointwise=Pointwise.RELU, elements=float(outputs))
+                pointwise_layer(name=f"{name}{index}_relu", pointwise=Pointwise.BIAS, elements=float(outputs))
             )
     return operators
 
@@ -114,14 +115,25 @@ def build_ncf(
     31.8
     """
     widths = [int(width) for width in layers.split("-")]
+    # The tables are small: every device holds them all and updates them densely.
     tables = [
-        embedding_bag(name=f"{side}_{part}", entries=float(entries), width=width, lookups=1.0)
+        replace(
+            embedding_bag(name=f"{side}_{part}", entries=float(entries), width=width, lookups=1.0),
+            sparse=False,
+        )
         for side, entries in (("users", users), ("items", items))
         for part, width in (("factors", factors), ("layers", widths[0] // 2))
     ]
+    dropped = [
+        pointwise_layer(name=f"layer{rank}_dropout", pointwise=Pointwise.ELEMENTWISE, elements=float(width))
+        for rank, width in enumerate(widths[1:], start=1)
+    ]
+    joined = float(widths[0] + factors + widths[-1])
     operators = [
         *tables,
+        pointwise_layer(name="joined", pointwise=Pointwise.COPY, elements=joined),
         *perceptron("layer", widths),
+        *dropped,
         pointwise_layer(name="product", pointwise=Pointwise.ELEMENTWISE, elements=float(factors)),
         dense_layer(name="prediction", inputs=factors + widths[-1], outputs=1),
         _loss(),

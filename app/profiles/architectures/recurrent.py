@@ -32,6 +32,14 @@ TEXT_PER_SECOND = 1_308_678 / 13_100 / 6.57
 FRAMES_PER_SECOND = 22_050 / 256
 """Frames of Tacotron 2 in one second of LJ Speech."""
 
+PADDING = 10.10 / 6.57
+"""Longest over mean clip of LJ Speech: a batch of tens of clips is padded to about the longest."""
+
+FRAME_KERNELS = 30.0 + 97.0
+"""Kernels of one step of Tacotron 2's decoder, forward and backward, as its published code calls them:
+two cells of three, attention of fourteen, projections of four, joins, dropouts and sums; backward
+two products and a sum for each product, and a sum of every weight's gradients over the steps."""
+
 
 def embedding(name: str, entries: int, width: int, tokens: float) -> Operator:
     """Return a look-up of one vector for each token."""
@@ -80,6 +88,10 @@ def additive_attention(
     ]
 
 
+BUCKET = 5.0
+"""Tokens by which a batch is padded beyond its mean: half the width of a bucket of lengths."""
+
+
 def build_gnmt(
     tokens: Tokens | None,
     image_size: int | None,
@@ -90,13 +102,16 @@ def build_gnmt(
 ) -> OperatorTable:
     """Return the operators of GNMT v2: as many target as source tokens, one shared embedding.
 
+    Rates count the tokens of both sides; batches of like lengths are padded to the longest.
+
     Examples
     --------
     >>> table = build_gnmt(Tokens(rows=50, mean=50, squared=2500, scored=50), None)
     >>> round(table.parameters / 1e6, 1)
     160.7
     """
-    steps = need_tokens(tokens).mean
+    length = need_tokens(tokens).mean
+    steps = length + BUCKET
     operators = [
         embedding("embedding", vocabulary, hidden, 2 * steps),
         *recurrent_layer(
@@ -119,13 +134,13 @@ def build_gnmt(
             section=Section.HEAD,
         ),
     ]
-    return OperatorTable.of(operators, depth=2 * layers, hidden=float(hidden), tokens=steps)
+    return OperatorTable.of(operators, depth=2 * layers, hidden=float(hidden), tokens=2.0 * length)
 
 
 def build_tacotron2(
     tokens: Tokens | None, image_size: int | None, *, symbols: int = 148, bands: int = 80
 ) -> OperatorTable:
-    """Return the operators of Tacotron 2 over ``tokens`` frames of audio.
+    """Return the operators of Tacotron 2 over ``tokens`` frames of audio and their padding.
 
     Examples
     --------
@@ -133,7 +148,8 @@ def build_tacotron2(
     >>> round(table.parameters / 1e6, 2)
     28.19
     """
-    frames = need_tokens(tokens).mean
+    heard = need_tokens(tokens).mean
+    frames = heard * PADDING
     text = frames * TEXT_PER_SECOND / FRAMES_PER_SECOND
 
     def convolution(
@@ -181,10 +197,15 @@ def build_tacotron2(
             dense_layer(name="location_out", inputs=32, outputs=128, rows=frames * text), weights=32.0 * 128
         ),
         *cell("decoder_cell", 1024 + 512),
+        # The gradient of one frame's input fills the gradient of all frames and is added to it.
+        replace(
+            pointwise_layer(name="frame_inputs", pointwise=Pointwise.ADD, elements=256 * frames**2),
+            kernels=FRAME_KERNELS * frames,
+        ),
         dense_layer(name="frames", inputs=1024 + 512, outputs=bands, rows=frames),
         dense_layer(name="stop", inputs=1024 + 512, outputs=1, rows=frames),
         *convolution("postnet_in", bands, 512, frames),
         *convolution("postnet", 512, 512, frames, 3),
         *convolution("postnet_out", 512, bands, frames),
     ]
-    return OperatorTable.of(operators, depth=1, hidden=1024.0, tokens=frames)
+    return OperatorTable.of(operators, depth=1, hidden=1024.0, tokens=heard)

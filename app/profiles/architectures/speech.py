@@ -23,6 +23,32 @@ FRAME_SECONDS = 600 / 48_000
 """Shift of Deep Voice 3's frames: 600 samples at 48 kHz."""
 
 
+def channels_last(layer: Operator) -> Operator:
+    """Return the copies that bring a convolution's tensors into the order of the matrix units and back.
+
+    Input and output forward, and both again for each of the two gradients.
+    """
+    moved = pointwise_layer(
+        name=f"{layer.name}_layout",
+        pointwise=Pointwise.COPY,
+        elements=1.5 * (layer.input_elements + layer.output_elements),
+        count=layer.count,
+    )
+    return replace(moved, convolution_launches=0.5)
+
+
+def weight_norm(layer: Operator) -> Operator:
+    """Return the norm of a convolution's weights, one length for each channel out."""
+    norm = pointwise_layer(
+        name=f"{layer.name}_weight_norm",
+        pointwise=Pointwise.NONE,
+        elements=0.0,
+        count=layer.count,
+        weights=layer.columns,
+    )
+    return replace(norm, tensors=1.0, convolution_launches=0.5)
+
+
 def build_waveglow(
     tokens: Tokens | None,
     image_size: int | None,
@@ -41,7 +67,7 @@ def build_waveglow(
     --------
     >>> table = build_waveglow(Tokens(rows=8000, mean=8000, squared=8000.0**2, scored=8000), None)
     >>> round(table.parameters / 1e6, 1)
-    268.0
+    268.3
     """
     steps = need_tokens(tokens).mean / group
     conditions = bands * group
@@ -60,25 +86,32 @@ def build_waveglow(
         half = remaining // 2
         name = f"flow{flow + 1}"
         mixed = convolution_1d(f"{name}_mix", remaining, remaining, 1, steps)
+        start = convolution_1d(f"{name}_start", half, channels, 1, steps)
+        entered = convolution_1d(f"{name}_in", channels, 2 * channels, 3, steps, layers)
+        condition = convolution_1d(f"{name}_conditions", conditions, 2 * channels, 1, steps, layers)
+        skip = convolution_1d(f"{name}_skip", channels, 2 * channels, 1, steps, layers - 1)
+        last = convolution_1d(f"{name}_last", channels, channels, 1, steps)
+        gate = pointwise_layer(
+            name=f"{name}_gate", pointwise=Pointwise.GATED, elements=steps * channels, count=float(layers)
+        )
+        add = pointwise_layer(
+            name=f"{name}_add", pointwise=Pointwise.ADD, elements=2 * steps * channels, count=float(layers)
+        )
         operators += [
             replace(mixed, weights=float(remaining * remaining)),
-            convolution_1d(f"{name}_start", half, channels, 1, steps),
-            convolution_1d(f"{name}_in", channels, 2 * channels, 3, steps, layers),
-            convolution_1d(f"{name}_conditions", conditions, 2 * channels * layers, 1, steps),
-            pointwise_layer(
-                name=f"{name}_gate", pointwise=Pointwise.GATED, elements=steps * channels, count=float(layers)
-            ),
-            convolution_1d(f"{name}_skip", channels, 2 * channels, 1, steps, layers - 1),
-            convolution_1d(f"{name}_last", channels, channels, 1, steps),
-            pointwise_layer(
-                name=f"{name}_add",
-                pointwise=Pointwise.ADD,
-                elements=2 * steps * channels,
-                count=float(layers),
-            ),
+            start,
+            entered,
+            condition,
+            replace(gate, convolution_launches=0.5),
+            skip,
+            last,
+            replace(add, convolution_launches=1.0),
             convolution_1d(f"{name}_end", channels, 2 * half, 1, steps),
+            *(channels_last(layer) for layer in (entered, condition, skip, last)),
+            *(weight_norm(layer) for layer in (start, entered, condition, skip, last)),
         ]
-    return OperatorTable.of(operators, depth=flows, hidden=float(group), tokens=steps)
+    # A position is one sample of audio, so that what one flow hands on counts once.
+    return OperatorTable.of(operators, depth=flows, hidden=1.0, tokens=steps * group)
 
 
 def gated_block(name: str, channels: int, kernel: int, steps: float, count: int) -> list[Operator]:

@@ -3,7 +3,8 @@
 References
 ----------
 .. [1] Z. Dai et al., "Transformer-XL: attentive language models beyond a fixed-length context,"
-   ACL, 2019; dimensions of NVIDIA DeepLearningExamples, PyTorch/LanguageModeling/Transformer-XL.
+   ACL, 2019; dimensions of NVIDIA DeepLearningExamples, PyTorch/LanguageModeling/Transformer-XL
+   (wt103_base.yaml, wt103_large.yaml).
 .. [2] E. Grave et al., "Efficient softmax approximation for GPUs," ICML, 2017.
 """
 
@@ -12,15 +13,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.engine.operators import (
+    Kind,
+    Operator,
     OperatorTable,
+    Pointwise,
+    Section,
+    Split,
     Stack,
     TransformerShape,
     input_embedding,
     output_head,
+    pointwise_layer,
     transformer_layer,
 )
 from app.engine.records import Tokens
-from app.profiles.architectures.common import need_tokens
+from app.profiles.architectures.common import LAUNCH_SHARE, need_tokens
 
 WORDS = 267_735
 """Words of WikiText-103."""
@@ -30,6 +37,93 @@ GROUPS = (19_997, 20_000, 160_000, 67_738)
 
 FREQUENT = 20_000
 """Outputs every token is scored against: 19,997 words and three groups of rarer ones."""
+
+FREQUENCY_EXPONENT = 1.275
+"""Power by which the frequency of words falls with their rank: the one for which words of which the
+rarest occurs three times, the least count of WikiText-103, sum to its 103 million tokens."""
+
+
+def rare_shares() -> tuple[float, ...]:
+    """Return the share of tokens whose word falls into each group of rarer words.
+
+    Examples
+    --------
+    Three of a hundred tokens are none of the frequent words:
+
+    >>> round(sum(rare_shares()), 3)
+    0.03
+    """
+    slope = 1.0 - FREQUENCY_EXPONENT
+    total = 0.5 + (WORDS**slope - 1.0) / slope
+    first, shares = GROUPS[0], []
+    for words in GROUPS[1:]:
+        shares.append(((first + words) ** slope - first**slope) / slope / total)
+        first += words
+    return tuple(shares)
+
+
+def relative_positions(hidden: int, heads: int, length: float, layers: int) -> list[Operator]:
+    """Return what relative positions and the memory add to each layer's attention.
+
+    The scores of the positions are a second product, moved into place and added to those of the
+    content; the memory is joined with the segment, and keys and values leave the joint projection
+    of both.
+    """
+    reached = 2.0 * length
+    scores = heads * length * reached
+    operators = [
+        pointwise_layer(name="memory", pointwise=Pointwise.COPY, elements=reached * hidden),
+        pointwise_layer(name="keys_values", pointwise=Pointwise.COPY, elements=2.0 * reached * hidden),
+        Operator(
+            name="positions",
+            kind=Kind.MATMUL,
+            rows=length,
+            inner=float(hidden // heads),
+            columns=reached,
+            batch=float(heads),
+            split=Split.BATCH,
+            saved=length * hidden,
+            aligned=False,
+        ),
+        pointwise_layer(name="shift", pointwise=Pointwise.SHIFT, elements=scores),
+    ]
+    return [
+        replace(operator, count=float(layers), layer_launches=LAUNCH_SHARE, split=Split.BATCH)
+        for operator in operators
+    ]
+
+
+def rare_words(hidden: int, length: float, widths: list[int]) -> list[Operator]:
+    """Return the logits and the loss of each group of rarer words, for the tokens that need them."""
+    operators = []
+    for rank, share in enumerate(rare_shares(), start=1):
+        rows = length * share
+        if widths[rank] < hidden:
+            operators.append(
+                Operator(
+                    name=f"group{rank}_projection",
+                    kind=Kind.MATMUL,
+                    section=Section.HEAD,
+                    rows=rows,
+                    inner=float(hidden),
+                    columns=float(widths[rank]),
+                    aligned=False,
+                )
+            )
+        logits = Operator(
+            name=f"group{rank}_logits",
+            kind=Kind.MATMUL,
+            section=Section.HEAD,
+            rows=rows,
+            inner=float(widths[rank]),
+            columns=float(GROUPS[rank]),
+            aligned=False,
+        )
+        loss = pointwise_layer(
+            name=f"group{rank}_loss", pointwise=Pointwise.CROSS_ENTROPY, elements=rows * GROUPS[rank]
+        )
+        operators += [logits, replace(loss, section=Section.HEAD)]
+    return operators
 
 
 def build(
@@ -44,8 +138,8 @@ def build(
 ) -> OperatorTable:
     """Return the operators of Transformer-XL with a memory as long as the segment.
 
-    The groups of rarer words are scored for few tokens and are left out of the products. Each
-    group's vectors are ``divisor`` times narrower than those of the group before it.
+    The vectors of each group of rarer words are ``divisor`` times narrower than those of the group
+    before it.
 
     Examples
     --------
@@ -74,8 +168,12 @@ def build(
         else operator
         for operator in block
     ]
-    head = output_head(replace(shape, vocabulary=FREQUENT), scored=length)
+    block += relative_positions(hidden, heads, length, layers)
     widths = [hidden // divisor**rank for rank in range(len(GROUPS))]
+    head = output_head(replace(shape, vocabulary=FREQUENT), scored=length)
+    # The scores against the frequent words are copied for the tokens of each group.
+    copied = pointwise_layer(name="groups", pointwise=Pointwise.COPY, elements=length * FREQUENT)
+    head += [replace(copied, section=Section.HEAD), *rare_words(hidden, length, widths)]
     vectors = sum(words * width for words, width in zip(GROUPS, widths, strict=True))
     projections = sum(width * hidden for width in widths) if divisor > 1 else 0
     words = [

@@ -144,6 +144,9 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
 
     if micro is None:
         micro = _fastest_micro_batch(scenario, plans, min(ours, per_device or LARGEST_MICRO_BATCH))
+        if per_device is not None and not _fits(scenario, plans(micro)):
+            # What does not fit with one sample does not fit for another reason than its batch.
+            micro = min(ours, per_device)
     chosen = plans(min(micro, ours))
     if case.laid_out or _fits(scenario, chosen):
         return chosen
@@ -206,6 +209,7 @@ def conversion(
     batch = float(plans.global_batch[0])
     tokens = scenario.table.tokens
 
+    counted = tokens if case.completed.get("rate_unit") == "token" else 1.0
     whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
     target = context.catalog.convergence(case.completed["target"]) if "target" in case.completed else None
 
@@ -232,11 +236,13 @@ def conversion(
         return np.asarray(flop * batch / seconds(step) / float(plans.devices[0]) / 1e12)
 
     conversions = {
-        "samples_per_s": lambda step: batch / seconds(step),
+        "samples_per_s": lambda step: batch * counted / seconds(step),
         "tokens_per_s": lambda step: batch * (case.seq_len or tokens) / seconds(step),
         "step_time_s": seconds,
         "tflops_per_accel": tflops,
-        "time_to_train_min": lambda step: target_samples(case, batch, context) / batch * seconds(step) / 60.0,
+        "time_to_train_min": lambda step: (
+            target_samples(case, scenario, batch, context) / batch * seconds(step) / 60.0
+        ),
         "gpu_hours": lambda step: (
             (case.total or np.nan)
             / (batch * (case.seq_len or tokens))
@@ -252,13 +258,15 @@ def conversion(
     return conversions[case.metric]
 
 
-def target_samples(case: Case, batch: float, context: SizingContext) -> float:
-    """Return the samples to the target of a run, from the published reference points at its batch.
+def target_samples(case: Case, scenario: Scenario, batch: float, context: SizingContext) -> float:
+    """Return the samples a run trains on: to its target by the published points, else the stated total.
 
     Parameters
     ----------
     case : Case
         The run. [-]
+    scenario : Scenario
+        Its model, whose samples hold so many tokens. [-]
     batch : float
         Global batch. [samples]
     context : SizingContext
@@ -270,6 +278,11 @@ def target_samples(case: Case, batch: float, context: SizingContext) -> float:
         Samples to train on. [samples]
     """
     identifier = case.completed.get("target")
-    if identifier is None:
+    if identifier is not None:
+        return samples_at_batch(context.catalog.convergence(identifier), batch)
+    total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
+    if total is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
-    return samples_at_batch(context.catalog.convergence(identifier), batch)
+    if case.completed.get("total_unit") == "token":
+        return total / (case.seq_len or scenario.table.tokens)
+    return total

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu import gpu_operator_times
-from app.engine.operators import Kind, OperatorTable, Pointwise, Section, dense_layer, pointwise_layer
+from app.engine.operators import (
+    Kind,
+    OperatorTable,
+    Pointwise,
+    Section,
+    dense_layer,
+    embedding_bag,
+    pointwise_layer,
+    recurrent_layer,
+)
 from app.engine.plans import Bound, OperatorTimes, Plans
 from app.engine.records import GpuSoftware, Precision
 from tests.engine.gpu.records import dgx, software, table
@@ -160,3 +169,34 @@ def test_layouts_do_not_touch_transformers() -> None:
     first = replace(software(), layout_passes=2.0, layout_passes_tf32=2.0)
     plain = times(table("bert-large"), software(), Precision.TF32)
     assert np.array_equal(times(table("bert-large"), first, Precision.TF32).forward, plain.forward)
+
+
+def recurrent(steps: float, rows: float = 1.0) -> OperatorTable:
+    layer = recurrent_layer(name="cell", cell="lstm", inputs=512, hidden=512, steps=steps)[1]
+    return OperatorTable.of([replace(layer, rows=rows)], depth=1, hidden=512, tokens=steps)
+
+
+def test_steps_of_a_loop_wait_for_one_another() -> None:
+    found, twice = times(recurrent(100.0), software()), times(recurrent(200.0), software())
+    assert float(twice.forward[0]) == pytest.approx(2 * float(found.forward[0]))
+    assert float(found.forward[0]) > 100 * 2 * SYSTEM.chip.kernel_overhead
+
+
+def test_the_weight_gradient_of_a_loop_is_one_product() -> None:
+    """Backward repeats the steps for the state, but not for the weights."""
+    found = times(recurrent(1000.0), software(), micro_batch=64.0)
+    assert float(found.backward[0]) < 1.5 * float(found.forward[0])
+
+
+def test_rows_of_tables_keep_single_precision() -> None:
+    rows = embedding_bag(name="table", entries=1e6, width=128, lookups=1.0)
+    model = OperatorTable.of([rows], depth=1, hidden=128, tokens=1.0)
+    stack = replace(software(), elementwise_factor=1.0)
+    half, single = (
+        times(model, stack, micro_batch=65536.0),
+        times(model, stack, Precision.TF32, micro_batch=65536.0),
+    )
+    read = 65536 * 128 / (2039e9 * SYSTEM.chip.achieved_bandwidth)
+    assert float(half.forward[0]) == pytest.approx(read * (4 + 2), rel=0.01)
+    assert float(half.backward[0]) == pytest.approx(read * (4 + 4 + 2), rel=0.01)
+    assert float(single.forward[0]) == pytest.approx(read * (4 + 4), rel=0.01)

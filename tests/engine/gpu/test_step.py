@@ -74,7 +74,9 @@ def test_more_bandwidth_is_never_slower(
 ) -> None:
     plan = allowed(name, plan)
     before = seconds(table(name), software(stack), **plan)
-    assert seconds(table(name), software(stack), faster(factor, fabric=fabric), **plan) <= before
+    after = seconds(table(name), software(stack), faster(factor, fabric=fabric), **plan)
+    # Where the host sets the pace, the GPU's time and its wait add up to the same but for rounding.
+    assert after <= before * (1.0 + 1e-12)
 
 
 @given(name=models, stack=stacks, plan=plans, ways=st.sampled_from([2.0, 4.0, 8.0]))
@@ -184,3 +186,19 @@ def test_a_slow_network_is_felt_by_replicas_that_share_their_parameters() -> Non
     alone = {"data": 16.0, "accumulation": 4.0}
     assert seconds(model, system=slow, **shared) > 3 * seconds(model, **shared)
     assert seconds(model, system=slow, **shared) > seconds(model, system=slow, **alone)
+
+
+def test_copied_tables_leave_less_to_exchange() -> None:
+    stack = replace(software(), row_exchange=1.0)
+    plan = {"data": 64.0, "micro_batch": 1024.0}
+    spread = float(step(table("dlrm"), stack, **plan).parts["data_comm"])
+    copied = float(step(table("dlrm"), replace(stack, row_exchange=0.3), **plan).parts["data_comm"])
+    none = float(step(table("dlrm"), replace(stack, row_exchange=0.0), **plan).parts["data_comm"])
+    assert none < copied < spread
+    assert (copied - none) / (spread - none) == pytest.approx(0.3)
+    # Two exchanges have to start even where they carry next to nothing.
+    assert none >= 2 * SYSTEM.fabric.message_latency
+
+
+def test_one_device_exchanges_no_rows() -> None:
+    assert float(step(table("dlrm"), micro_batch=1024.0).parts["data_comm"]) == 0.0
