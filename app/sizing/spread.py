@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from app.catalog.software import OFFSET
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSoftware, Intra, IpuChip, IpuSoftware
 from app.engine.uncertainty import combined_standard_deviation, log_normal_samples, standard_normals
@@ -29,10 +30,19 @@ SEED = 20_211_208
 STRUCTURE = ("structure_gpu", "structure_ipu", "run_length", "failure_rate", "price", "power")
 """Columns for what no figure of the software explains."""
 
-COLUMNS = tuple(
-    sorted({*STRUCTURE, *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record))})
+COLUMNS = (
+    *sorted({*STRUCTURE, *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record))}),
+    OFFSET,
 )
 """All that may be uncertain, in one fixed order whatever an option is made of."""
+
+ENDED = frozenset(
+    {
+        *("gpu_class_known", "gpu_profile_known", "gpu_other_chip", "gpu_other_family"),
+        *("ipu_known", "ipu_other_family"),
+    }
+)
+"""Regimes that measured runs of the model on the chip put an end to."""
 
 FEW_SAMPLES = 8.0
 MANY_DEVICES = 512.0
@@ -97,6 +107,14 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
     """
     chip = scenario.chip.name
     seen = (family, chip) in measured
+    calibration = scenario.software.calibration
+    if calibration is not None and calibration.holds_for(family, chip):
+        # What the runs were in has been measured; what lies beyond them widens the range as ever.
+        kind = "ipu" if isinstance(scenario.hardware, IpuChip) else "gpu"
+        plain = replace(scenario, software=replace(scenario.software, calibration=None))
+        known = ENDED | calibration.regimes
+        beyond = [name for name in regimes(plain, plans, family, measured) if name not in known]
+        return [f"{kind}_calibrated", *beyond]
     if isinstance(scenario.hardware, IpuChip):
         return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)
     found = ["gpu_class_known" if scenario.software.is_preset else "gpu_profile_known"]
@@ -128,6 +146,9 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
         found.append("gpu_long_sequence")
     return found
 
+
+CALIBRATED = frozenset({"gpu_calibrated", "ipu_calibrated"})
+"""Base regimes where runs of the model were fitted."""
 
 MEDIAN_OF_NORMAL = 0.6745
 """Median absolute value of a standard normal number."""
@@ -175,9 +196,10 @@ def residual_samples(
         Standard normals by name. [-]
     family_error : float or None
         Median absolute log-error of measured runs of the family on the chip; a range is never
-        narrower than such an error asks for. [-]
+        narrower than such an error asks for, unless it rests on runs of the very model. [-]
     """
     deviation = combined_standard_deviation([residuals[name] for name in names])
-    deviation = np.maximum(deviation, (family_error or 0.0) / MEDIAN_OF_NORMAL)
+    if names[0] not in CALIBRATED:
+        deviation = np.maximum(deviation, (family_error or 0.0) / MEDIAN_OF_NORMAL)
     column = "structure_ipu" if scenario.is_ipu else "structure_gpu"
     return log_normal_samples(deviation, normals[column])

@@ -1,0 +1,339 @@
+"""Calibrate a software profile with the customer's measured runs, and say what that changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app import __version__
+from app.catalog.software import ABSOLUTE, GREATEST_OVERLAP, OFFSET, SoftwareFigure, SoftwareProfile
+from app.engine.calibration import effective_parameters, log_spread
+from app.engine.records import Floats
+from app.errors import AppError, BadInput, FieldError
+from app.sizing.calibrated import Fit, MeasuredStep, fit_profile
+from app.sizing.calibration_checks import calibration_checks
+from app.sizing.calibration_documents import (
+    CalibratedRun,
+    CalibrationAnswer,
+    CalibrationRequest,
+    CalibrationRun,
+    MovedFigure,
+    Outlook,
+    RunSystem,
+)
+from app.sizing.context import SizingContext
+from app.sizing.deciding import Sizing, decide
+from app.sizing.document import Estimate, Quantity
+from app.sizing.estimate import estimate
+from app.sizing.hardware import Hardware
+from app.sizing.models import resolve_model
+from app.sizing.request import EstimateRequest, PlanInput, SystemInput
+from app.sizing.spread import regimes
+from app.sizing.summaries import plan_summary
+
+ONE_SIDED = 1.2816
+"""Standard deviations from the middle to the 90th percentile of a normal distribution."""
+
+SHOWN_CHANGE = 0.005
+"""Figures that moved and narrowed by less, in deviations of their prior, were not learnt of."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A run with its plan decided."""
+
+    asked: CalibrationRun
+    sizing: Sizing
+    step: MeasuredStep
+
+    @property
+    def batch(self) -> int:
+        """Samples per step. [-]"""
+        return self.sizing.batch
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """The answer, and the profile it names."""
+
+    answer: CalibrationAnswer
+    profile: SoftwareProfile
+
+
+def calibrate(request: CalibrationRequest, context: SizingContext, identifier: str) -> Calibrated:
+    """Return the software profile that measured runs make of an estimate's, and what it changes.
+
+    Parameters
+    ----------
+    request : CalibrationRequest
+        The estimate and the runs. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    identifier : str
+        Of the calibration and of its profile. [-]
+    """
+    asked = request.estimate
+    if asked.model.total_flop is not None:
+        raise BadInput.at("estimate.model.total_flop", "a bare figure has no steps that could be measured")
+    for position, run in enumerate(request.runs):
+        _check_measurement(run, position)
+    with _below("estimate"):
+        target = _decided(asked, context)
+    prior = target.scenario.software
+    if prior.calibration is not None:
+        raise BadInput.at(
+            "estimate.software",
+            "{software} is a calibration itself; start from {prior} with all runs together",
+            software=prior.id,
+            prior=prior.calibration.prior,
+        )
+    runs = [_prepared(run, position, asked, target, context) for position, run in enumerate(request.runs)]
+    fit = fit_profile(
+        identifier,
+        request.label or prior.title,
+        prior,
+        context.software.ranges,
+        [run.step for run in runs],
+        context.residuals,
+        target=_regimes(target, context),
+        family=target.profile.family,
+        chips=[run.sizing.hardware.entry.chip for run in runs],
+    )
+    with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
+    before = estimate(asked, context)
+    after = estimate(asked.model_copy(update={"software": identifier}), with_fit)
+    gaps = fit.posterior.before - np.array([run.step.measured for run in runs])
+    remaining = fit.posterior.after - np.array([run.step.measured for run in runs])
+    prior_covariance = np.eye(len(fit.names) + 1)
+    answer = CalibrationAnswer(
+        id=identifier,
+        label=request.label or before.label,
+        engine_version=__version__,
+        catalog_version=context.catalog.version,
+        software=identifier,
+        prior_software=prior.id,
+        estimate=asked,
+        gap_before=float(np.mean(np.abs(gaps))),
+        gap_after=float(np.mean(np.abs(remaining))),
+        moved=moved_figures(fit),
+        runs=_run_documents(runs, fit),
+        before=_outlook(before),
+        after=_outlook(after),
+        effective_parameters=effective_parameters(fit.posterior.covariance),
+        spread_before=_mean_spread(fit.posterior.slopes, prior_covariance),
+        spread_after=_mean_spread(fit.posterior.slopes, fit.posterior.covariance),
+        warnings=calibration_checks(
+            fit,
+            gaps,
+            remaining,
+            measured_devices=[run.sizing.choice.plans.devices[0] for run in runs],
+            target_devices=float(target.choice.plans.devices[0]),
+            fits=[run.sizing.choice.fits for run in runs],
+        ),
+    )
+    return Calibrated(answer, fit.profile)
+
+
+def _check_measurement(run: CalibrationRun, position: int) -> None:
+    if (run.samples_per_s is None) == (run.step_time_s is None):
+        raise BadInput.at(
+            f"runs.{position}.samples_per_s", "give either samples_per_s or step_time_s of every run"
+        )
+
+
+@contextmanager
+def _below(place: str) -> Iterator[None]:
+    """Name the part of the request in the fields of what is wrong with it."""
+    try:
+        yield
+    except AppError as error:
+        error.errors = tuple(FieldError(f"{place}.{one.field}", one.message) for one in error.errors)
+        raise
+
+
+def _decided(request: EstimateRequest, context: SizingContext) -> Sizing:
+    asked = request.system
+    hardware = context.hardware.system(
+        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+    )
+    return decide(request, resolve_model(request.model, context), hardware, context)
+
+
+def _prepared(
+    run: CalibrationRun, position: int, asked: EstimateRequest, target: Sizing, context: SizingContext
+) -> PreparedRun:
+    """Return a run with its system, workload and plan decided."""
+    place = f"runs.{position}"
+    system = run_system(run.system, asked.system)
+    workload = asked.workload.model_copy(
+        update={name: getattr(run.workload, name) for name in run.workload.model_fields_set}
+    )
+    changes = {"system": system, "workload": workload, "software": target.scenario.software.id}
+    with _below(place):
+        entry = context.catalog.system(_known_system(system, context))
+        if entry.chip_kind is not target.hardware.entry.chip_kind:
+            raise BadInput.at(
+                "system.id",
+                "{run} has {run_kind}s and the estimate {kind}s: neither says anything of the other's software",
+                run=entry.name,
+                run_kind=entry.chip_kind.value.upper(),
+                kind=target.hardware.entry.chip_kind.value.upper(),
+            )
+        same = system == asked.system and workload == asked.workload
+        plan = run.plan if run.plan is not None else asked.plan if same else PlanInput()
+        sizing = _decided(asked.model_copy(update={**changes, "plan": plan}), context)
+    seconds = run.step_time_s or sizing.batch / (run.samples_per_s or math.nan)
+    rate = asked.assumptions.input_samples_per_second
+    fed = sizing.batch / (rate * sizing.hardware.machines) if rate else 0.0
+
+    def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
+        scenario = replace(sizing.scenario, software=profile)
+        step = np.ravel(scenario.step(sizing.choice.plans, normals).total)
+        return np.asarray(np.log(np.maximum(step, fed)))
+
+    step = MeasuredStep(predict, math.log(seconds), tuple(_regimes(sizing, context)))
+    return PreparedRun(run, sizing, step)
+
+
+def _known_system(system: SystemInput, context: SizingContext) -> str:
+    hardware: Hardware = context.hardware.system(system.id, 1)
+    return hardware.entry.id
+
+
+def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
+    """Return the system of a run: its own where it names one, else the estimate's with changes.
+
+    Parameters
+    ----------
+    given : RunSystem, str or None
+        What the run states. [-]
+    asked : SystemInput
+        The system of the estimate. [-]
+    """
+    if given is None:
+        return asked
+    if isinstance(given, str):
+        return SystemInput(id=given)
+    stated = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
+    return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
+
+
+def _regimes(sizing: Sizing, context: SizingContext) -> list[str]:
+    """Return the regimes of a case; the class's own is replaced by that of a profile.
+
+    What sets a class apart from one stack is in the wider figures that calibrating starts from.
+    """
+    names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
+    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in names]
+
+
+def _mean_spread(slopes: Floats, covariance: Floats) -> float:
+    return float(np.sqrt(np.mean(np.square(log_spread(slopes, covariance)))))
+
+
+def _outlook(found: Estimate) -> Outlook:
+    return Outlook(
+        software=found.software or "", step_time=found.step_time, time_to_train=found.time_to_train
+    )
+
+
+def _run_documents(runs: Sequence[PreparedRun], fit: Fit) -> list[CalibratedRun]:
+    posterior = fit.posterior
+    wide = log_spread(posterior.slopes, np.eye(posterior.mean.size))
+    narrow = log_spread(posterior.slopes, posterior.covariance)
+    documents = []
+    for place, run in enumerate(runs):
+        sizing, own = run.sizing, fit.own[place]
+        measured = math.exp(run.step.measured)
+        before, after = float(posterior.before[place]), float(posterior.after[place])
+        documents.append(
+            CalibratedRun(
+                system=sizing.hardware.entry.id,
+                system_name=sizing.hardware.entry.name,
+                count=sizing.hardware.count,
+                devices=int(sizing.choice.plans.devices[0]),
+                fabric=sizing.hardware.fabric,
+                global_batch=run.batch,
+                plan=plan_summary(sizing, sizing.choice.plans),
+                measured=measured,
+                samples_per_s=run.batch / measured,
+                before=_log_normal(before, math.hypot(wide[place], own)),
+                after=_log_normal(after, math.hypot(narrow[place], own)),
+                gap_before=before - run.step.measured,
+                gap_after=after - run.step.measured,
+                note=run.asked.note,
+            )
+        )
+    return documents
+
+
+def _log_normal(middle: float, deviation: float) -> Quantity:
+    reach = ONE_SIDED * deviation
+    low, value, high = (math.exp(middle + end) for end in (-reach, 0.0, reach))
+    return Quantity(value=value, low=low, high=high, unit="s")
+
+
+def moved_figures(fit: Fit) -> list[MovedFigure]:
+    """Return what the runs tell of each figure and of the common offset, the furthest moved first.
+
+    Parameters
+    ----------
+    fit : Fit
+        Profile before and after. [-]
+    """
+    posterior = fit.posterior
+    deviations = np.sqrt(np.diag(posterior.covariance))
+    found = []
+    for place, name in enumerate((*fit.names, OFFSET)):
+        moved, narrowed = float(posterior.mean[place]), float(deviations[place])
+        if abs(moved) < SHOWN_CHANGE and 1.0 - narrowed < SHOWN_CHANGE:
+            continue
+        if name == OFFSET:
+            prior, after = (0.0, fit.offset_width), (fit.offset_width * moved, fit.offset_width * narrowed)
+            ends = [tuple(math.exp(one) for one in _ends(*pair)) for pair in (prior, after)]
+        else:
+            ends = [_figure_ends(profile.figures[name]) for profile in (fit.prior, fit.profile)]
+        (prior_low, central, prior_high), (low, value, high) = ends
+        found.append(
+            MovedFigure(
+                parameter=name,
+                unit=figure_unit(name),
+                prior=central,
+                prior_low=prior_low,
+                prior_high=prior_high,
+                posterior=value,
+                posterior_low=low,
+                posterior_high=high,
+                deviations=moved,
+                narrowed=narrowed,
+            )
+        )
+    return sorted(found, key=lambda one: -abs(one.deviations))
+
+
+def figure_unit(parameter: str) -> str:
+    """Return the unit of a field of the engine's software records, which their names tell.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the field. [-]
+    """
+    if parameter.endswith(("_overhead", "_latency", "_seconds")):
+        return "s"
+    return "B" if parameter.endswith("_bytes") else "1"
+
+
+def _ends(middle: float, deviation: float) -> tuple[float, float, float]:
+    return middle - ONE_SIDED * deviation, middle, middle + ONE_SIDED * deviation
+
+
+def _figure_ends(figure: SoftwareFigure) -> tuple[float, ...]:
+    if figure.parameter in ABSOLUTE:
+        return tuple(min(max(one, 0.0), GREATEST_OVERLAP) for one in _ends(figure.value, figure.deviation))
+    reach = math.exp(ONE_SIDED * figure.deviation)
+    return figure.value / reach, figure.value, figure.value * reach

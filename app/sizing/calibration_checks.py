@@ -1,0 +1,124 @@
+"""What to beware of when a profile rests on measured runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.catalog.software import OFFSET
+from app.engine.calibration import effective_parameters
+from app.engine.records import Floats
+from app.errors import Message
+from app.sizing.calibrated import Fit
+from app.sizing.document import CheckWarning
+from app.sizing.quantities import significant
+
+IMPLAUSIBLE = 2.5
+"""Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what
+chance alone brings about once in eighty."""
+
+SCATTERED = 2.0
+"""What remains of the runs over what their noise explains, as a ratio of variances."""
+
+EXTRAPOLATED = 8.0
+"""Devices of the estimate over those of the largest run."""
+
+PERCENT = 100.0
+
+
+def calibration_checks(
+    fit: Fit,
+    gaps: Floats,
+    remaining: Floats,
+    *,
+    measured_devices: Sequence[float],
+    target_devices: float,
+    fits: Sequence[bool],
+) -> list[CheckWarning]:
+    """Return what has to be known before a fitted profile is used.
+
+    Parameters
+    ----------
+    fit : Fit
+        Profile before and after. [-]
+    gaps, remaining : array
+        Logarithm of predicted over measured time of each run, before and after. [-]
+    measured_devices : sequence of float
+        Devices of each run. [-]
+    target_devices : float
+        Devices of the estimate. [-]
+    fits : sequence of bool
+        Whether the formulas of memory hold each run to fit. [-]
+    """
+    found = [*_implausible(fit, gaps), *_scatter(fit, remaining)]
+    if len(gaps) == 1:
+        message = Message(
+            "a single run: it cannot show whether the measurement repeats, nor which figure is at fault"
+        )
+        found.append(CheckWarning.of("calibration_single_run", "info", message, "runs"))
+    largest = max(measured_devices)
+    if target_devices > EXTRAPOLATED * largest:
+        message = Message(
+            "measured on at most {largest} devices and used for {devices}: communication between machines "
+            "was hardly measured; add a run on two or more machines",
+            {"largest": int(largest), "devices": int(target_devices)},
+        )
+        found.append(CheckWarning.of("calibration_extrapolates", "caution", message, "estimate.system.count"))
+    for position, held in enumerate(fits):
+        if not held:
+            message = Message(
+                "run {run} does not fit the memory as computed, and yet it ran: state its plan",
+                {"run": position + 1},
+            )
+            found.append(
+                CheckWarning.of("calibration_does_not_fit", "caution", message, f"runs.{position}.plan")
+            )
+    return found
+
+
+def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
+    """Return what says that the measurement, or what was said of it, should be looked at again."""
+    found = []
+    for place, name in enumerate((*fit.names, OFFSET)):
+        moved = float(fit.posterior.mean[place])
+        bound = name in fit.at_bound
+        if abs(moved) <= IMPLAUSIBLE and not bound:
+            continue
+        template = (
+            "{parameter} went to the end of what is possible; check the measurement and what was run"
+            if bound
+            else "{parameter} moved by {deviations} standard deviations; check the measurement and what was run"
+        )
+        values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
+        found.append(CheckWarning.of("calibration_implausible", "serious", Message(template, values), "runs"))
+    slopes = fit.posterior.slopes
+    covariance = slopes @ slopes.T + np.diag(np.square(fit.own))
+    deviation = math.sqrt(float(np.mean(covariance)))
+    gap = float(np.mean(gaps))
+    if abs(gap) > IMPLAUSIBLE * deviation and not found:
+        message = Message(
+            "the runs are {gap} % off on average, and the profile was taken to be known to {deviation} %; check "
+            "the measurement, or start from a class of software instead of a named one",
+            {
+                "gap": significant(PERCENT * abs(math.expm1(gap)), 2),
+                "deviation": significant(PERCENT * deviation, 2),
+            },
+        )
+        found.append(CheckWarning.of("calibration_implausible", "serious", message, "runs"))
+    return found
+
+
+def _scatter(fit: Fit, remaining: Floats) -> list[CheckWarning]:
+    """Return a warning where the runs disagree with each other by more than their noise."""
+    scaled = np.square(remaining / fit.own)
+    free = max(remaining.size - effective_parameters(fit.posterior.covariance), 1.0)
+    if remaining.size == 1 or float(np.sum(scaled)) <= SCATTERED * free:
+        return []
+    worst = int(np.argmax(scaled))
+    message = Message(
+        "the runs disagree with each other by more than measurements usually do; run {run} stands out with {gap} %",
+        {"run": worst + 1, "gap": significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2)},
+    )
+    return [CheckWarning.of("calibration_scatter", "caution", message, f"runs.{worst}")]
