@@ -25,6 +25,13 @@ GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset({"fused_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"})
 
 
+def figure_unit(parameter: str) -> str:
+    """Return the unit of a field of the engine's software records, which their names tell."""
+    if parameter.endswith(("_overhead", "_latency", "_seconds")):
+        return "s"
+    return "B" if parameter.endswith("_bytes") else "1"
+
+
 @dataclass(frozen=True, slots=True)
 class SoftwareFigure:
     """One figure of a profile."""
@@ -71,6 +78,8 @@ class Calibration:
     offset: float
     """Logarithm of the factor on every step that no figure explains. [-]"""
     offset_deviation: float
+    ends: Mapping[str, tuple[float, float]]
+    """Least and greatest value that each figure can have."""
 
     def holds_for(self, family: str, chip: str) -> bool:
         """Tell whether a family of models was measured on a chip."""
@@ -121,7 +130,10 @@ class SoftwareProfile:
         moved = figure.deviation * normals[parameter]
         if parameter in ABSOLUTE:
             return np.clip(figure.value + moved, 0.0, GREATEST_OVERLAP)
-        return np.asarray(figure.value * np.exp(moved))
+        samples = np.asarray(figure.value * np.exp(moved))
+        if self.calibration is not None and parameter in self.calibration.ends:
+            return np.clip(samples, *self.calibration.ends[parameter])
+        return samples
 
     def correlated(self, normals: Mapping[str, Floats] | None) -> Mapping[str, Floats] | None:
         """Return normals as the figures of this profile vary together."""

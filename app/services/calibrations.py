@@ -68,9 +68,7 @@ def create_calibration(
     return keep(bench, workspace_id, once, CalibrationAnswer, fit)
 
 
-def get_calibration(
-    bench: Workbench, workspace_id: str, identifier: str
-) -> CalibrationAnswer | GainAnswer:
+def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
     """Return a calibration as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
         row = repository.calibration(identifier)

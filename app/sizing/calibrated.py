@@ -132,9 +132,7 @@ def fit_profile(
         for step in steps
     ]
     shared = np.array([math.sqrt(SHARED * common) for common, _ in variances])
-    own = np.array(
-        [math.sqrt(MEASUREMENT**2 + (1 - SHARED) * common + other) for common, other in variances]
-    )
+    own = np.array([math.sqrt(MEASUREMENT**2 + (1 - SHARED) * common + other) for common, other in variances])
     measured = np.array([step.measured for step in steps])
     posterior = laplace_posterior(predict, measured, shared, own, least, most)
     deviations = np.sqrt(np.diag(posterior.covariance))
@@ -152,6 +150,11 @@ def fit_profile(
         root=posterior_transform(posterior.covariance) / deviations[:, np.newaxis],
         offset=float(posterior.mean[-1]) * width,
         offset_deviation=float(deviations[-1]) * width,
+        ends={
+            figure.parameter: _ends(figure, ranges[figure.parameter])
+            for figure in figures
+            if figure.parameter in ranges
+        },
     )
     at_bound = tuple(
         name
@@ -167,12 +170,15 @@ def _bound(figure: SoftwareFigure, ranges: Mapping[str, FigureRange], *, low: bo
     known = ranges.get(figure.parameter)
     if known is None:
         return -math.inf if low else math.inf
-    end = known.least if low else known.most
+    end = _ends(figure, known)[0 if low else 1]
     if figure.parameter in ABSOLUTE:
-        found = (end - figure.value) / figure.deviation
-    else:
-        found = math.log(end / figure.value) / figure.deviation
-    return min(found, 0.0) if low else max(found, 0.0)
+        return (end - figure.value) / figure.deviation
+    return math.log(end / figure.value) / figure.deviation
+
+
+def _ends(figure: SoftwareFigure, known: FigureRange) -> tuple[float, float]:
+    """Return what a figure can be; never less than what the catalogue says it is."""
+    return min(known.least, figure.value), max(known.most, figure.value)
 
 
 def _moved(figure: SoftwareFigure, mean: float, deviation: float, owner: str) -> SoftwareFigure:
@@ -209,6 +215,7 @@ def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
         "root": known.root.tolist(),
         "offset": known.offset,
         "offset_deviation": known.offset_deviation,
+        "ends": {name: list(pair) for name, pair in known.ends.items()},
         "figures": {
             name: {"value": figure.value, "deviation": figure.deviation} for name, figure in own.items()
         },
@@ -242,5 +249,6 @@ def profile_from_json(
         root=np.array(document["root"]),
         offset=document["offset"],
         offset_deviation=document["offset_deviation"],
+        ends={name: (least, most) for name, (least, most) in document["ends"].items()},
     )
     return replace(prior, id=identifier, title=document["title"], figures=figures, calibration=calibration)

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app import __version__
-from app.catalog.software import ABSOLUTE, GREATEST_OVERLAP, OFFSET, SoftwareFigure, SoftwareProfile
+from app.catalog.software import (
+    ABSOLUTE,
+    GREATEST_OVERLAP,
+    OFFSET,
+    SoftwareFigure,
+    SoftwareProfile,
+    figure_unit,
+)
 from app.engine.calibration import effective_parameters, log_spread
 from app.engine.records import Floats
 from app.errors import AppError, BadInput, FieldError
@@ -116,7 +123,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         catalog_version=context.catalog.version,
         software=identifier,
         prior_software=prior.id,
-        estimate=asked,
+        estimate=asked.model_dump(mode="json", exclude_unset=True),
         gap_before=float(np.mean(np.abs(gaps))),
         gap_after=float(np.mean(np.abs(remaining))),
         moved=moved_figures(fit),
@@ -178,7 +185,7 @@ def _prepared(
         if entry.chip_kind is not target.hardware.entry.chip_kind:
             raise BadInput.at(
                 "system.id",
-                "{run} has {run_kind}s and the estimate {kind}s: neither says anything of the other's software",
+                "{run} has {run_kind}s and the estimate {kind}s, whose software tells nothing of theirs",
                 run=entry.name,
                 run_kind=entry.chip_kind.value.upper(),
                 kind=target.hardware.entry.chip_kind.value.upper(),
@@ -313,19 +320,6 @@ def moved_figures(fit: Fit) -> list[MovedFigure]:
             )
         )
     return sorted(found, key=lambda one: -abs(one.deviations))
-
-
-def figure_unit(parameter: str) -> str:
-    """Return the unit of a field of the engine's software records, which their names tell.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the field. [-]
-    """
-    if parameter.endswith(("_overhead", "_latency", "_seconds")):
-        return "s"
-    return "B" if parameter.endswith("_bytes") else "1"
 
 
 def _ends(middle: float, deviation: float) -> tuple[float, float, float]:

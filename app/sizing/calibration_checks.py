@@ -87,9 +87,9 @@ def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
         if abs(moved) <= IMPLAUSIBLE and not bound:
             continue
         template = (
-            "{parameter} went to the end of what is possible; check the measurement and what was run"
+            "{parameter} went to the end of what is possible; check the measurement and what ran"
             if bound
-            else "{parameter} moved by {deviations} standard deviations; check the measurement and what was run"
+            else "{parameter} moved by {deviations} standard deviations; check the measurement and what ran"
         )
         values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
         found.append(CheckWarning.of("calibration_implausible", "serious", Message(template, values), "runs"))
@@ -99,8 +99,8 @@ def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
     gap = float(np.mean(gaps))
     if abs(gap) > IMPLAUSIBLE * deviation and not found:
         message = Message(
-            "the runs are {gap} % off on average, and the profile was taken to be known to {deviation} %; check "
-            "the measurement, or start from a class of software instead of a named one",
+            "the runs are {gap} % off on average where {deviation} % was to be expected; check the "
+            "measurement, or start from a class of software instead of a named one",
             {
                 "gap": significant(PERCENT * abs(math.expm1(gap)), 2),
                 "deviation": significant(PERCENT * deviation, 2),
@@ -118,7 +118,7 @@ def _scatter(fit: Fit, remaining: Floats) -> list[CheckWarning]:
         return []
     worst = int(np.argmax(scaled))
     message = Message(
-        "the runs disagree with each other by more than measurements usually do; run {run} stands out with {gap} %",
+        "the runs disagree by more than measurements usually do; run {run} stands out with {gap} %",
         {"run": worst + 1, "gap": significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2)},
     )
     return [CheckWarning.of("calibration_scatter", "caution", message, f"runs.{worst}")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, JsonValue, Tag
 
 from app.sizing.document import CheckWarning, Document, PlanSummary, Quantity
 from app.sizing.request import EstimateRequest, Number, PlanInput, Schema, SystemInput, Whole
@@ -170,8 +170,8 @@ class CalibrationAnswer(Document):
     """Identifier of the fitted profile, to name in any request: that of the calibration."""
     prior_software: str
     """Identifier of the profile it started from."""
-    estimate: EstimateRequest
-    """The estimate that was asked about."""
+    estimate: dict[str, JsonValue]
+    """The request of the estimate that was asked about."""
     gap_before: float
     """Mean over the runs of |ln(predicted / measured)| before; near 0, the relative difference."""
     gap_after: float
