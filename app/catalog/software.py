@@ -78,6 +78,8 @@ class Calibration:
     offset: float
     """Logarithm of the factor on every step that no figure explains. [-]"""
     offset_deviation: float
+    scatter: float
+    """Log-deviation of the measured runs beyond that of a regime, where they disagreed. [-]"""
     ends: Mapping[str, tuple[float, float]]
     """Least and greatest value that each figure can have."""
 

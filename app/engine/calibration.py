@@ -21,6 +21,9 @@ STEPS = 40
 NUDGE = 0.05
 """Standard deviations by which a figure is moved for its derivative."""
 
+HUBER = 2.0
+"""Deviations beyond which a run counts linearly: something unknown slowed it."""
+
 CONVERGED = 1e-6
 """Change of the coordinates that ends the search. [standard deviations]"""
 
@@ -36,12 +39,16 @@ class Posterior:
     """Most probable coordinates: the figures, then the common offset. [-]"""
     covariance: Floats
     """Of the coordinates; the identity before anything was measured. [-]"""
+    weights: Floats
+    """How much each run counts: less than 1 where it stands out. [-]"""
     before: Floats
     """Logarithm of the predicted time of each run before. [-]"""
     after: Floats
     """Logarithm of the predicted time of each run at the most probable coordinates. [-]"""
-    slopes: Floats
-    """Change of each run's logarithm with each coordinate there, (runs, coordinates). [-]"""
+    slopes_before: Floats
+    """Change of each run's logarithm with each coordinate before, (runs, coordinates). [-]"""
+    slopes_after: Floats
+    """The same at the most probable coordinates. [-]"""
 
 
 def laplace_posterior(
@@ -54,16 +61,16 @@ def laplace_posterior(
 ) -> Posterior:
     r"""Return the posterior of uncertain figures from measured times, in Laplace's approximation.
 
-    .. math:: \ln t_r = f_r(z) + \sigma_r u + \varepsilon_r, \quad z, u \sim N(0, 1), \quad
-       \varepsilon_r \sim N(0, \tau_r^2)
+    .. math:: \ln t_r = f_r(z) + \sigma_r u + \tau_r e_r, \quad z, u \sim N(0, 1)
 
-    .. math:: \hat x = \arg\min_x \tfrac12 |x|^2
-       + \tfrac12 \sum_r \left(\frac{\ln t_r - f_r(z) - \sigma_r u}{\tau_r}\right)^2,
-       \quad x = (z, u)
+    .. math:: \hat x = \arg\min_x \tfrac12 |x|^2 + \sum_r \rho(e_r), \quad x = (z, u), \quad
+       \rho(e) = \begin{cases} e^2 / 2 & |e| \le k \\ k (|e| - k / 2) & |e| > k \end{cases}
 
-    .. math:: \Sigma = (I + J^T T^{-1} J)^{-1}, \quad T = \operatorname{diag}(\tau_r^2)
+    .. math:: \Sigma = (I + J^T W T^{-1} J)^{-1}, \quad T = \operatorname{diag}(\tau_r^2), \quad
+       W = \operatorname{diag}(\min(1, k / |e_r|))
 
-    with J the derivatives of the predicted logarithms at the most probable point.
+    with J the derivatives of the predicted logarithms at the most probable point, and k two
+    deviations: a run further off than that pulls no harder than one that is just there.
 
     Parameters
     ----------
@@ -93,7 +100,7 @@ def laplace_posterior(
 
     Notes
     -----
-    Damped Gauss-Newton steps; every step evaluates all moved figures of a run at once. The
+    Damped Gauss-Newton steps with weights; every step evaluates all moved figures of a run at once. The
     covariance is never wider than the prior, however little was measured, and holds for any
     number of figures: weights on samples of the prior would all but one vanish when 20 precise
     runs are given. It is exact where the logarithms depend linearly on the coordinates.
@@ -105,6 +112,8 @@ def laplace_posterior(
     .. [2] A. Gelman et al., "Bayesian data analysis," 3rd ed., CRC Press, 2013, chapter 4.
     .. [3] M. Kennedy and A. O'Hagan, "Bayesian calibration of computer models," J. R. Stat. Soc.
        B, vol. 63, no. 3, pp. 425-464, 2001.
+    .. [4] P. Huber, "Robust estimation of a location parameter," Ann. Math. Stat., vol. 35, no. 1,
+       pp. 73-101, 1964.
 
     Examples
     --------
@@ -130,16 +139,24 @@ def laplace_posterior(
         return np.asarray((predicted - measured[:, np.newaxis]) / own[:, np.newaxis])
 
     def objective(error: Floats, point: Floats) -> float:
-        return 0.5 * float(error @ error + point @ point)
+        size = np.abs(error)
+        losses = np.where(size <= HUBER, 0.5 * size**2, HUBER * (size - 0.5 * HUBER))
+        return float(np.sum(losses) + 0.5 * point @ point)
+
+    moves = np.eye(count + 1) * NUDGE
+
+    def around(point: Floats) -> tuple[Floats, Floats]:
+        samples = np.clip(np.vstack([point, point + moves, point - moves]), below, above)
+        return _slopes(errors(samples), samples)
 
     point = np.clip(np.zeros(count + 1), below, above)
-    moves = np.eye(count + 1) * NUDGE
+    first_error, first_slopes = around(point)
     damping = FIRST_DAMPING
     for _ in range(STEPS):
-        samples = np.clip(np.vstack([point, point + moves, point - moves]), below, above)
-        error, slopes = _slopes(errors(samples), samples)
-        curvature = slopes.T @ slopes + np.eye(count + 1)
-        gradient = slopes.T @ error + point
+        error, slopes = around(point)
+        weighted = slopes.T * huber_weights(error)
+        curvature = weighted @ slopes + np.eye(count + 1)
+        gradient = weighted @ error + point
         reached = objective(error, point)
         trial, change = point, np.inf
         # A figure that its end holds back leaves the rest of the gap to the others.
@@ -159,16 +176,17 @@ def laplace_posterior(
         point = trial
         if change < CONVERGED:
             break
-    samples = np.clip(np.vstack([point, point + moves, point - moves]), below, above)
-    error, slopes = _slopes(errors(samples), samples)
-    covariance = np.linalg.inv(slopes.T @ slopes + np.eye(count + 1))
-    start = np.clip(np.zeros((1, count + 1)), below, above)
+    error, slopes = around(point)
+    weights = huber_weights(error)
+    covariance = np.linalg.inv((slopes.T * weights) @ slopes + np.eye(count + 1))
     return Posterior(
         mean=point,
         covariance=(covariance + covariance.T) / 2.0,
-        before=errors(start)[:, 0] * own + measured,
+        weights=weights,
+        before=first_error * own + measured,
         after=error * own + measured,
-        slopes=slopes * own[:, np.newaxis],
+        slopes_before=first_slopes * own[:, np.newaxis],
+        slopes_after=slopes * own[:, np.newaxis],
     )
 
 
@@ -276,3 +294,70 @@ def log_spread(slopes: Floats, covariance: Floats) -> Floats:
     """
     variance = np.einsum("rd,de,re->r", slopes, covariance, slopes)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+
+def huber_weights(errors: Floats) -> Floats:
+    r"""Return the weights with which least squares becomes robust against runs that stand out.
+
+    .. math:: w = \min(1, k / |e|)
+
+    Parameters
+    ----------
+    errors : Floats
+        Errors over their deviations, :math:`e`. [-]
+
+    Returns
+    -------
+    weights : Floats
+        1 within :math:`k = 2` deviations, less beyond. [-]
+
+    References
+    ----------
+    .. [1] P. Huber, "Robust estimation of a location parameter," Ann. Math. Stat., vol. 35, no. 1,
+       pp. 73-101, 1964.
+
+    Examples
+    --------
+    >>> huber_weights(np.array([0.0, -2.0, 8.0])).tolist()
+    [1.0, 1.0, 0.25]
+    """
+    return np.asarray(np.minimum(1.0, HUBER / np.maximum(np.abs(errors), HUBER)))
+
+
+def birge_ratio(residuals: Floats, deviations: Floats, weights: Floats, parameters: float) -> float:
+    r"""Return by how much measured values scatter more than their deviations say.
+
+    .. math:: R = \sqrt{\frac{1}{n - \gamma} \sum_r \left(\frac{e_r}{\tau_r}\right)^2}
+
+    Parameters
+    ----------
+    residuals : Floats
+        What a fit left of each value, :math:`e`. [any]
+    deviations : Floats
+        Deviation that each value was taken to have, :math:`\tau`. [any]
+    weights : Floats
+        How much each value counts, :math:`w`. [-]
+    parameters : float
+        Values that the fit used up, :math:`\gamma`. [-]
+
+    Returns
+    -------
+    ratio : float
+        1 where they scatter as expected; the deviations times a ratio above 1 explain them. [-]
+
+    Notes
+    -----
+    At least one degree of freedom is left, so that few values do not blow up the ratio.
+
+    References
+    ----------
+    .. [1] R. Birge, "The calculation of errors by the method of least squares," Phys. Rev.,
+       vol. 40, no. 2, pp. 207-227, 1932.
+
+    Examples
+    --------
+    >>> birge_ratio(np.array([0.2, -0.2]), np.array([0.1, 0.1]), np.ones(2), parameters=0.0)
+    2.0
+    """
+    free = max(residuals.size - parameters, 1.0)
+    return float(np.sqrt(np.sum(weights * np.square(residuals / deviations)) / free))

@@ -18,7 +18,13 @@ from app.catalog.software import (
     SoftwareFigure,
     SoftwareProfile,
 )
-from app.engine.calibration import Posterior, laplace_posterior, posterior_transform
+from app.engine.calibration import (
+    Posterior,
+    birge_ratio,
+    effective_parameters,
+    laplace_posterior,
+    posterior_transform,
+)
 from app.engine.records import Floats
 from app.sizing.spread import Residuals
 
@@ -52,6 +58,8 @@ class Fit:
     posterior: Posterior
     own: Floats
     """Log-deviation of each run that is its own. [-]"""
+    scatter: float
+    """Scatter of the runs over what their deviations explain. [-]"""
     offset_width: float
     """Log-deviation of the common offset of the estimate before anything was measured. [-]"""
     at_bound: tuple[str, ...]
@@ -135,6 +143,9 @@ def fit_profile(
     own = np.array([math.sqrt(MEASUREMENT**2 + (1 - SHARED) * common + other) for common, other in variances])
     measured = np.array([step.measured for step in steps])
     posterior = laplace_posterior(predict, measured, shared, own, least, most)
+    scatter = birge_ratio(
+        posterior.after - measured, own, posterior.weights, effective_parameters(posterior.covariance)
+    )
     deviations = np.sqrt(np.diag(posterior.covariance))
     moved = dict(prior.figures)
     for place, figure in enumerate(figures):
@@ -150,6 +161,7 @@ def fit_profile(
         root=posterior_transform(posterior.covariance) / deviations[:, np.newaxis],
         offset=float(posterior.mean[-1]) * width,
         offset_deviation=float(deviations[-1]) * width,
+        scatter=float(np.min(own)) * math.sqrt(max(scatter**2 - 1.0, 0.0)),
         ends={
             figure.parameter: _ends(figure, ranges[figure.parameter])
             for figure in figures
@@ -162,7 +174,7 @@ def fit_profile(
         if posterior.mean[place] != 0 and not least[place] < posterior.mean[place] < most[place]
     )
     fitted = replace(profile, id=identifier, title=title, figures=moved, calibration=calibration)
-    return Fit(prior, fitted, names, posterior, own, width, at_bound)
+    return Fit(prior, fitted, names, posterior, own, scatter, width, at_bound)
 
 
 def _bound(figure: SoftwareFigure, ranges: Mapping[str, FigureRange], *, low: bool) -> float:
@@ -215,6 +227,7 @@ def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
         "root": known.root.tolist(),
         "offset": known.offset,
         "offset_deviation": known.offset_deviation,
+        "scatter": known.scatter,
         "ends": {name: list(pair) for name, pair in known.ends.items()},
         "figures": {
             name: {"value": figure.value, "deviation": figure.deviation} for name, figure in own.items()
@@ -249,6 +262,7 @@ def profile_from_json(
         root=np.array(document["root"]),
         offset=document["offset"],
         offset_deviation=document["offset_deviation"],
+        scatter=document["scatter"],
         ends={name: (least, most) for name, (least, most) in document["ends"].items()},
     )
     return replace(prior, id=identifier, title=document["title"], figures=figures, calibration=calibration)

@@ -131,8 +131,8 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         before=_outlook(before),
         after=_outlook(after),
         effective_parameters=effective_parameters(fit.posterior.covariance),
-        spread_before=_mean_spread(fit.posterior.slopes, prior_covariance),
-        spread_after=_mean_spread(fit.posterior.slopes, fit.posterior.covariance),
+        spread_before=_mean_spread(fit.posterior.slopes_before, prior_covariance),
+        spread_after=_mean_spread(fit.posterior.slopes_after, fit.posterior.covariance),
         warnings=calibration_checks(
             fit,
             gaps,
@@ -250,8 +250,8 @@ def _outlook(found: Estimate) -> Outlook:
 
 def _run_documents(runs: Sequence[PreparedRun], fit: Fit) -> list[CalibratedRun]:
     posterior = fit.posterior
-    wide = log_spread(posterior.slopes, np.eye(posterior.mean.size))
-    narrow = log_spread(posterior.slopes, posterior.covariance)
+    wide = log_spread(posterior.slopes_before, np.eye(posterior.mean.size))
+    narrow = log_spread(posterior.slopes_after, posterior.covariance)
     documents = []
     for place, run in enumerate(runs):
         sizing, own = run.sizing, fit.own[place]
@@ -303,7 +303,7 @@ def moved_figures(fit: Fit) -> list[MovedFigure]:
             prior, after = (0.0, fit.offset_width), (fit.offset_width * moved, fit.offset_width * narrowed)
             ends = [tuple(math.exp(one) for one in _ends(*pair)) for pair in (prior, after)]
         else:
-            ends = [_figure_ends(profile.figures[name]) for profile in (fit.prior, fit.profile)]
+            ends = [_figure_ends(profile.figures[name], fit) for profile in (fit.prior, fit.profile)]
         (prior_low, central, prior_high), (low, value, high) = ends
         found.append(
             MovedFigure(
@@ -326,8 +326,14 @@ def _ends(middle: float, deviation: float) -> tuple[float, float, float]:
     return middle - ONE_SIDED * deviation, middle, middle + ONE_SIDED * deviation
 
 
-def _figure_ends(figure: SoftwareFigure) -> tuple[float, ...]:
+def _figure_ends(figure: SoftwareFigure, fit: Fit) -> tuple[float, ...]:
+    """Return the 10th percentile, the value and the 90th percentile of a figure."""
     if figure.parameter in ABSOLUTE:
         return tuple(min(max(one, 0.0), GREATEST_OVERLAP) for one in _ends(figure.value, figure.deviation))
     reach = math.exp(ONE_SIDED * figure.deviation)
-    return figure.value / reach, figure.value, figure.value * reach
+    low, high = figure.value / reach, figure.value * reach
+    known = fit.profile.calibration
+    if known is not None and figure.parameter in known.ends:
+        least, most = known.ends[figure.parameter]
+        low, high = max(low, least), min(high, most)
+    return low, figure.value, high

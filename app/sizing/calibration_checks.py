@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.catalog.software import OFFSET
-from app.engine.calibration import effective_parameters
 from app.engine.records import Floats
 from app.errors import Message
 from app.sizing.calibrated import Fit
@@ -19,8 +18,8 @@ IMPLAUSIBLE = 2.5
 """Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what
 chance alone brings about once in eighty."""
 
-SCATTERED = 2.0
-"""What remains of the runs over what their noise explains, as a ratio of variances."""
+SCATTERED = 1.5
+"""What remains of the runs over what their noise explains: more than twice in variance."""
 
 EXTRAPOLATED = 8.0
 """Devices of the estimate over those of the largest run."""
@@ -93,7 +92,7 @@ def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
         )
         values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
         found.append(CheckWarning.of("calibration_implausible", "serious", Message(template, values), "runs"))
-    slopes = fit.posterior.slopes
+    slopes = fit.posterior.slopes_before
     covariance = slopes @ slopes.T + np.diag(np.square(fit.own))
     deviation = math.sqrt(float(np.mean(covariance)))
     gap = float(np.mean(gaps))
@@ -112,11 +111,9 @@ def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
 
 def _scatter(fit: Fit, remaining: Floats) -> list[CheckWarning]:
     """Return a warning where the runs disagree with each other by more than their noise."""
-    scaled = np.square(remaining / fit.own)
-    free = max(remaining.size - effective_parameters(fit.posterior.covariance), 1.0)
-    if remaining.size == 1 or float(np.sum(scaled)) <= SCATTERED * free:
+    if remaining.size == 1 or fit.scatter <= SCATTERED:
         return []
-    worst = int(np.argmax(scaled))
+    worst = int(np.argmax(np.abs(remaining / fit.own)))
     message = Message(
         "the runs disagree by more than measurements usually do; run {run} stands out with {gap} %",
         {"run": worst + 1, "gap": significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2)},

@@ -198,7 +198,11 @@ def residual_samples(
         Median absolute log-error of measured runs of the family on the chip; a range is never
         narrower than such an error asks for, unless it rests on runs of the very model. [-]
     """
-    deviation = combined_standard_deviation([residuals[name] for name in names])
+    parts = [residuals[name] for name in names]
+    calibration = scenario.software.calibration
+    if calibration is not None:
+        parts.append(calibration.scatter)
+    deviation = combined_standard_deviation(parts)
     if names[0] not in CALIBRATED:
         deviation = np.maximum(deviation, (family_error or 0.0) / MEDIAN_OF_NORMAL)
     column = "structure_ipu" if scenario.is_ipu else "structure_gpu"

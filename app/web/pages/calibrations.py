@@ -109,7 +109,7 @@ def form_page(
         systems=[Choice(one.id, one.name) for one in systems],
         rows=range(rows),
         more=rows < MOST_RUNS,
-        earlier=[Choice(one.id, one.label, one.kind) for one in made],
+        earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
     )
 
 
