@@ -68,6 +68,8 @@ class Calibration:
     family: str
     chips: frozenset[str]
     """Model family and chips that were measured; elsewhere the narrower range does not hold."""
+    devices: float
+    """Devices of the largest run. [-]"""
     regimes: frozenset[str]
     """Regimes of data/residuals.csv the measured runs were in."""
     coordinates: tuple[str, ...]

@@ -45,6 +45,8 @@ class MeasuredStep:
     """Logarithm of the measured step time. [-]"""
     regimes: tuple[str, ...]
     """Regimes of data/residuals.csv that the run is in, the base first."""
+    devices: float
+    """Devices it ran on. [-]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ def fit_profile(
         prior=profile.id,
         family=family,
         chips=frozenset(chips),
+        devices=max(step.devices for step in steps),
         regimes=seen,
         coordinates=(*names, OFFSET),
         root=posterior_transform(posterior.covariance) / deviations[:, np.newaxis],
@@ -222,6 +225,7 @@ def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
         "prior": known.prior,
         "family": known.family,
         "chips": sorted(known.chips),
+        "devices": known.devices,
         "regimes": sorted(known.regimes),
         "coordinates": list(known.coordinates),
         "root": known.root.tolist(),
@@ -257,6 +261,7 @@ def profile_from_json(
         prior=prior.id,
         family=document["family"],
         chips=frozenset(document["chips"]),
+        devices=document["devices"],
         regimes=frozenset(document["regimes"]),
         coordinates=tuple(document["coordinates"]),
         root=np.array(document["root"]),

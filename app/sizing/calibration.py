@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,26 +19,20 @@ from app.catalog.software import (
 )
 from app.engine.calibration import effective_parameters, log_spread
 from app.engine.records import Floats
-from app.errors import AppError, BadInput, FieldError
-from app.sizing.calibrated import Fit, MeasuredStep, fit_profile
+from app.errors import BadInput
+from app.sizing.calibrated import Fit, fit_profile
 from app.sizing.calibration_checks import calibration_checks
 from app.sizing.calibration_documents import (
     CalibratedRun,
     CalibrationAnswer,
     CalibrationRequest,
-    CalibrationRun,
     MovedFigure,
     Outlook,
-    RunSystem,
 )
+from app.sizing.calibration_runs import PreparedRun, below, case_regimes, check_measurement, decided, prepared
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Estimate, Quantity
 from app.sizing.estimate import estimate
-from app.sizing.hardware import Hardware
-from app.sizing.models import resolve_model
-from app.sizing.request import EstimateRequest, PlanInput, SystemInput
-from app.sizing.spread import regimes
 from app.sizing.summaries import plan_summary
 
 ONE_SIDED = 1.2816
@@ -47,20 +40,6 @@ ONE_SIDED = 1.2816
 
 SHOWN_CHANGE = 0.005
 """Figures that moved and narrowed by less, in deviations of their prior, were not learnt of."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
-    """A run with its plan decided."""
-
-    asked: CalibrationRun
-    sizing: Sizing
-    step: MeasuredStep
-
-    @property
-    def batch(self) -> int:
-        """Samples per step. [-]"""
-        return self.sizing.batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +66,10 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     if asked.model.total_flop is not None:
         raise BadInput.at("estimate.model.total_flop", "a bare figure has no steps that could be measured")
     for position, run in enumerate(request.runs):
-        _check_measurement(run, position)
-    with _below("estimate"):
-        target = _decided(asked, context)
+        check_measurement(run, position)
+    with below("estimate"):
+        target = decided(asked, context)
+        before = estimate(asked, context)
     prior = target.scenario.software
     if prior.calibration is not None:
         raise BadInput.at(
@@ -98,7 +78,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
             software=prior.id,
             prior=prior.calibration.prior,
         )
-    runs = [_prepared(run, position, asked, target, context) for position, run in enumerate(request.runs)]
+    runs = [prepared(run, position, asked, target, context) for position, run in enumerate(request.runs)]
     fit = fit_profile(
         identifier,
         request.label or prior.title,
@@ -106,12 +86,11 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         context.software.ranges,
         [run.step for run in runs],
         context.residuals,
-        target=_regimes(target, context),
+        target=case_regimes(target, context),
         family=target.profile.family,
         chips=[run.sizing.hardware.entry.chip for run in runs],
     )
     with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
-    before = estimate(asked, context)
     after = estimate(asked.model_copy(update={"software": identifier}), with_fit)
     gaps = fit.posterior.before - np.array([run.step.measured for run in runs])
     remaining = fit.posterior.after - np.array([run.step.measured for run in runs])
@@ -137,105 +116,12 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
             fit,
             gaps,
             remaining,
-            measured_devices=[run.sizing.choice.plans.devices[0] for run in runs],
+            measured_devices=max(run.step.devices for run in runs),
             target_devices=float(target.choice.plans.devices[0]),
             fits=[run.sizing.choice.fits for run in runs],
         ),
     )
     return Calibrated(answer, fit.profile)
-
-
-def _check_measurement(run: CalibrationRun, position: int) -> None:
-    if (run.samples_per_s is None) == (run.step_time_s is None):
-        raise BadInput.at(
-            f"runs.{position}.samples_per_s", "give either samples_per_s or step_time_s of every run"
-        )
-
-
-@contextmanager
-def _below(place: str) -> Iterator[None]:
-    """Name the part of the request in the fields of what is wrong with it."""
-    try:
-        yield
-    except AppError as error:
-        error.errors = tuple(FieldError(f"{place}.{one.field}", one.message) for one in error.errors)
-        raise
-
-
-def _decided(request: EstimateRequest, context: SizingContext) -> Sizing:
-    asked = request.system
-    hardware = context.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
-    )
-    return decide(request, resolve_model(request.model, context), hardware, context)
-
-
-def _prepared(
-    run: CalibrationRun, position: int, asked: EstimateRequest, target: Sizing, context: SizingContext
-) -> PreparedRun:
-    """Return a run with its system, workload and plan decided."""
-    place = f"runs.{position}"
-    system = run_system(run.system, asked.system)
-    workload = asked.workload.model_copy(
-        update={name: getattr(run.workload, name) for name in run.workload.model_fields_set}
-    )
-    changes = {"system": system, "workload": workload, "software": target.scenario.software.id}
-    with _below(place):
-        entry = context.catalog.system(_known_system(system, context))
-        if entry.chip_kind is not target.hardware.entry.chip_kind:
-            raise BadInput.at(
-                "system.id",
-                "{run} has {run_kind}s and the estimate {kind}s, whose software tells nothing of theirs",
-                run=entry.name,
-                run_kind=entry.chip_kind.value.upper(),
-                kind=target.hardware.entry.chip_kind.value.upper(),
-            )
-        same = system == asked.system and workload == asked.workload
-        plan = run.plan if run.plan is not None else asked.plan if same else PlanInput()
-        sizing = _decided(asked.model_copy(update={**changes, "plan": plan}), context)
-    seconds = run.step_time_s or sizing.batch / (run.samples_per_s or math.nan)
-    rate = asked.assumptions.input_samples_per_second
-    fed = sizing.batch / (rate * sizing.hardware.machines) if rate else 0.0
-
-    def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
-        scenario = replace(sizing.scenario, software=profile)
-        step = np.ravel(scenario.step(sizing.choice.plans, normals).total)
-        return np.asarray(np.log(np.maximum(step, fed)))
-
-    step = MeasuredStep(predict, math.log(seconds), tuple(_regimes(sizing, context)))
-    return PreparedRun(run, sizing, step)
-
-
-def _known_system(system: SystemInput, context: SizingContext) -> str:
-    hardware: Hardware = context.hardware.system(system.id, 1)
-    return hardware.entry.id
-
-
-def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
-    """Return the system of a run: its own where it names one, else the estimate's with changes.
-
-    Parameters
-    ----------
-    given : RunSystem, str or None
-        What the run states. [-]
-    asked : SystemInput
-        The system of the estimate. [-]
-    """
-    if given is None:
-        return asked
-    if isinstance(given, str):
-        return SystemInput(id=given)
-    stated = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
-    return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
-
-
-def _regimes(sizing: Sizing, context: SizingContext) -> list[str]:
-    """Return the regimes of a case; the class's own is replaced by that of a profile.
-
-    What sets a class apart from one stack is in the wider figures that calibrating starts from.
-    """
-    names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
-    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in names]
 
 
 def _mean_spread(slopes: Floats, covariance: Floats) -> float:

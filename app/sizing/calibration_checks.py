@@ -13,6 +13,7 @@ from app.errors import Message
 from app.sizing.calibrated import Fit
 from app.sizing.document import CheckWarning
 from app.sizing.quantities import significant
+from app.sizing.spread import BEYOND
 
 IMPLAUSIBLE = 2.5
 """Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what
@@ -20,9 +21,6 @@ chance alone brings about once in eighty."""
 
 SCATTERED = 1.5
 """What remains of the runs over what their noise explains: more than twice in variance."""
-
-EXTRAPOLATED = 8.0
-"""Devices of the estimate over those of the largest run."""
 
 PERCENT = 100.0
 
@@ -32,7 +30,7 @@ def calibration_checks(
     gaps: Floats,
     remaining: Floats,
     *,
-    measured_devices: Sequence[float],
+    measured_devices: float,
     target_devices: float,
     fits: Sequence[bool],
 ) -> list[CheckWarning]:
@@ -44,8 +42,8 @@ def calibration_checks(
         Profile before and after. [-]
     gaps, remaining : array
         Logarithm of predicted over measured time of each run, before and after. [-]
-    measured_devices : sequence of float
-        Devices of each run. [-]
+    measured_devices : float
+        Devices of the largest run. [-]
     target_devices : float
         Devices of the estimate. [-]
     fits : sequence of bool
@@ -57,12 +55,11 @@ def calibration_checks(
             "a single run: it cannot show whether the measurement repeats, nor which figure is at fault"
         )
         found.append(CheckWarning.of("calibration_single_run", "info", message, "runs"))
-    largest = max(measured_devices)
-    if target_devices > EXTRAPOLATED * largest:
+    if target_devices > BEYOND * measured_devices:
         message = Message(
             "measured on at most {largest} devices and used for {devices}: communication between machines "
             "was hardly measured; add a run on two or more machines",
-            {"largest": int(largest), "devices": int(target_devices)},
+            {"largest": int(measured_devices), "devices": int(target_devices)},
         )
         found.append(CheckWarning.of("calibration_extrapolates", "caution", message, "estimate.system.count"))
     for position, held in enumerate(fits):

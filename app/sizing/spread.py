@@ -44,6 +44,9 @@ ENDED = frozenset(
 )
 """Regimes that measured runs of the model on the chip put an end to."""
 
+BEYOND = 8.0
+"""Times the measured devices from which a calibrated range is wider."""
+
 FEW_SAMPLES = 8.0
 MANY_DEVICES = 512.0
 LARGE_GRADIENTS = 0.5e9
@@ -114,6 +117,8 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: frozenset[t
         plain = replace(scenario, software=replace(scenario.software, calibration=None))
         known = ENDED | calibration.regimes
         beyond = [name for name in regimes(plain, plans, family, measured) if name not in known]
+        if float(np.max(plans.devices)) >= BEYOND * calibration.devices:
+            beyond.append(f"{kind}_beyond_calibration")
         return [f"{kind}_calibrated", *beyond]
     if isinstance(scenario.hardware, IpuChip):
         return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)

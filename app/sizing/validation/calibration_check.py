@@ -253,4 +253,4 @@ def measured_step(
         return np.asarray(sign * np.log(np.ravel(convert(step))))
 
     regime = tuple("gpu_profile_known" if name == "gpu_class_known" else name for name in names)
-    return MeasuredStep(predict, sign * float(np.log(measured)), regime)
+    return MeasuredStep(predict, sign * float(np.log(measured)), regime, float(case.devices))
