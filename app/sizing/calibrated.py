@@ -28,8 +28,8 @@ from app.engine.calibration import (
 from app.engine.records import Floats
 from app.sizing.spread import Residuals
 
-MEASUREMENT = 0.025
-"""Log-deviation between repeated runs of one configuration."""
+NOISE = "measurement"
+"""Row of data/residuals.csv with the log-deviation between repeated runs of one configuration."""
 
 SHARED = 0.5
 """Share of the variance of a regime's residual that runs of one model and code have in common."""
@@ -142,7 +142,9 @@ def fit_profile(
         for step in steps
     ]
     shared = np.array([math.sqrt(SHARED * common) for common, _ in variances])
-    own = np.array([math.sqrt(MEASUREMENT**2 + (1 - SHARED) * common + other) for common, other in variances])
+    own = np.array(
+        [math.sqrt(residuals[NOISE] ** 2 + (1 - SHARED) * common + other) for common, other in variances]
+    )
     measured = np.array([step.measured for step in steps])
     posterior = laplace_posterior(predict, measured, shared, own, least, most)
     scatter = birge_ratio(

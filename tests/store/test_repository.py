@@ -50,6 +50,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
         assert repository.profile("prf_two") is None
         assert repository.workload_sample("wkl_two") is None
         assert repository.estimate("est_two") is None
+        assert repository.calibration("cal_two") is None
         assert repository.comparison("cmp_two") is None
         assert repository.comparison_options("cmp_two") == []
         assert repository.estimates_named(["est_two"]) == {}
@@ -60,6 +61,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
             repository.workload_samples(10, None),
             repository.estimates(10, None),
             repository.comparisons(10, None),
+            repository.calibrations(10, None),
         ):
             assert [row.workspace_id for row in listing.rows] == ["ws_one"]
 

@@ -83,26 +83,24 @@ def outlook(before: Quantity, after: Quantity, title: str, voice: Voice) -> Figu
 
 def alternatives(answer: GainAnswer, voice: Voice) -> Figure:
     """Return the mean throughput under each label with the runs it is the mean of."""
-    rows = list(range(len(answer.options)))
-    chosen = [one.label == answer.recommendation for one in answer.options]
-    means = {
-        "type": "bar",
-        "orientation": "h",
-        "name": voice.gettext("mean"),
-        "y": rows,
-        "x": [one.mean for one in answer.options],
-        "width": 0.56,
-        "marker": {
-            "color": [AFTER[0] if one else BEFORE[0] for one in chosen],
-            "pattern": {**palette.hatched(""), "shape": [AFTER[1] if one else BEFORE[1] for one in chosen]},
-        },
-        "hovertext": [voice.value(one.mean, "samples/s") for one in answer.options],
-        "hoverinfo": "text",
-    }
+    means: list[dict[str, Any]] = []
+    for row, one in enumerate(answer.options):
+        colour, pattern = AFTER if one.label == answer.recommendation else BEFORE
+        means.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": [row],
+                "x": [one.mean],
+                "width": 0.56,
+                "marker": {"color": colour, "pattern": palette.hatched(pattern)},
+                "hovertext": [voice.value(one.mean, "samples/s")],
+                "hoverinfo": "text",
+            }
+        )
     points = {
         "type": "scatter",
         "mode": "markers",
-        "name": voice.gettext("runs"),
         "y": [row for row, one in enumerate(answer.options) for _ in one.runs],
         "x": [run for one in answer.options for run in one.runs],
         "marker": {"color": palette.ORANGE, "size": 9, "symbol": "diamond"},
@@ -110,7 +108,7 @@ def alternatives(answer: GainAnswer, voice: Voice) -> Figure:
         "hoverinfo": "text",
     }
     return figure(
-        [means, points],
+        [*means, points],
         barmode="overlay",
         showlegend=False,
         xaxis=axis(f"{voice.gettext('Throughput')} ({voice.gettext('samples/s')})", rangemode="tozero"),
