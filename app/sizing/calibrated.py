@@ -68,12 +68,12 @@ class Fit:
     """Figures at the end of what is plausible at all."""
 
 
-def prior_of(profile: SoftwareProfile, ranges: Mapping[str, FigureRange]) -> SoftwareProfile:
+def prior_of(profile: SoftwareProfile, ranges: Mapping[str, FigureRange], *, named: bool) -> SoftwareProfile:
     """Return a profile as it stands for a customer's own code, before anything is measured.
 
-    A class preset stands for many stacks, which its figures differ between by more than the
-    preset's own deviations say; the rest of that difference is in the residual of its regime,
-    which calibrating replaces.
+    A class preset, or a profile that nobody named, stands for many stacks, whose figures differ by
+    more than the profile's own deviations say; the rest of that difference is in the residual of
+    its regime, which calibrating replaces.
 
     Parameters
     ----------
@@ -81,8 +81,10 @@ def prior_of(profile: SoftwareProfile, ranges: Mapping[str, FigureRange]) -> Sof
         As in the catalogue. [-]
     ranges : mapping
         How far figures differ between stacks of one class. [-]
+    named : bool
+        True where the profile was asked for, False where it is a default. [-]
     """
-    if not profile.is_preset:
+    if named and not profile.is_preset:
         return profile
     figures = dict(profile.figures)
     for name, figure in figures.items():
@@ -102,6 +104,7 @@ def fit_profile(
     target: Sequence[str],
     family: str,
     chips: Collection[str],
+    named: bool = True,
 ) -> Fit:
     """Return the profile that measured steps make of another.
 
@@ -123,8 +126,10 @@ def fit_profile(
         Family of the model. [-]
     chips : collection of str
         Chips that runs were measured on. [-]
+    named : bool
+        True where the profile was asked for, False where it is a default. [-]
     """
-    prior = prior_of(profile, ranges)
+    prior = prior_of(profile, ranges, named=named)
     names = tuple(sorted(name for name, figure in prior.figures.items() if figure.deviation > 0))
     figures = [prior.figures[name] for name in names]
     least = np.array([_bound(figure, ranges, low=True) for figure in figures])

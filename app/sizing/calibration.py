@@ -89,6 +89,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         target=case_regimes(target, context),
         family=target.profile.family,
         chips=[run.sizing.hardware.entry.chip for run in runs],
+        named=asked.software is not None,
     )
     with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
     after = estimate(asked.model_copy(update={"software": identifier}), with_fit)

@@ -94,9 +94,15 @@ def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
     deviation = math.sqrt(float(np.mean(covariance)))
     gap = float(np.mean(gaps))
     if abs(gap) > IMPLAUSIBLE * deviation and not found:
+        template = (
+            "the runs are {gap} % off on average where {deviation} % was to be expected; "
+            "check the measurement"
+            if fit.prior.is_preset
+            else "the runs are {gap} % off on average where {deviation} % was to be expected; check the "
+            "measurement, or start from a class of software instead of a named one"
+        )
         message = Message(
-            "the runs are {gap} % off on average where {deviation} % was to be expected; check the "
-            "measurement, or start from a class of software instead of a named one",
+            template,
             {
                 "gap": significant(PERCENT * abs(math.expm1(gap)), 2),
                 "deviation": significant(PERCENT * deviation, 2),

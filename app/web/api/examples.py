@@ -123,7 +123,7 @@ TRANSFORMER: dict[str, Any] = {
     "transformer": {"layers": 24, "hidden": 2048, "heads": 16, "vocab": 51200, "seq_len": 2048},
 }
 CALIBRATION: dict[str, Any] = {
-    "label": "Our BERT, measured on one node",
+    "label": "Our BERT, measured on two nodes",
     "estimate": {
         "model": {"preset": "bert-large"},
         "workload": {"samples": 1e8, "global_batch": 4096, "seq_len": 128, "precision": "fp16"},
