@@ -137,7 +137,10 @@ def fit_profile(
 
     def predict(points: Floats) -> Floats:
         normals = {name: points[:, column] for column, name in enumerate(names)}
-        return np.stack([step.predict(prior, normals) for step in steps])
+        # Runs of one case share what predicts them: it is asked once.
+        cases = {id(step.predict): step.predict for step in steps}
+        known = {name: case(prior, normals) for name, case in cases.items()}
+        return np.stack([known[id(step.predict)] for step in steps])
 
     variances = [
         (

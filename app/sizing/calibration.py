@@ -78,7 +78,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
             software=prior.id,
             prior=prior.calibration.prior,
         )
-    runs = [prepared(run, position, asked, target, context) for position, run in enumerate(request.runs)]
+    runs = prepared(request.runs, asked, target, context)
     fit = fit_profile(
         identifier,
         request.label or prior.title,

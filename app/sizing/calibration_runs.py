@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -17,8 +17,11 @@ from app.sizing.calibration_documents import CalibrationRun, RunSystem
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.models import resolve_model
-from app.sizing.request import EstimateRequest, PlanInput, SystemInput
+from app.sizing.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.sizing.spread import regimes
+
+Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
+"""Logarithm of a step time with a profile, from standard normals by figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +66,59 @@ def decided(request: EstimateRequest, context: SizingContext) -> Sizing:
 
 
 def prepared(
-    run: CalibrationRun, position: int, asked: EstimateRequest, target: Sizing, context: SizingContext
-) -> PreparedRun:
-    """Return a run with its system, workload and plan decided."""
-    place = f"runs.{position}"
-    system = run_system(run.system, asked.system)
-    workload = asked.workload.model_copy(
-        update={name: getattr(run.workload, name) for name in run.workload.model_fields_set}
-    )
-    changes = {"system": system, "workload": workload, "software": target.scenario.software.id}
-    with below(place):
-        entry = context.hardware.system(system.id, 1).entry
-        if entry.chip_kind is not target.hardware.entry.chip_kind:
-            raise BadInput.at(
-                "system.id",
-                "{run} has {run_kind}s and the estimate {kind}s, whose software tells nothing of theirs",
-                run=entry.name,
-                run_kind=entry.chip_kind.value.upper(),
-                kind=target.hardware.entry.chip_kind.value.upper(),
-            )
+    runs: Sequence[CalibrationRun], asked: EstimateRequest, target: Sizing, context: SizingContext
+) -> list[PreparedRun]:
+    """Return runs with their systems, workloads and plans decided; those alike are decided once.
+
+    Parameters
+    ----------
+    runs : sequence of CalibrationRun
+        Measured runs. [-]
+    asked : EstimateRequest
+        The estimate they belong to. [-]
+    target : Sizing
+        What was decided of it. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    """
+    known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Sizing, Prediction]] = {}
+    found = []
+    for position, run in enumerate(runs):
+        system = run_system(run.system, asked.system)
+        stated = {name: getattr(run.workload, name) for name in run.workload.model_fields_set}
+        workload = asked.workload.model_copy(update=stated)
         same = system == asked.system and workload == asked.workload
         plan = run.plan if run.plan is not None else asked.plan if same else PlanInput()
-        sizing = decided(asked.model_copy(update={**changes, "plan": plan}), context)
-    seconds = run.step_time_s or sizing.batch / (run.samples_per_s or math.nan)
+        if (system, workload, plan) not in known:
+            changes = {"system": system, "workload": workload, "plan": plan}
+            changed = asked.model_copy(update={**changes, "software": target.scenario.software.id})
+            with below(f"runs.{position}"):
+                _check_kind(system, target, context)
+                sizing = decided(changed, context)
+            known[system, workload, plan] = sizing, _prediction(sizing, asked)
+        sizing, predict = known[system, workload, plan]
+        seconds = run.step_time_s or sizing.batch / (run.samples_per_s or math.nan)
+        devices = float(sizing.choice.plans.devices[0])
+        step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(sizing, context)), devices)
+        found.append(PreparedRun(run, sizing, step))
+    return found
+
+
+def _check_kind(system: SystemInput, target: Sizing, context: SizingContext) -> None:
+    """Refuse a run on the other kind of hardware."""
+    entry, known = context.hardware.system(system.id, 1).entry, target.hardware.entry.chip_kind
+    if entry.chip_kind is not known:
+        raise BadInput.at(
+            "system.id",
+            "{run} has {run_kind}s and the estimate {kind}s, whose software tells nothing of theirs",
+            run=entry.name,
+            run_kind=entry.chip_kind.value.upper(),
+            kind=known.value.upper(),
+        )
+
+
+def _prediction(sizing: Sizing, asked: EstimateRequest) -> Prediction:
+    """Return the logarithm of a case's step time as a function of profile and normals."""
     rate = asked.assumptions.input_samples_per_second
     fed = sizing.batch / (rate * sizing.hardware.machines) if rate else 0.0
 
@@ -94,9 +127,7 @@ def prepared(
         step = np.ravel(scenario.step(sizing.choice.plans, normals).total)
         return np.asarray(np.log(np.maximum(step, fed)))
 
-    devices = float(sizing.choice.plans.devices[0])
-    step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(sizing, context)), devices)
-    return PreparedRun(run, sizing, step)
+    return predict
 
 
 def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
