@@ -25,7 +25,6 @@ from app.reports.wording import voice
 from app.sizing.context import load_context
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
-from app.sizing.fitting.figures import load_priors
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.request import EstimateRequest
 from app.sizing.validation.report import Summary
@@ -185,9 +184,9 @@ def fit_command(
 ) -> None:
     """Refit the software profiles and the widths of the bands to the measured runs of data/validation."""
     directory = data_directory()
-    context, priors = load_context(directory), load_priors(directory)
+    context = load_context(directory)
     rows = read_rows(decoded(directory / "validation" / "measured.csv"))
-    found = refit([row for row in rows if in_headline(row)], context, priors)
+    found = refit([row for row in rows if in_headline(row)], context)
     typer.echo("\n".join([*table(figure_cells(found)), "", *table(error_cells(found)), ""]))
     typer.echo("\n".join(count_lines(counts_of(context))))
     if check:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,13 @@ GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset({"fused_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"})
 
 
+def figure_unit(parameter: str) -> str:
+    """Return the unit of a field of the engine's software records, which their names tell."""
+    if parameter.endswith(("_overhead", "_latency", "_seconds")):
+        return "s"
+    return "B" if parameter.endswith("_bytes") else "1"
+
+
 @dataclass(frozen=True, slots=True)
 class SoftwareFigure:
     """One figure of a profile."""
@@ -36,6 +43,60 @@ class SoftwareFigure:
     note: str
     profile: str
     """The profile that states it, which may be one this profile extends."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRange:
+    """How far a figure may plausibly be from that of its class, and where it ends."""
+
+    value: float
+    """Expected before any run. [any]"""
+    deviation: float
+    """Of the logarithm; absolute for the figures in :data:`ABSOLUTE`. [-]"""
+    least: float
+    most: float
+
+
+OFFSET = "offset"
+"""Coordinate of what no figure of a calibrated profile explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a workspace's measured runs made of a profile: figures that are no longer independent."""
+
+    prior: str
+    """The profile it started from."""
+    family: str
+    chips: frozenset[str]
+    """Model family and chips that were measured; elsewhere the narrower range does not hold."""
+    devices: float
+    """Devices of the largest run. [-]"""
+    regimes: frozenset[str]
+    """Regimes of data/residuals.csv the measured runs were in."""
+    coordinates: tuple[str, ...]
+    """Names of what moves together: figures, then :data:`OFFSET`."""
+    root: Floats
+    """From independent standard normals to standard normals that correlate as the posterior does,
+    one row per coordinate. [-]"""
+    offset: float
+    """Logarithm of the factor on every step that no figure explains. [-]"""
+    offset_deviation: float
+    scatter: float
+    """Log-deviation of the measured runs beyond that of a regime, where they disagreed. [-]"""
+    ends: Mapping[str, tuple[float, float]]
+    """Least and greatest value that each figure can have."""
+
+    def holds_for(self, family: str, chip: str) -> bool:
+        """Tell whether a family of models was measured on a chip."""
+        return family == self.family and chip in self.chips
+
+    def correlated(self, normals: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return normals of the calibrated coordinates, correlated; those left out rest at zero."""
+        size = next((column.shape for column in normals.values()), (1,))
+        columns = np.stack([normals.get(name, np.zeros(size)) for name in self.coordinates])
+        moved = self.root @ columns
+        return {**normals, **dict(zip(self.coordinates, moved, strict=True))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +114,8 @@ class SoftwareProfile:
     extends: tuple[str, ...]
     """What it takes its other figures from, later ones winning."""
     figures: Mapping[str, SoftwareFigure]
+    calibration: Calibration | None = None
+    """Set where runs of a workspace were fitted."""
 
     @property
     def fitted(self) -> int:
@@ -63,8 +126,9 @@ class SoftwareProfile:
 
     @property
     def is_preset(self) -> bool:
-        """True for a class of software rather than one measured stack."""
-        return self.id.startswith("gpu-") or self.id == "ipu-base"
+        """True for a class of software rather than one measured stack; where calibrated, of its start."""
+        name = self.id if self.calibration is None else self.calibration.prior
+        return name.startswith("gpu-") or name == "ipu-base"
 
     def value(self, parameter: str, normals: Mapping[str, Floats] | None = None) -> FloatLike:
         """Return a figure, or samples of it from standard normals of its name."""
@@ -74,10 +138,29 @@ class SoftwareProfile:
         moved = figure.deviation * normals[parameter]
         if parameter in ABSOLUTE:
             return np.clip(figure.value + moved, 0.0, GREATEST_OVERLAP)
-        return np.asarray(figure.value * np.exp(moved))
+        samples = np.asarray(figure.value * np.exp(moved))
+        if self.calibration is not None and parameter in self.calibration.ends:
+            return np.clip(samples, *self.calibration.ends[parameter])
+        return samples
+
+    def correlated(self, normals: Mapping[str, Floats] | None) -> Mapping[str, Floats] | None:
+        """Return normals as the figures of this profile vary together."""
+        if normals is None or self.calibration is None:
+            return normals
+        return self.calibration.correlated(normals)
+
+    def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
+        """Return the factor on every step that no figure explains: one unless runs were fitted."""
+        if self.calibration is None:
+            return 1.0
+        if normals is None:
+            return math.exp(self.calibration.offset)
+        column = self.calibration.correlated(normals)[OFFSET]
+        return np.asarray(np.exp(self.calibration.offset + self.calibration.offset_deviation * column))
 
     def gpu(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
         """Return the engine's record, single or as samples."""
+        normals = self.correlated(normals)
         values: dict[str, object] = {}
         for entry in fields(GpuSoftware):
             if entry.name == "optimizer_bytes" and entry.name not in self.figures:
@@ -90,6 +173,7 @@ class SoftwareProfile:
 
     def ipu(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
         """Return the engine's record, single or as samples."""
+        normals = self.correlated(normals)
         values: dict[str, object] = {
             entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)
         }
@@ -104,6 +188,8 @@ class SoftwareCatalog:
     profiles: Mapping[str, SoftwareProfile]
     kernels: GpuKernels
     kernel_rows: tuple[Mapping[str, str], ...]
+    ranges: Mapping[str, FigureRange] = field(default_factory=dict)
+    """How far figures differ between stacks of one class, by parameter."""
 
     def profile(self, name: str, field: str = "software") -> SoftwareProfile:
         """Return a profile by its identifier."""
@@ -164,7 +250,13 @@ def load_software(directory: Path) -> SoftwareCatalog:
     if own:
         raise CatalogError(f"software.csv: no such profile in software_profiles.csv: {sorted(own)}")
     kernel_rows = tuple(_rows(directory / "kernels.csv"))
-    return SoftwareCatalog(profiles=profiles, kernels=_kernels(kernel_rows), kernel_rows=kernel_rows)
+    ranges = {
+        row["parameter"]: FigureRange(*(float(row[name]) for name in ("value", "deviation", "least", "most")))
+        for row in _rows(directory / "software_priors.csv")
+    }
+    return SoftwareCatalog(
+        profiles=profiles, kernels=_kernels(kernel_rows), kernel_rows=kernel_rows, ranges=ranges
+    )
 
 
 def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:

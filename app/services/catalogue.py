@@ -18,7 +18,7 @@ from app.catalog import (
     Spread,
 )
 from app.catalog.entries import Entry
-from app.catalog.software import ABSOLUTE, SoftwareProfile
+from app.catalog.software import ABSOLUTE, SoftwareProfile, figure_unit
 from app.catalog.software import SoftwareFigure as SoftwareFact
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
@@ -210,19 +210,12 @@ def software_figure(fact: SoftwareFact, source: SourceRef) -> SoftwareFigure:
         value=fact.value,
         low=low,
         high=high,
-        unit=software_unit(fact.parameter),
+        unit=figure_unit(fact.parameter),
         status=fact.status,
         note=fact.note,
         profile=fact.profile,
         source=source,
     )
-
-
-def software_unit(parameter: str) -> str:
-    """Return the unit of a field of the engine's software records, which their names tell."""
-    if parameter.endswith(("_overhead", "_latency", "_seconds")):
-        return "s"
-    return "B" if parameter.endswith("_bytes") else "1"
 
 
 def shared(catalog: Catalog, entry: Entry) -> dict[str, Any]:

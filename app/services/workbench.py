@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import TypeVar
 
+from app.catalog.software import SoftwareProfile
 from app.errors import FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
+from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
 from app.store.database import Store
 
@@ -18,6 +20,9 @@ LOCAL_WORKSPACE = "ws_local"
 """The one workspace of a server without accounts."""
 
 Upload = TypeVar("Upload")
+
+OFFERED = 50
+"""Latest calibrations among which close names are looked for."""
 
 KEPT_UPLOADS = 128
 """Uploads kept in memory; they never change once stored."""
@@ -44,6 +49,7 @@ class Workbench:
         self.store = store
         self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self.workload_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
+        self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -62,6 +68,8 @@ class Workbench:
             self.sizing,
             find_profile=partial(found, self.profile, workspace_id, "model.profile_id"),
             find_workload=partial(found, self.workload_sample, workspace_id, "workload.workload_id"),
+            find_calibration=partial(self._calibration_or_none, workspace_id),
+            calibrations=partial(self._calibrations, workspace_id),
         )
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
@@ -77,3 +85,21 @@ class Workbench:
             if row is None:
                 raise no_such("uploaded sample", identifier)
             return WorkloadSample.from_json(row.document)
+
+    def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
+        try:
+            return self.calibration(workspace_id, identifier)
+        except NotFound:
+            return None
+
+    def _load_calibration(self, workspace_id: str, identifier: str) -> SoftwareProfile:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.calibration(identifier)
+            if row is None or row.profile is None:
+                raise no_such("calibration", identifier)
+            return profile_from_json(identifier, row.profile, self.sizing.software)
+
+    def _calibrations(self, workspace_id: str) -> list[str]:
+        with self.store.transaction(workspace_id) as repository:
+            rows = repository.calibrations(OFFERED, None).rows
+            return [row.id for row in rows if row.profile is not None]

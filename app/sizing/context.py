@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from app.catalog import Catalog, load_catalog
-from app.catalog.software import SoftwareCatalog, load_software
+from app.catalog.software import SoftwareCatalog, SoftwareProfile, load_software
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
@@ -29,6 +29,11 @@ def unknown_workload(identifier: str) -> WorkloadSample:
     raise NotFound.named("uploaded sample", identifier, [], "workload.workload_id")
 
 
+def no_calibration(identifier: str) -> SoftwareProfile | None:
+    """Find no software profile beside the catalogue's."""
+    return None
+
+
 @dataclass(frozen=True)
 class SizingContext:
     """Catalogue and look-ups; built once per process, or per workspace for uploads."""
@@ -45,6 +50,20 @@ class SizingContext:
     """Median absolute log-error of throughput by family and chip, as `rackline docs` last wrote it."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
     find_workload: Callable[[str], WorkloadSample] = unknown_workload
+    find_calibration: Callable[[str], SoftwareProfile | None] = no_calibration
+    """Software profile of a calibration of the workspace; None where there is none of that name."""
+    calibrations: Callable[[], Sequence[str]] = tuple
+    """Identifiers of the workspace's calibrations, to offer close ones."""
+
+    def software_profile(self, identifier: str) -> SoftwareProfile:
+        """Return a software profile of the catalogue or a calibration of the workspace."""
+        if identifier in self.software.profiles:
+            return self.software.profiles[identifier]
+        found = self.find_calibration(identifier)
+        if found is None:
+            known = [*self.software.profiles, *self.calibrations()]
+            raise NotFound.named("software profile", identifier, known, "software")
+        return found
 
     @cached_property
     def measured(self) -> Measured:

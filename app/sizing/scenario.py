@@ -62,12 +62,17 @@ class Scenario:
         """Return the time of one step of each plan, or of each sample."""
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software(normals)
-            return ipu_step(
+            step = ipu_step(
                 self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
             )
-        return gpu_step(
-            self.table, plans, self.hardware, self.gpu_software(normals), self.precision, self.optimizer
-        )
+        else:
+            step = gpu_step(
+                self.table, plans, self.hardware, self.gpu_software(normals), self.precision, self.optimizer
+            )
+        if self.software.calibration is None:
+            return step
+        factor = self.software.time_factor(normals)
+        return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
 
     def memory(self, plans: Plans) -> MemoryUse:
         """Return the memory of the fullest device of each plan."""

@@ -55,7 +55,7 @@ def choose_software(
         Takes the default, if it was needed. [-]
     """
     if asked is not None:
-        profile = context.software.profile(asked)
+        profile = context.software_profile(asked)
         if profile.kind != kind.value:
             raise BadInput.at(
                 "software",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from app.catalog.software import OFFSET, SoftwareProfile
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSoftware, Intra, IpuChip, IpuSoftware
 from app.engine.uncertainty import standard_normals, student_t_samples
@@ -48,6 +49,10 @@ REGIMES = (
     "ipu_gateway",
     "ipu_decoder",
     "ipu_phased",
+    "gpu_calibrated",
+    "gpu_beyond_calibration",
+    "ipu_calibrated",
+    "ipu_beyond_calibration",
 )
 """What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
 one column of samples, so that two options share the errors of the regimes they are both in."""
@@ -56,19 +61,33 @@ TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
 """Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
 runs miss by far more than a normal law allows, for reasons no column of theirs tells."""
 
-OTHERS = ("run_length", "failure_rate", "price", "power")
+SCATTER = "calibration_scatter"
+OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
-COLUMNS = tuple(
-    sorted(
+COLUMNS = (
+    *sorted(
         {
             *REGIMES,
             *TAILS,
             *OTHERS,
             *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
         }
-    )
+    ),
+    OFFSET,
 )
 """All that may be uncertain, in one fixed order whatever an option is made of."""
+
+ENDED = frozenset(
+    {
+        *("gpu_class_known", "gpu_profile_known", "gpu_other_chip"),
+        *("gpu_unfitted_family", "gpu_unmeasured_family"),
+        *("ipu_known", "ipu_other_family"),
+    }
+)
+"""Regimes that measured runs of the model on the chip put an end to."""
+
+BEYOND = 8.0
+"""Times the measured devices from which a calibrated range is wider."""
 
 FEW_SAMPLES = 8.0
 MANY_DEVICES = 512.0
@@ -144,6 +163,16 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -
     regimes : list of str
         Rows of data/residuals.csv. [-]
     """
+    calibration = scenario.software.calibration
+    if calibration is not None and calibration.holds_for(family, scenario.chip.name):
+        # What the runs were in has been measured; what lies beyond them widens the range as ever.
+        kind = "ipu" if isinstance(scenario.hardware, IpuChip) else "gpu"
+        plain = replace(scenario, software=replace(scenario.software, calibration=None))
+        known = ENDED | calibration.regimes
+        beyond = [name for name in regimes(plain, plans, family, measured) if name not in known]
+        if float(np.max(plans.devices)) >= BEYOND * calibration.devices:
+            beyond.append(f"{kind}_beyond_calibration")
+        return [f"{kind}_calibrated", *beyond]
     if isinstance(scenario.hardware, IpuChip):
         seen = (family, scenario.chip.name) in measured.pairs
         return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)
@@ -203,7 +232,9 @@ def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, s
     return found
 
 
-def residual_samples(names: list[str], residuals: Residuals, normals: Mapping[str, Floats]) -> Floats:
+def residual_samples(
+    names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scatter: float = 0.0
+) -> Floats:
     r"""Return factors on a time for what the figures of the software do not explain.
 
     .. math:: f = \exp\left(\tau \sum_r \sigma_r z_r\right)
@@ -216,7 +247,14 @@ def residual_samples(names: list[str], residuals: Residuals, normals: Mapping[st
         Log-deviation of each, :math:`\sigma_r`. [-]
     normals : mapping
         Standard normals by name, :math:`z_r`; four of them make the common :math:`\tau` of Student's t. [-]
+    scatter : float
+        Log-deviation that the runs of a calibration show among themselves beyond what is known. [-]
     """
-    together = sum(residuals[name] * normals[name] for name in names)
+    together = sum(residuals[name] * normals[name] for name in names) + scatter * normals[SCATTER]
     mixing = np.stack([normals[name] for name in TAILS], axis=-1)
     return np.exp(student_t_samples(np.asarray(together), mixing))
+
+
+def scatter_of(software: SoftwareProfile) -> float:
+    """Return how far the runs of a calibration disagree beyond what is known; none for other profiles."""
+    return 0.0 if software.calibration is None else software.calibration.scatter

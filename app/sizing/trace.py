@@ -142,6 +142,10 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
     inputs: dict[str, JsonValue] = {
         name: profile.figures[name].value for name in SHOWN_PARAMETERS if name in profile.figures
     }
+    reference = "data/software.csv, fitted on data/validation/measured.csv"
+    if profile.calibration is not None:
+        inputs["time_factor"] = float(profile.time_factor())
+        reference = f"measured runs of the workspace, starting from {profile.calibration.prior}"
     fitted = sum(figure.status == "fitted" for figure in profile.figures.values())
     return TraceStep(
         name="software",
@@ -149,7 +153,7 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
         inputs=inputs,
         value=float(fitted),
         unit="fitted figures",
-        reference="data/software.csv, fitted on data/validation/measured.csv",
+        reference=reference,
         source=[source_ref(catalog.source(profile.source))],
     )
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.tables import (
+    CalibrationRow,
     ComparisonOption,
     ComparisonRecord,
     EstimateRow,
@@ -20,7 +21,7 @@ from app.store.tables import (
     Workspace,
 )
 
-Listed = TypeVar("Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord)
+Listed = TypeVar("Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,34 @@ class Repository:
             )
             for position, (request, estimate_id) in enumerate(options)
         )
+
+    def add_calibration(
+        self,
+        identifier: str,
+        label: str,
+        request: dict[str, object],
+        document: dict[str, object],
+        profile: dict[str, object] | None,
+    ) -> None:
+        """Keep a calibration with what was asked and the profile it fitted."""
+        self._session.add(
+            CalibrationRow(
+                id=identifier,
+                workspace_id=self._workspace_id,
+                label=label,
+                request=request,
+                document=document,
+                profile=profile,
+            )
+        )
+
+    def calibration(self, identifier: str) -> CalibrationRow | None:
+        """Return a calibration."""
+        return self._one(CalibrationRow, identifier)
+
+    def calibrations(self, limit: int, after: After | None) -> Listing[CalibrationRow]:
+        """Return calibrations, newest first."""
+        return self._listing(CalibrationRow, limit, after)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

@@ -103,6 +103,22 @@ class ComparisonOption(SQLModel, table=True):
     estimate_id: str | None = Field(max_length=40)
 
 
+class CalibrationRow(SQLModel, table=True):
+    """A calibration as it was answered, with what was asked and the fitted profile."""
+
+    __tablename__ = "calibration"
+    __table_args__ = (Index("ix_calibration_listing", "workspace_id", "created_at", "id"),)
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    label: str = Field(max_length=300)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    profile: dict[str, Any] | None = Field(sa_type=DOCUMENT)
+    """The software profile; null where runs were only held against each other."""
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 

@@ -30,3 +30,13 @@ def estimated(server: str, modelled: str) -> str:
     """Path of an estimate."""
     rows = httpx.get(f"{server}{modelled}.json").json()["rows"]
     return f"/estimates/{rows[1]['estimate']['id']}"
+
+
+@pytest.fixture(scope="session")
+def calibrations(server: str) -> list[str]:
+    """Paths of a calibration with a warning and of measured alternatives."""
+    from app.web.api.examples import CALIBRATION, FABRIC_GAIN
+
+    slow = {**CALIBRATION, "runs": [{**CALIBRATION["runs"][0], "samples_per_s": 900}]}
+    made = [httpx.post(f"{server}/api/v1/calibrations", json=body).json() for body in (slow, FABRIC_GAIN)]
+    return [f"/calibrations/{one['id']}" for one in made]

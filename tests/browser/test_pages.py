@@ -16,6 +16,7 @@ STATIC_PAGES = [
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
     "/mappings",
+    "/calibrations/new?example=runs",
     "/methodology",
     "/accuracy",
 ]
@@ -27,22 +28,23 @@ def charts_drawn(page: Page) -> None:
         expect(chart.locator(".trace path").first).to_be_attached()
 
 
-def all_pages(modelled: str, claimed: str, estimated: str) -> list[str]:
-    return [*STATIC_PAGES, modelled, claimed, f"{modelled}/scaling", estimated]
+@pytest.fixture(scope="session")
+def all_pages(modelled: str, claimed: str, estimated: str, calibrations: list[str]) -> list[str]:
+    return [*STATIC_PAGES, modelled, claimed, f"{modelled}/scaling", estimated, *calibrations]
 
 
-def test_nothing_leaves_the_host_and_the_policy_is_kept(
-    window: Seat, modelled: str, claimed: str, estimated: str
-) -> None:
-    for path in all_pages(modelled, claimed, estimated):
+def test_nothing_leaves_the_host_and_the_policy_is_kept(window: Seat, all_pages: list[str]) -> None:
+    for path in all_pages:
         charts_drawn(window.open(path))
     assert window.strays == []
     assert window.complaints == []
 
 
-def test_charts_say_nothing_while_they_are_pointed_at(window: Seat, modelled: str, estimated: str) -> None:
+def test_charts_say_nothing_while_they_are_pointed_at(
+    window: Seat, modelled: str, estimated: str, calibrations: list[str]
+) -> None:
     """Plotly complains on the console of what it was given and cannot draw."""
-    for path in (modelled, f"{modelled}/scaling", estimated):
+    for path in (modelled, f"{modelled}/scaling", estimated, *calibrations):
         page = window.open(path)
         charts_drawn(page)
         shown = page.evaluate(
@@ -151,6 +153,20 @@ def test_refused_mapping_keeps_the_previous_result(plain_window: Seat) -> None:
     expect(page.locator("#result.stale")).to_contain_text("5.47 GB")
 
 
+def test_measured_runs_on_two_fabrics_work_without_scripts(plain_window: Seat) -> None:
+    page = plain_window.open("/calibrations/new")
+    page.get_by_label("Threshold").fill("5")
+    page.get_by_role("textbox", name="Reference").fill("RoCE")
+    page.get_by_role("textbox", name="Alternative").fill("InfiniBand")
+    for field, runs in zip(
+        page.get_by_label("Its measured runs").all(), ("985 990 980", "1003 998 999"), strict=True
+    ):
+        field.fill(runs)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#verdict")).to_contain_text("InfiniBand is not recommended")
+    expect(page.locator("#alternatives")).to_contain_text("1.52%")
+
+
 def test_error_in_the_form_is_seen_and_mended(window: Seat) -> None:
     page = window.open("/")
     page.get_by_label("Preset").select_option("bert-large")
@@ -165,10 +181,10 @@ def test_error_in_the_form_is_seen_and_mended(window: Seat) -> None:
     expect(page.locator("#options")).to_contain_text("IPU-POD16")
 
 
-def test_pages_are_accessible(window: Seat, modelled: str, claimed: str, estimated: str) -> None:
+def test_pages_are_accessible(window: Seat, all_pages: list[str]) -> None:
     source = AXE.read_text(encoding="utf-8")
     faults: list[str] = []
-    for path in all_pages(modelled, claimed, estimated):
+    for path in all_pages:
         page = window.open(path)
         page.evaluate(source)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -186,8 +202,8 @@ def test_dark_pages_have_contrast(window: Seat, modelled: str) -> None:
     assert [fault["id"] for fault in found["violations"]] == []
 
 
-def test_no_page_is_wider_than_a_phone(phone: Seat, modelled: str, claimed: str, estimated: str) -> None:
-    for path in all_pages(modelled, claimed, estimated):
+def test_no_page_is_wider_than_a_phone(phone: Seat, all_pages: list[str]) -> None:
+    for path in all_pages:
         page = phone.open(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 

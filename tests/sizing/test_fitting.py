@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.catalog.software import SoftwareCatalog, SoftwareFigure, SoftwareProfile
+from app.catalog.software import FigureRange, SoftwareCatalog, SoftwareFigure, SoftwareProfile
 from app.engine.records import Floats
 from app.reports.evidence import counts_of, in_headline
-from app.sizing.fitting.figures import Figures, Prior, load_priors
+from app.sizing.fitting.figures import Figures
 from app.sizing.fitting.held_out import by_group, by_scale, in_sample, without_profile, worth
 from app.sizing.fitting.least_squares import Solution, fit
 from app.sizing.fitting.refit import fit_software, software_text
@@ -20,7 +20,10 @@ from app.sizing.fitting.runs import Key, Run, group_weights
 from app.sizing.validation.run import read_rows
 from tests.sizing.asking import DATA, sizing_context
 
-PRIORS = {"elementwise_factor": Prior(1.25, 0.35, 0.3, 2.8), "step_overhead": Prior(0.01, 1.0, 1e-4, 1.0)}
+PRIORS = {
+    "elementwise_factor": FigureRange(1.25, 0.35, 0.3, 2.8),
+    "step_overhead": FigureRange(0.01, 1.0, 1e-4, 1.0),
+}
 CLASS: Key = ("gpu-fused", "elementwise_factor")
 
 
@@ -39,7 +42,7 @@ def software() -> SoftwareCatalog:
     known = {"gpu-fused": profile("gpu-fused", (), shared)}
     for name in ("one", "two", "three"):
         known[name] = profile(name, ("gpu-fused",), {CLASS[1]: figure(name, CLASS[1])})
-    return SoftwareCatalog(known, sizing_context().software.kernels, ())
+    return SoftwareCatalog(known, sizing_context().software.kernels, (), PRIORS)
 
 
 def run(owner: str, factor: float, products: float, number: int, group: str = "", devices: int = 8) -> Run:
@@ -63,7 +66,7 @@ def run(owner: str, factor: float, products: float, number: int, group: str = ""
 
 
 def solved(software: SoftwareCatalog, runs: list[Run]) -> Solution:
-    return fit(runs, Figures(software, PRIORS, sorted({key for one in runs for key in one.keys})))
+    return fit(runs, Figures(software, sorted({key for one in runs for key in one.keys})))
 
 
 def value(solution: Solution, key: Key) -> float:
@@ -78,7 +81,7 @@ def test_many_runs_that_agree_are_believed(true: float, count: int) -> None:
         "gpu-fused": profile("gpu-fused", (), shared),
         "one": profile("one", ("gpu-fused",), {CLASS[1]: figure("one", CLASS[1])}),
     }
-    catalog = SoftwareCatalog(known, sizing_context().software.kernels, ())
+    catalog = SoftwareCatalog(known, sizing_context().software.kernels, (), PRIORS)
     runs = [run("one", true, 0.2 * (1 + number % 7), number) for number in range(count)]
     assert value(solved(catalog, runs), ("one", CLASS[1])) == pytest.approx(true, rel=0.05)
 
@@ -98,7 +101,7 @@ def test_a_class_is_the_middle_of_its_profiles(software: SoftwareCatalog) -> Non
 def test_a_profile_without_runs_is_like_its_class(software: SoftwareCatalog) -> None:
     runs = [run("one", 2.0, 0.5, number) for number in range(50)]
     keys = [("one", CLASS[1]), ("two", CLASS[1])]
-    solution = fit(runs, Figures(software, PRIORS, keys))
+    solution = fit(runs, Figures(software, keys))
     assert value(solution, ("two", CLASS[1])) == pytest.approx(value(solution, CLASS))
 
 
@@ -180,7 +183,7 @@ def test_an_unknown_stack_is_taken_as_its_class() -> None:
 def today() -> Solution:
     rows = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
     headline = [row for row in rows if in_headline(row)]
-    return fit_software(headline, sizing_context(), load_priors(DATA))
+    return fit_software(headline, sizing_context())
 
 
 def test_the_files_hold_what_the_fit_gives(today: Solution) -> None:

@@ -12,6 +12,7 @@ def fill(repository: Repository, suffix: str) -> None:
     repository.add_profile(f"prf_{suffix}", "model", "config", {"of": suffix})
     repository.add_workload_sample(f"wkl_{suffix}", "sample", {"of": suffix})
     repository.add_estimate(f"est_{suffix}", "estimate", {}, {"of": suffix})
+    repository.add_calibration(f"cal_{suffix}", "calibration", {}, {"of": suffix}, {"of": suffix})
     record = ComparisonRecord(
         id=f"cmp_{suffix}", workspace_id="", title="t", locale="en", currency="USD", version=1
     )
@@ -33,6 +34,7 @@ def test_each_query_finds_its_own_rows(filled: Store) -> None:
             repository.profile("prf_one"),
             repository.workload_sample("wkl_one"),
             repository.estimate("est_one"),
+            repository.calibration("cal_one"),
             repository.idempotent_answer("estimates", "key"),
         ):
             assert row is not None
@@ -48,6 +50,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
         assert repository.profile("prf_two") is None
         assert repository.workload_sample("wkl_two") is None
         assert repository.estimate("est_two") is None
+        assert repository.calibration("cal_two") is None
         assert repository.comparison("cmp_two") is None
         assert repository.comparison_options("cmp_two") == []
         assert repository.estimates_named(["est_two"]) == {}
@@ -58,6 +61,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
             repository.workload_samples(10, None),
             repository.estimates(10, None),
             repository.comparisons(10, None),
+            repository.calibrations(10, None),
         ):
             assert [row.workspace_id for row in listing.rows] == ["ws_one"]
 

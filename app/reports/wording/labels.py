@@ -157,6 +157,7 @@ LABELS = {
     "elementwise_factor": "Overhead of memory-bound operators",
     "network_efficiency": "Efficiency of the network",
     "overlap": "Communication hidden behind computation",
+    "offset": "What no figure explains",
     "step_overhead": "Fixed time per step",
     "framework_factor": "Overhead of the framework",
     "sdk_factor": "Overhead of the SDK",

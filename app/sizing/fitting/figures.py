@@ -7,10 +7,7 @@ stays near its class. The first of a line is expected at the physical value of d
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,32 +18,6 @@ from app.sizing.fitting.runs import Key
 SMALLEST = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """What is known of a figure before any run."""
-
-    value: float
-    deviation: float
-    """Relative, or absolute for shares. [-]"""
-    least: float
-    most: float
-
-
-def load_priors(directory: Path) -> Mapping[str, Prior]:
-    """Return data/software_priors.csv by figure.
-
-    Parameters
-    ----------
-    directory : Path
-        The data directory. [-]
-    """
-    with (directory / "software_priors.csv").open(encoding="utf-8", newline="") as handle:
-        return {
-            row["parameter"]: Prior(*(float(row[name]) for name in ("value", "deviation", "least", "most")))
-            for row in csv.DictReader(handle)
-        }
-
-
 class Figures:
     """Coordinates of the free figures: logarithms, or the plain value for shares.
 
@@ -54,16 +25,15 @@ class Figures:
     ----------
     software : SoftwareCatalog
         All profiles. [-]
-    priors : mapping
-        Prior by figure. [-]
     keys : sequence of Key
         What runs depend on; the fitted figures they are expected like are added. [-]
     """
 
-    def __init__(self, software: SoftwareCatalog, priors: Mapping[str, Prior], keys: Sequence[Key]) -> None:
+    def __init__(self, software: SoftwareCatalog, keys: Sequence[Key]) -> None:
         self.keys = tuple(sorted(_with_ancestors(software, keys)))
         self.place = {key: number for number, key in enumerate(self.keys)}
         names = [name for _, name in self.keys]
+        priors = software.ranges
         self.plain = np.array([name in ABSOLUTE for name in names], dtype=bool)
         self.width = np.array([priors[name].deviation for name in names])
         self.least = self.coordinates([priors[name].least for name in names])
@@ -72,7 +42,7 @@ class Figures:
         for key in self.keys:
             above = _above(software, key)
             parents.append(self.place.get(above, -1) if above is not None else -1)
-            expected.append(_expected(software, priors, key, above))
+            expected.append(_expected(software, key, above))
         self.parents = np.array(parents, dtype=int)
         self.expected = self.coordinates(expected)
 
@@ -133,7 +103,7 @@ def _above(software: SoftwareCatalog, key: Key) -> Key | None:
     return found
 
 
-def _expected(software: SoftwareCatalog, priors: Mapping[str, Prior], key: Key, above: Key | None) -> float:
+def _expected(software: SoftwareCatalog, key: Key, above: Key | None) -> float:
     """Return the figure of what the profile extends; the prior where that is nothing, or not there."""
     stated = software.profiles[above[0]].figures[key[1]].value if above is not None else 0.0
-    return stated if stated > 0 else priors[key[1]].value
+    return stated if stated > 0 else software.ranges[key[1]].value

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.engine.records import Floats
 from app.sizing.context import SizingContext
-from app.sizing.fitting.figures import Figures, Prior
+from app.sizing.fitting.figures import Figures
 from app.sizing.fitting.held_out import Errors, by_group, by_profile, by_scale, in_sample, worth
 from app.sizing.fitting.least_squares import Solution, fit
 from app.sizing.fitting.residuals import fit_residuals, misses
@@ -62,7 +62,7 @@ class Refit:
     by_scale: Errors
 
 
-def refit(rows: Sequence[Mapping[str, str]], context: SizingContext, priors: Mapping[str, Prior]) -> Refit:
+def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
     """Fit the software figures and the residuals to measured rows, and predict each row left out.
 
     Parameters
@@ -71,10 +71,8 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext, priors: Map
         Rows of measured.csv. [-]
     context : SizingContext
         Catalogue, profiles and rules. [-]
-    priors : mapping
-        Prior by figure. [-]
     """
-    solution = fit_software(rows, context, priors)
+    solution = fit_software(rows, context)
     groups = by_group(solution)
     profiles = by_profile(solution, {row["id"]: row for row in rows}, context)
     spread = deviations(solution)
@@ -94,9 +92,7 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext, priors: Map
     )
 
 
-def fit_software(
-    rows: Sequence[Mapping[str, str]], context: SizingContext, priors: Mapping[str, Prior]
-) -> Solution:
+def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
     """Return the fit of the software figures alone.
 
     Parameters
@@ -105,12 +101,10 @@ def fit_software(
         Rows of measured.csv. [-]
     context : SizingContext
         Catalogue, profiles and rules. [-]
-    priors : mapping
-        Prior by figure. [-]
     """
     runs = runs_of(rows, context)
     keys = sorted({key for run in runs for key in run.keys})
-    return fit(runs, Figures(context.software, priors, keys))
+    return fit(runs, Figures(context.software, keys))
 
 
 def deviations(solution: Solution) -> Floats:

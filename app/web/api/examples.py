@@ -122,3 +122,28 @@ TRANSFORMER: dict[str, Any] = {
     "name": "our 1.3B",
     "transformer": {"layers": 24, "hidden": 2048, "heads": 16, "vocab": 51200, "seq_len": 2048},
 }
+CALIBRATION: dict[str, Any] = {
+    "label": "Our BERT, measured on two nodes",
+    "estimate": {
+        "model": {"preset": "bert-large"},
+        "workload": {"samples": 1e8, "global_batch": 4096, "seq_len": 128, "precision": "fp16"},
+        "system": {"id": "dgx-a100-640gb", "count": 8, "fabric": "hdr-infiniband"},
+    },
+    "runs": [
+        {
+            "samples_per_s": 3600,
+            "system": {"count": 1},
+            "workload": {"global_batch": 512},
+            "note": "one node, 200 steps after warming up",
+        },
+        {"step_time_s": 0.265, "system": {"count": 1}, "workload": {"global_batch": 1024}},
+        {"samples_per_s": 6900, "system": {"count": 2}, "workload": {"global_batch": 1024}},
+    ],
+}
+FABRIC_GAIN: dict[str, Any] = {
+    "label": "InfiniBand or RoCE",
+    "system": {"id": "dgx-a100-640gb", "count": 2},
+    "reference": "roce",
+    "threshold": 0.05,
+    "runs": {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]},
+}

@@ -9,12 +9,21 @@ from babel.messages.pofile import read_po
 from bs4 import BeautifulSoup, NavigableString
 
 from app.reports.wording import catalogs
+from app.web.api.examples import CALIBRATION
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
 
 PLACES = re.compile(r"\{(\w+)\}|%\((\w+)\)s")
 ENGLISH = re.compile(r"[A-Za-z][a-z]+(?:[ ,;:]+[a-z]+){3,}")
 """Four words of English in a row, of which the last three begin small: a sentence, not a name."""
+
+
+SUSPECT = {
+    **CALIBRATION,
+    "label": "BERT",
+    "runs": [{"samples_per_s": speed, "system": {"count": 1}} for speed in (300, 900)],
+}
+"""A calibration with as many warnings as there can be."""
 
 
 def korean_catalog() -> Catalog:
@@ -61,6 +70,8 @@ def test_korean_pages_are_korean(korean: Reader) -> None:
     unfit = korean.data(f"{small}.json")["rows"][1]["estimate"]["id"]
     addresses = ["/", comparison, f"{comparison}/scaling", claim, small, "/mappings", "/catalog"]
     addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
+    made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
+    addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
     addresses += [
         "/catalog/chips",
         "/catalog/systems",

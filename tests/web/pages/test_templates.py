@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import contexts
+from app.web import calibration_contexts, contexts
 from app.web.rendering import embedded, environment, folder
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
@@ -20,6 +20,9 @@ CONTEXTS = {
     "catalog_kind.html": contexts.CatalogKindPage,
     "catalog_item.html": contexts.CatalogItemPage,
     "mapping.html": contexts.MappingPage,
+    "calibration_form.html": calibration_contexts.CalibrationFormPage,
+    "calibration.html": calibration_contexts.CalibrationPage,
+    "gain.html": calibration_contexts.GainPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
 }

@@ -1,0 +1,96 @@
+"""Make, keep and find calibrations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field, TypeAdapter
+
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench, no_such
+from app.sizing.calibrated import profile_to_json
+from app.sizing.calibration import calibrate
+from app.sizing.calibration_documents import (
+    AnyCalibration,
+    CalibrationAnswer,
+    CalibrationRequest,
+    GainAnswer,
+    GainRequest,
+)
+from app.sizing.document import Document
+from app.sizing.gain import measured_gain
+from app.store.types import new_id
+
+ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
+
+
+class CalibrationSummary(Document):
+    """One line of the list of calibrations."""
+
+    id: str = Field(description="Identifier of the calibration.")
+    label: str = Field(description="Its name.")
+    kind: Literal["calibration", "gain"] = Field(description="Which of the two forms was asked.")
+    software: str | None = Field(description="Profile to name in a request; null where none was fitted.")
+    created_at: datetime = Field(description="When it was made.")
+
+
+def create_calibration(
+    bench: Workbench,
+    workspace_id: str,
+    request: CalibrationRequest | GainRequest,
+    key: str | None = None,
+) -> CalibrationAnswer | GainAnswer:
+    """Fit a software profile to measured runs, or hold them against each other, and keep the answer."""
+    once = Once.of("calibrations", key, request)
+    asked = request.model_dump(mode="json", exclude_unset=True)
+
+    if isinstance(request, GainRequest):
+
+        def hold() -> tuple[GainAnswer, Save]:
+            answer = measured_gain(request, bench.sizing.catalog, new_id("cal"))
+            document = answer.model_dump(mode="json")
+            return answer, lambda repository: repository.add_calibration(
+                answer.id, answer.label[:300], asked, document, None
+            )
+
+        return keep(bench, workspace_id, once, GainAnswer, hold)
+
+    def fit() -> tuple[CalibrationAnswer, Save]:
+        found = calibrate(request, bench.context(workspace_id), new_id("cal"))
+        answer, profile = found.answer, profile_to_json(found.profile)
+        document = answer.model_dump(mode="json")
+        return answer, lambda repository: repository.add_calibration(
+            answer.id, answer.label[:300], asked, document, profile
+        )
+
+    return keep(bench, workspace_id, once, CalibrationAnswer, fit)
+
+
+def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
+    """Return a calibration as it was answered."""
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.calibration(identifier)
+        if row is None:
+            raise no_such("calibration", identifier)
+        return ANSWER.validate_python(row.document)
+
+
+def list_calibrations(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[CalibrationSummary]:
+    """Return calibrations, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.calibrations(limit, read_cursor(cursor))
+    items = [
+        CalibrationSummary(
+            id=row.id,
+            label=row.label,
+            kind=row.document["kind"],
+            software=row.id if row.profile is not None else None,
+            created_at=row.created_at,
+        )
+        for row in listing.rows
+    ]
+    return Page(items=items, next=write_cursor(listing.next))
