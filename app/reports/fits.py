@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.reports.evidence import Counts
+from app.sizing.families import FITTED_FAMILIES
 from app.sizing.fitting.held_out import Quantiles, core, large, on_ipu
 from app.sizing.fitting.refit import Refit
 from app.sizing.fitting.runs import Run
@@ -13,7 +14,8 @@ PARTS: tuple[tuple[str, Callable[[Run], bool]], ...] = (
     ("bert, gpt, llama, resnet50 on GPUs", core),
     ("the same beyond one machine", large),
     ("on IPUs", on_ipu),
-    ("all fitted families", lambda run: True),
+    ("all fitted families", lambda run: run.family in FITTED_FAMILIES),
+    ("all other families", lambda run: run.family not in FITTED_FAMILIES),
 )
 
 

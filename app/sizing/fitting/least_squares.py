@@ -3,8 +3,11 @@ r"""Robust, regularised least squares over the free figures.
 .. math:: \sum_g \frac{1}{n_g} \sum_{i \in g} \rho\!\left(\frac{e_i}{s}\right)
     + \sum_k \left(\frac{\theta_k - \theta_{above(k)}}{\sigma_k}\right)^2
 
-with Huber's :math:`\rho` and a group counted once. Damped Gauss-Newton steps from the expectations,
-never from the present values, so that a second fit finds what the first one found.
+with Huber's :math:`\rho` and a group counted once. Runs of families whose operators are less well known
+inform only the figures that no other run informs: what they miss must not bend the others.
+
+Damped Gauss-Newton steps from the expectations, never from the present values, so that a second fit
+finds what the first one found.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.records import Floats
+from app.sizing.families import FITTED_FAMILIES
 from app.sizing.fitting.figures import Figures
 from app.sizing.fitting.runs import Run, group_weights
 
@@ -149,7 +153,26 @@ def linearised(runs: Sequence[Run], figures: Figures, point: Floats) -> tuple[Fl
         for number, place in enumerate(places):
             moved = samples[2 * number + 1, place] - samples[2 * number + 2, place]
             slopes[row, place] = (found[2 * number + 1] - found[2 * number + 2]) / moved
-    return errors, slopes
+    return errors, cut(runs, slopes)
+
+
+def cut(runs: Sequence[Run], slopes: Floats) -> Floats:
+    """Return derivatives without those by which a less well known family would bend figures of others.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Measured runs. [-]
+    slopes : array
+        Derivative of each error by each coordinate, (R, K). [-]
+
+    References
+    ----------
+    .. [1] M. Plummer, "Cuts in Bayesian graphical models," Stat. Comput. 25, 2015.
+    """
+    fitted = np.array([run.family in FITTED_FAMILIES for run in runs], dtype=bool)
+    informed = np.any(slopes[fitted] != 0, axis=0)
+    return np.where(~fitted[:, np.newaxis] & informed, 0.0, slopes)
 
 
 def predicted(run: Run, figures: Figures, coordinates: Floats) -> Floats:

@@ -26,6 +26,7 @@ KNOWN_REGIMES = (
     "gpu_many_devices",
     "gpu_few_samples",
     "gpu_pcie",
+    "gpu_unfitted_family",
     "ipu_known",
     "ipu_few_accumulations",
     "ipu_small_operations",

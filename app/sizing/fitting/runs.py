@@ -13,7 +13,6 @@ from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats
 from app.errors import AppError
 from app.sizing.context import SizingContext
-from app.sizing.families import FITTED_FAMILIES
 from app.sizing.scenario import Scenario
 from app.sizing.spread import regimes
 from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
@@ -55,9 +54,7 @@ def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
     )
 
 
-def runs_of(
-    rows: Sequence[Mapping[str, str]], context: SizingContext, families: frozenset[str] = FITTED_FAMILIES
-) -> list[Run]:
+def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[Run]:
     """Return the measured throughputs and steps that can be predicted.
 
     Parameters
@@ -66,10 +63,8 @@ def runs_of(
         Rows of measured.csv. [-]
     context : SizingContext
         Catalogue, profiles and rules. [-]
-    families : frozenset of str
-        Families of models to take. [-]
     """
-    found = (run_of(row, context) for row in rows if row.get("family") in families)
+    found = (run_of(row, context) for row in rows)
     return [run for run in found if run is not None]
 
 
