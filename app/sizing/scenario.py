@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.catalog.software import SoftwareProfile
 from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
 from app.engine.gpu.step import GpuSystem
-from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step
+from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step, pipeline_stages, stage_list
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import FloatLike, Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware, Precision
@@ -30,6 +32,8 @@ class Scenario:
     optimizer: str
     overrides: Mapping[str, FloatLike]
     """Software figures the caller sets instead of the profile's. [-]"""
+    stage_layers: tuple[float, ...] = ()
+    """Layers of each stage where a configuration states them; IPUs only. [-]"""
 
     @property
     def is_ipu(self) -> bool:
@@ -63,7 +67,13 @@ class Scenario:
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software(normals)
             return ipu_step(
-                self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
             )
         return gpu_step(
             self.table, plans, self.hardware, self.gpu_software(normals), self.precision, self.optimizer
@@ -74,7 +84,13 @@ class Scenario:
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software()
             return ipu_memory(
-                self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
             )
         return gpu_memory(
             self.table,
@@ -85,6 +101,21 @@ class Scenario:
             self.precision,
             self.optimizer,
         )
+
+    def stage_list(self, plans: Plans) -> tuple[float, ...]:
+        """Return the layers of each stage of one plan on IPUs."""
+        if not isinstance(self.hardware, IpuChip):
+            return ()
+        found = pipeline_stages(
+            self.table,
+            plans,
+            self.hardware,
+            self.ipu_software(),
+            precision=self.precision,
+            optimizer=self.optimizer,
+            split=self.stage_layers,
+        )
+        return stage_list(found.layout.counts, self.table.depth, int(np.ravel(plans.pipeline)[0]))
 
     def operator_times(self, plans: Plans) -> OperatorTimes:
         """Return the time of every operator of one micro-batch."""

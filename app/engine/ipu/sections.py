@@ -1,4 +1,4 @@
-"""Time of one micro-batch in the embedding, in one layer and in the head."""
+"""Time of one micro-batch in the embedding, in one layer and in the head, or in each unlike layer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,19 @@ SLOT_PARTS = (*CYCLE_PARTS, "tensor_comm")
 
 @dataclass(frozen=True, slots=True)
 class SectionTimes:
-    """Seconds of one micro-batch, arrays (6, S, K): part, section of the model, key."""
+    """Seconds of one micro-batch, arrays (6, S, K): part, section (or block) of the model, key."""
 
     forward: Floats
     backward: Floats
 
 
 def section_times(
-    table: OperatorTable, keys: Keys, chip: IpuChip, software: IpuSoftware, precision: Precision
+    table: OperatorTable,
+    keys: Keys,
+    chip: IpuChip,
+    software: IpuSoftware,
+    precision: Precision,
+    members: Floats | None = None,
 ) -> SectionTimes:
     """Return the time of one micro-batch in the embedding, in one layer and in the head.
 
@@ -44,6 +49,8 @@ def section_times(
         The software stack; its factors are applied by the caller. [-]
     precision : Precision
         Number format. [-]
+    members : ndarray, optional
+        Times each operator occurs in each block, (S, O), for the time of blocks instead. [-]
 
     Returns
     -------
@@ -91,13 +98,14 @@ def section_times(
 
     forward_links = reduced(np.where(inner | lookup, results, 0.0))
     backward_links = reduced(np.where(columns, sources, 0.0))
-    # One layer is a share of all of them; embedding and head are taken whole.
-    count = table.count / np.where(table.section == Section.LAYER, table.depth, 1.0)
-    member = np.stack([(table.section == section) * count for section in Section])
+    if members is None:
+        # One layer is a share of all of them; embedding and head are taken whole.
+        count = table.count / np.where(table.section == Section.LAYER, table.depth, 1.0)
+        members = np.stack([(table.section == section) * count for section in Section])
 
     def by_section(cycles: Floats, links: Floats) -> Floats:
         seconds = np.concatenate([cycles / chip.clock, links[None]])
-        return np.asarray(np.einsum("so,pok->psk", member, seconds))
+        return np.asarray(np.einsum("so,pok->psk", members, seconds))
 
     return SectionTimes(
         forward=by_section(work.forward, forward_links), backward=by_section(work.backward, backward_links)

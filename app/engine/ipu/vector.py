@@ -22,7 +22,7 @@ Count = tuple[float, float, float, float]
 POINTWISE_COUNTS: dict[Pointwise, Count] = {
     Pointwise.NONE: (0, 0, 0, 0),
     # moments, normalise, scale and shift; backward two sums each for input and parameters
-    Pointwise.LAYER_NORM: (3, 5, 1, 2),
+    Pointwise.LAYER_NORM: (3, 5, 3, 3),
     # Ioffe and Szegedy 2015: the two moments over the batch, normalise, scale and shift
     Pointwise.BATCH_NORM: (4, 6, 3, 3),
     # Wu and He 2018: as above, with one more reduction over the groups backward

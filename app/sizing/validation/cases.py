@@ -162,6 +162,13 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         "metric": row.get("metric", ""),
     }
     completed = rules.completed(facts)
+    stages = whole(row, "pp") or int(completed.get("pipeline", 1))
+    for name in [name for name in completed if "/" in name]:
+        # What holds for one length of the pipeline only is written field/stages.
+        field, length = name.split("/")
+        value = completed.pop(name)
+        if int(length) == stages:
+            completed[field] = value
     sharding_text = row.get("zero", "")
     recompute_text = row.get("recompute", "")
     batch_text = row.get("global_batch", "")

@@ -51,6 +51,8 @@ def build(
         overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
     if "host_returns" in case.completed:
         overrides["host_returns_per_update"] = float(case.completed["host_returns"])
+    if "available_memory" in case.completed:
+        overrides["available_memory"] = float(case.completed["available_memory"])
     scenario = Scenario(
         table=table,
         hardware=found,
@@ -58,6 +60,7 @@ def build(
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
         overrides=overrides,
+        stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
     if not scenario.is_ipu and scenario.precision not in scenario.hardware.chip.matrix_peak:  # type: ignore[union-attr]
         scenario = replace(scenario, precision=Precision.FP16)
