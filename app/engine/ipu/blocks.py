@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.ipu.keys import Keys
+from app.engine.ipu.sections import SectionTimes
 from app.engine.ipu.shares import by_operator, weight_ways
 from app.engine.ipu.stages import slowest_stage
 from app.engine.operators import OperatorTable, Section
@@ -125,13 +126,15 @@ def model_units(table: OperatorTable) -> Units:
     return Units(members, repeats, table.block[starts] >= 0)
 
 
-def balanced_cut(times: Floats, stages: Floats) -> NDArray[np.intp]:
+def balanced_cut(times: Floats, last: Floats, stages: Floats) -> NDArray[np.intp]:
     r"""Return the stage of each of a chain of layers so that the slowest stage is fastest.
 
     Parameters
     ----------
     times : ndarray
         Time of each layer, (n, C). [s]
+    last : ndarray
+        Time of each layer on the last stage, which recomputes nothing; no longer than ``times``. [s]
     stages : ndarray
         Stages at most, (C,). [-]
 
@@ -142,8 +145,8 @@ def balanced_cut(times: Floats, stages: Floats) -> NDArray[np.intp]:
 
     Notes
     -----
-    Filling stages one after the other up to a level uses the fewest stages for that level; the
-    least level that needs no more stages than there are is found by halving.
+    Filling stages one after the other, from the last, up to a level uses the fewest stages for
+    that level; the least level that needs no more stages than there are is found by halving.
 
     References
     ----------
@@ -153,31 +156,33 @@ def balanced_cut(times: Floats, stages: Floats) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> balanced_cut(np.array([[4.0], [1.0], [1.0], [2.0], [3.0]]), np.array([3.0])).ravel().tolist()
+    >>> chain = np.array([[4.0], [1.0], [1.0], [2.0], [3.0]])
+    >>> balanced_cut(chain, chain, np.array([3.0])).ravel().tolist()
     [0, 1, 1, 1, 2]
     """
-    low = np.maximum(times.max(axis=0), times.sum(axis=0) / stages)
-    high = times.sum(axis=0)
+    low, high = np.zeros_like(stages), times.sum(axis=0)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        enough = _filled(times, middle)[-1] < stages
+        before = _before_last(times, last, middle)
+        enough = (before.max(axis=0) < stages) & (times.max(axis=0) <= middle * (1.0 + _ROUNDING))
         high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-    least = np.maximum(times.max(axis=0), times.sum(axis=0) / stages)
-    return _filled(times, np.where(_filled(times, least)[-1] < stages, least, high))
+    before = _before_last(times, last, high)
+    return np.asarray(before.max(axis=0) - before)
 
 
 _ROUNDING = 1e-9
 """Share by which a stage may exceed its level because sums are rounded."""
 
 
-def _filled(times: Floats, level: Floats) -> NDArray[np.intp]:
-    """Return the stage of each layer when each stage takes what fits under a level."""
+def _before_last(times: Floats, last: Floats, level: Floats) -> NDArray[np.intp]:
+    """Return how many stages before the last each layer lies when stages take what fits a level."""
     stage = np.zeros(times.shape, dtype=np.intp)
     place, filled = np.zeros(level.shape, dtype=np.intp), np.zeros(level.shape)
-    for layer, seconds in enumerate(times):
-        full = filled + seconds > level * (1.0 + _ROUNDING)
-        place = place + (full & (filled > 0))
-        filled = np.where(full, seconds, filled + seconds)
+    for layer in range(len(times) - 1, -1, -1):
+        added = filled + np.where(place == 0, last[layer], times[layer])
+        full = (added > level * (1.0 + _ROUNDING)) & (filled > 0)
+        place = place + full
+        filled = np.where(full, times[layer], added)
         stage[layer] = place
     return stage
 
@@ -220,8 +225,7 @@ def block_stages(
     plans: Plans,
     keys: Keys,
     units: Units,
-    forward: Floats,
-    backward: Floats,
+    times: SectionTimes,
     split: Sequence[float] = (),
 ) -> BlockStages:
     """Return the stages of a network with unlike layers.
@@ -236,8 +240,8 @@ def block_stages(
         Distinct micro-batches and tensor degrees. [-]
     units : Units
         Blocks of the model. [-]
-    forward, backward : ndarray
-        Time of one repeat of each unit by part, (6, U, K), without recomputation. [s]
+    times : SectionTimes
+        Time of one repeat of each unit. [s]
     split : sequence of float
         Layers of each stage where a configuration states them; balanced if empty. [-]
 
@@ -271,13 +275,16 @@ def block_stages(
         """Return values by unit and key, (…, U, K), by layer and combination, (…, n, C)."""
         return np.repeat(values, units.repeats, axis=-2)[..., key]
 
-    ahead = each(forward)
-    back = each(backward) + recomputed * ahead
+    ahead, back = each(times.forward), each(times.backward)
+    again = recomputed * ahead
+    once = (ahead + back).sum(axis=0)
     if split:
-        stage = np.broadcast_to(stated_cut(units, split)[:, None], ahead.shape[1:])
+        stage = np.broadcast_to(stated_cut(units, split)[:, None], once.shape)
     else:
-        stage = balanced_cut((ahead + back).sum(axis=0), stages)
+        stage = balanced_cut(once + again.sum(axis=0), once, stages)
     holds = stage == np.arange(max(int(stages.max()), 1))[:, None, None]
+    # The last stage of several recomputes nothing; one stage alone nothing behind its last checkpoint.
+    back = back + np.where(stages > 1, (stage < stage.max(axis=0)) * again, recomputed * each(times.again))
 
     inside = table.section != Section.HEAD
     ways = weight_ways(table, keys.tensor)

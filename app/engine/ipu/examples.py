@@ -36,7 +36,7 @@ POPART = IpuSoftware(
     sdk_factor=1.0,
     framework_factor=1.0,
     host_returns_per_update=1.0,
-    evaluation_seconds=0.0,
+    evaluation_overhead=0.0,
     available_memory=0.2,
     io_tiles=0,
 )

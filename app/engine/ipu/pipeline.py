@@ -12,7 +12,7 @@ from app.engine.ipu.keys import distinct_keys
 from app.engine.ipu.layout import Layout, block_layout, plan_layout, stated_layout
 from app.engine.ipu.loads import Loads, stage_loads
 from app.engine.ipu.sections import end_layers, section_times
-from app.engine.ipu.stages import slowest_stage
+from app.engine.ipu.stages import head_shares_embedding, slowest_stage
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
@@ -56,6 +56,43 @@ def stage_contents(layout: Layout) -> Floats:
     """
     members = np.broadcast_arrays(layout.embedding, layout.layers, layout.head)
     return np.stack([layout.present * member for member in members], axis=1)
+
+
+def recomputed_share(table: OperatorTable, plans: Plans, layout: Layout) -> Floats:
+    """Return what of each stage of a pipeline is computed again for its backward pass.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        Operators per sample. [-]
+    plans : Plans
+        How the model is laid over devices. [-]
+    layout : Layout
+        Stages of every plan. [-]
+
+    Returns
+    -------
+    share : ndarray
+        1 or 0, (G, S, …). The last stage is not, because its backward pass follows at once. A head
+        that shares the embedding's weights is a last stage of its own on the device of the first. [-]
+
+    References
+    ----------
+    .. [1] Graphcore, TensorFlow for the IPU, pipeline_recomputation.cc (all forward stages but the
+       last).
+    .. [2] Graphcore, PopART, willow/src/transforms/pipeline.cpp (no stash on the last stage).
+
+    Examples
+    --------
+    ``tests/engine/ipu/test_step.py`` compares a last stage with one that recomputes.
+
+    >>> Layout.__slots__[0]
+    'layers'
+    """
+    last = (layout.position == plans.pipeline - 1) & (not head_shares_embedding(table))
+    layers = 1.0 - last
+    one = np.ones_like(layers)
+    return np.stack(np.broadcast_arrays(one, layers, 0.0 * one), axis=1)
 
 
 def pipeline_stages(
@@ -114,7 +151,7 @@ def pipeline_stages(
     if has_unlike_layers(table):
         units = model_units(table)
         times = section_times(table, keys, chip, software, precision, units.members)
-        stages = block_stages(table, plans, keys, units, times.forward, times.backward, stated)
+        stages = block_stages(table, plans, keys, units, times, stated)
         layout = block_layout(plans, loads, stages)
         return Pipeline(loads, layout, stages.gather(stages.forward), stages.gather(stages.backward))
     times = section_times(table, keys, chip, software, precision)
@@ -128,7 +165,12 @@ def pipeline_stages(
     contents = stage_contents(layout)
     forward = _on_stages(keys.gather(times.forward), contents)
     backward = _on_stages(keys.gather(times.backward), contents)
-    backward = backward + np.where((plans.recompute > 0) | (plans.phases > 1), forward, 0.0)
+    repeated = np.where(
+        plans.pipeline > 1,
+        _on_stages(keys.gather(times.forward), contents * recomputed_share(table, plans, layout)),
+        _on_stages(keys.gather(times.again), contents),
+    )
+    backward = backward + np.where((plans.recompute > 0) | (plans.phases > 1), repeated, 0.0)
     return Pipeline(loads, layout, slowest_stage(forward), slowest_stage(backward))
 
 

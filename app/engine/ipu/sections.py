@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.engine.ipu.activations import recomputed_uncut
 from app.engine.ipu.keys import Keys
 from app.engine.ipu.products import element_bytes
 from app.engine.ipu.shares import by_operator
@@ -25,6 +26,8 @@ class SectionTimes:
 
     forward: Floats
     backward: Floats
+    again: Floats
+    """Forward once more, of what one device alone would recompute."""
 
 
 def section_times(
@@ -103,12 +106,14 @@ def section_times(
         count = table.count / np.where(table.section == Section.LAYER, table.depth, 1.0)
         members = np.stack([(table.section == section) * count for section in Section])
 
-    def by_section(cycles: Floats, links: Floats) -> Floats:
+    def by_section(cycles: Floats, links: Floats, counted: Floats) -> Floats:
         seconds = np.concatenate([cycles / chip.clock, links[None]])
-        return np.asarray(np.einsum("so,pok->psk", members, seconds))
+        return np.asarray(np.einsum("so,pok->psk", counted, seconds))
 
     return SectionTimes(
-        forward=by_section(work.forward, forward_links), backward=by_section(work.backward, backward_links)
+        forward=by_section(work.forward, forward_links, members),
+        backward=by_section(work.backward, backward_links, members),
+        again=by_section(work.forward, forward_links, members * recomputed_uncut(table)),
     )
 
 
@@ -127,7 +132,8 @@ def end_layers(times: SectionTimes, keys: Keys, plans: Plans) -> tuple[Floats, F
     Returns
     -------
     ends : tuple of ndarray
-        Embedding and head, each over one layer, forward and backward with recomputation. [-]
+        Embedding and head, each over one layer, forward and backward; the head recomputes
+        nothing, since its backward pass follows at once. [-]
 
     References
     ----------
@@ -135,13 +141,15 @@ def end_layers(times: SectionTimes, keys: Keys, plans: Plans) -> tuple[Floats, F
 
     Examples
     --------
-    >>> times = SectionTimes(np.ones((6, 3, 1)), 2 * np.ones((6, 3, 1)))
+    >>> times = SectionTimes(np.ones((6, 3, 1)), 2 * np.ones((6, 3, 1)), np.zeros((6, 3, 1)))
     >>> from app.engine.ipu.keys import distinct_keys
     >>> [part.tolist() for part in end_layers(times, distinct_keys(Plans.of()), Plans.of())]
     [1.0, 1.0]
     """
     forward, backward = (keys.gather(part.sum(axis=0)) for part in (times.forward, times.backward))
-    seconds = forward * np.where((plans.recompute > 0) | (plans.phases > 1), 2.0, 1.0) + backward
+    again = np.where((plans.recompute > 0) | (plans.phases > 1), forward, 0.0)
+    again[Section.HEAD] = 0.0
+    seconds = forward + again + backward
     layer = np.maximum(seconds[Section.LAYER], np.finfo(float).tiny)
     # A model without layers has one stage; the ratio then decides nothing but stays finite.
     longest = 1e6

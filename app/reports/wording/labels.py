@@ -160,7 +160,6 @@ LABELS = {
     "step_overhead": "Fixed time per step",
     "framework_factor": "Overhead of the framework",
     "sdk_factor": "Overhead of the SDK",
-    "evaluation_seconds": "Time of one evaluation",
     "evaluation_overhead": "Overhead of an evaluation",
     "available_memory": "Usable memory",
     "balanced_head": "Head shared among the stages",

@@ -191,10 +191,9 @@ def conversion(
         if not whole_run or target is None or target.evaluation_samples is None:
             return step
         run = samples_at_batch(target, batch)
-        if scenario.is_ipu:
-            # One evaluation after the run, on the machine of the run.
-            return np.asarray(step + scenario.ipu_software().evaluation_seconds * batch / run)
-        overhead = scenario.gpu_software().evaluation_overhead
+        overhead = (
+            scenario.ipu_software() if scenario.is_ipu else scenario.gpu_software()
+        ).evaluation_overhead
         throughput = FORWARD_OVER_STEP * batch / step
         evaluation = evaluation_time(
             run, target.evaluation_samples, overhead, EVALUATED[target.id], throughput
