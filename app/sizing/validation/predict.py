@@ -190,7 +190,7 @@ def conversion(
         """Return the time of one step with its share of the evaluations of the run."""
         if not whole_run or target is None or target.evaluation_samples is None:
             return step
-        run = samples_at_batch(target, batch)
+        run = target_samples(case, batch, context)
         overhead = (
             scenario.ipu_software() if scenario.is_ipu else scenario.gpu_software()
         ).evaluation_overhead
@@ -229,7 +229,7 @@ def conversion(
 
 
 def target_samples(case: Case, batch: float, context: SizingContext) -> float:
-    """Return the samples to the target of a run, from the published reference points at its batch.
+    """Return the samples to the target of a run: its recipe's epochs, or the reference points at its batch.
 
     Parameters
     ----------
@@ -248,4 +248,7 @@ def target_samples(case: Case, batch: float, context: SizingContext) -> float:
     identifier = case.completed.get("target")
     if identifier is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
-    return samples_at_batch(context.catalog.convergence(identifier), batch)
+    target = context.catalog.convergence(identifier)
+    if "epochs" in case.completed and target.dataset_samples is not None:
+        return float(case.completed["epochs"]) * target.dataset_samples
+    return samples_at_batch(target, batch)
