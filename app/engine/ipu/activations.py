@@ -150,12 +150,12 @@ def recomputed_uncut(table: OperatorTable) -> Floats:
 
 def _owner(product: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the product each row belongs to: rows up to the next product go with the one before."""
-    return np.maximum(np.cumsum(product) - 1, 0)
+    return np.asarray(np.maximum(np.cumsum(product) - 1, 0), dtype=np.intp)
 
 
 def _runs(table: OperatorTable, product: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the repeats of each product as whole numbers."""
-    return np.maximum(np.rint(table.count[product]), 1).astype(np.intp)
+    return np.asarray(np.maximum(np.rint(table.count[product]), 1), dtype=np.intp)
 
 
 def _segment_starts(length: int) -> NDArray[np.intp]:

@@ -163,10 +163,10 @@ def balanced_cut(times: Floats, last: Floats, stages: Floats) -> NDArray[np.intp
     low, high = np.zeros_like(stages), times.sum(axis=0)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        before = _before_last(times, last, middle)
-        enough = (before.max(axis=0) < stages) & (times.max(axis=0) <= middle * (1.0 + _ROUNDING))
+        before, held = _before_last(times, last, middle)
+        enough = (before.max(axis=0) < stages) & held
         high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-    before = _before_last(times, last, high)
+    before, _ = _before_last(times, last, high)
     return np.asarray(before.max(axis=0) - before)
 
 
@@ -174,8 +174,9 @@ _ROUNDING = 1e-9
 """Share by which a stage may exceed its level because sums are rounded."""
 
 
-def _before_last(times: Floats, last: Floats, level: Floats) -> NDArray[np.intp]:
-    """Return how many stages before the last each layer lies when stages take what fits a level."""
+def _before_last(times: Floats, last: Floats, level: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return how many stages before the last each layer lies, and whether every layer fits the level."""
+    held = np.ones(level.shape, dtype=bool)
     stage = np.zeros(times.shape, dtype=np.intp)
     place, filled = np.zeros(level.shape, dtype=np.intp), np.zeros(level.shape)
     for layer in range(len(times) - 1, -1, -1):
@@ -183,8 +184,9 @@ def _before_last(times: Floats, last: Floats, level: Floats) -> NDArray[np.intp]
         full = (added > level * (1.0 + _ROUNDING)) & (filled > 0)
         place = place + full
         filled = np.where(full, times[layer], added)
+        held &= filled <= level * (1.0 + _ROUNDING)
         stage[layer] = place
-    return stage
+    return stage, held
 
 
 def stated_cut(units: Units, split: Sequence[float]) -> NDArray[np.intp]:
@@ -217,7 +219,7 @@ def stated_cut(units: Units, split: Sequence[float]) -> NDArray[np.intp]:
     counted = np.repeat(units.layers, units.repeats)
     ends = np.cumsum(split)
     layer = np.maximum(np.cumsum(counted) - 1, 0)
-    return np.minimum(np.searchsorted(ends, layer, side="right"), len(ends) - 1)
+    return np.asarray(np.minimum(np.searchsorted(ends, layer, side="right"), len(ends) - 1))
 
 
 def block_stages(

@@ -122,8 +122,8 @@ def pipeline_stages(
     optimizer : str
         A key of :data:`~app.engine.ipu.stage_memory.STATE_BYTES`. [-]
     split : sequence of float
-        Layers of each stage as a configuration states them; it holds for plans of as many stages,
-        and all others are balanced by time. [-]
+        Layers of each stage as a configuration states them; it holds for models of as many layers
+        on as many stages, and all others are balanced by time. [-]
 
     Returns
     -------
@@ -147,7 +147,8 @@ def pipeline_stages(
     """
     loads = stage_loads(table, plans, chip, software, precision)
     keys = distinct_keys(plans)
-    stated = split if len(split) and np.all(plans.pipeline == len(split)) else ()
+    holds = sum(split) == table.depth and np.all(plans.pipeline == len(split))
+    stated = split if holds else ()
     if has_unlike_layers(table):
         units = model_units(table)
         times = section_times(table, keys, chip, software, precision, units.members)
