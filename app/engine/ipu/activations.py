@@ -32,6 +32,8 @@ class Activations:
     """Checkpoints of the whole network, all layers on one device. [B]"""
     live: Floats
     """Activations alive at once between two checkpoints. [B]"""
+    embedding: Floats
+    """What the backward pass of what precedes the layers needs. [B]"""
 
 
 def repeats_layers(table: OperatorTable) -> bool:
@@ -213,7 +215,11 @@ def kept_activations(
     layer = micro_batch * np.sum(kept * of_layers, axis=0) / table.depth
     tokens = np.where(sequence_parallel > 0, tensor, 1.0)
     boundary = micro_batch * table.tokens * table.hidden * size / tokens
+    before = by_operator(table.section == Section.EMBEDDING, micro_batch)
+    embedding = micro_batch * np.sum(kept * before, axis=0)
     if repeats_layers(table):
-        return Activations(boundary, layer, boundary * table.depth, layer)
+        return Activations(boundary, layer, boundary * table.depth, layer, embedding)
     checkpoints, live = chain_elements(table)
-    return Activations(boundary, layer, micro_batch * size * checkpoints, micro_batch * size * live)
+    return Activations(
+        boundary, layer, micro_batch * size * checkpoints, micro_batch * size * live, embedding
+    )

@@ -80,7 +80,7 @@ def section_times(
     >>> keys = distinct_keys(Plans.of(micro_batch=1024))
     >>> times = section_times(table, keys, BOW, POPART, Precision.FP16_16)
     >>> times.forward.shape, round(float(times.forward.sum()) * 1e6, 1)
-    ((6, 3, 1), 22.1)
+    ((6, 3, 1), 22.3)
     """
     micro_batch, tensor = keys.micro_batch, keys.tensor
     work = operator_work(

@@ -113,6 +113,8 @@ def stage_parts(
     share = layers / table.depth if kept is None else kept
     # Phases shorter than a layer keep the live activations of a part of it.
     live = activations.live / np.maximum(plans.phases / np.maximum(share * table.depth, 1.0), 1.0)
+    # One layer's activations are alive at a time, or those of what precedes the layers.
+    live = np.maximum(live, embedding * activations.embedding)
     saved = activations.checkpoints * share / plans.phases + live
     if repeats_layers(table):
         saved = saved + in_flight * activations.boundary

@@ -85,7 +85,7 @@ def ipu_step(
     ...     tokens=1)
     >>> plans = Plans.of(micro_batch=1024, data=16, accumulation=8)
     >>> round(float(ipu_step(table, plans, BOW, POPART).total) * 1e3, 2)
-    87.11
+    107.01
     """
     size = element_bytes(precision)
     stages = pipeline_stages(
