@@ -12,8 +12,10 @@ All stages wait for the slowest, so the rule makes the slowest stage as fast as 
 4. places left over are taken from the first stage, which stashes most, then from the last, then
    from the others.
 
-BERT-Large on four IPUs becomes 3, 7, 7, 7 because six layers and the embedding do not fit together;
-on eight it is 3 throughout. Graphcore's published configurations have the same.
+BERT-Large on four IPUs becomes 3, 7, 7, 7 because six layers and the embedding do not fit together,
+as in Graphcore's published configurations; on eight it is 3 throughout, where the MLPerf
+submissions leave the first stage emptier and load others with 3½ or 4. A last stage recomputes
+nothing, yet the rule counts its layers as long as the others'.
 """
 
 from __future__ import annotations
