@@ -28,7 +28,7 @@ def test_bert_large_is_split_as_published_on_four_and_evenly_on_eight(
     bow: IpuChip,
     popart: IpuSoftware,
 ) -> None:
-    """Layers per IPU of graphcore/examples, nlp/bert; on eight submissions to MLPerf differ among themselves."""
+    """Layers per IPU of graphcore/examples, nlp/bert; on eight the MLPerf submissions differ."""
     table = bert_large(length)
     plans = Plans.of(
         pipeline=pipeline,
