@@ -210,8 +210,8 @@ class IpuSoftware:
     """Slot time over that of the reference framework. [-]"""
     host_returns_per_update: FloatLike
     """Returns to the host program per weight update. [-]"""
-    evaluation_seconds: FloatLike
-    """Evaluation of one run that holds the machine. [s]"""
+    evaluation_overhead: FloatLike
+    """Fixed time of one evaluation that the machine waits for, beside its forward passes. [s]"""
     available_memory: float
     """Cap on a matrix operation's temporaries (availableMemoryProportion). [-]"""
     io_tiles: int

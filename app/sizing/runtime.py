@@ -222,7 +222,7 @@ def _evaluation(training: Training, scenario: Scenario, samples: float, batch: f
     target = training.target
     if target is None or target.evaluation_samples is None or target.id not in EVALUATED:
         return np.zeros_like(step)
-    overhead = 0.0 if scenario.is_ipu else float(scenario.gpu_software().evaluation_overhead)
+    overhead = scenario.evaluation_overhead
     return evaluation_time(
         samples, target.evaluation_samples, overhead, EVALUATED[target.id], FORWARD_OVER_STEP * batch / step
     )

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.catalog.software import SoftwareProfile
 from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
 from app.engine.gpu.step import GpuSystem
-from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step
+from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step, pipeline_stages, stage_list
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import FloatLike, Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware, Precision
@@ -30,6 +32,8 @@ class Scenario:
     optimizer: str
     overrides: Mapping[str, FloatLike]
     """Software figures the caller sets instead of the profile's. [-]"""
+    stage_layers: tuple[float, ...] = ()
+    """Layers of each stage where a configuration states them; IPUs only. [-]"""
 
     @property
     def is_ipu(self) -> bool:
@@ -58,12 +62,24 @@ class Scenario:
         """Return the software record of an IPU, single or as samples."""
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
 
+    @property
+    def evaluation_overhead(self) -> float:
+        """Fixed time of one evaluation. [s]"""
+        software = self.ipu_software() if self.is_ipu else self.gpu_software()
+        return float(software.evaluation_overhead)
+
     def step(self, plans: Plans, normals: Mapping[str, Floats] | None = None) -> StepTime:
         """Return the time of one step of each plan, or of each sample."""
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software(normals)
             step = ipu_step(
-                self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
             )
         else:
             step = gpu_step(
@@ -79,7 +95,13 @@ class Scenario:
         if isinstance(self.hardware, IpuChip):
             software = self.ipu_software()
             return ipu_memory(
-                self.table, plans, self.hardware, software, precision=self.precision, optimizer=self.optimizer
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
             )
         return gpu_memory(
             self.table,
@@ -90,6 +112,21 @@ class Scenario:
             self.precision,
             self.optimizer,
         )
+
+    def stage_list(self, plans: Plans) -> tuple[float, ...]:
+        """Return the layers of each stage of one plan on IPUs."""
+        if not isinstance(self.hardware, IpuChip):
+            return ()
+        found = pipeline_stages(
+            self.table,
+            plans,
+            self.hardware,
+            self.ipu_software(),
+            precision=self.precision,
+            optimizer=self.optimizer,
+            split=self.stage_layers,
+        )
+        return stage_list(found.layout.counts, self.table.depth, int(np.ravel(plans.pipeline)[0]))
 
     def operator_times(self, plans: Plans) -> OperatorTimes:
         """Return the time of every operator of one micro-batch."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.engine.ipu import stage_layers as ipu_stage_layers
-from app.engine.ipu import stage_list
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.sizing.checks import stage_layers_of
@@ -81,9 +79,8 @@ def plan_summary(sizing: Sizing, plans: Plans) -> PlanSummary:
 
 
 def ipu_stages(scenario: Scenario, plans: Plans) -> list[int]:
-    """Return the layers of each stage of an IPU pipeline."""
-    stages = ipu_stage_layers(scenario.table.depth, plans.pipeline)
-    return [int(layers) for layers in stage_list(stages, scenario.table.depth, int(plans.pipeline[0]))]
+    """Return the layers of each stage of an IPU pipeline, as the engine lays them."""
+    return [int(layers) for layers in scenario.stage_list(plans)]
 
 
 def memory_summary(sizing: Sizing) -> Memory:

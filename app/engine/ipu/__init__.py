@@ -7,7 +7,6 @@ last micro-batch (:mod:`~app.engine.ipu.update`), and everything resident has to
 (:mod:`~app.engine.ipu.memory`, :mod:`~app.engine.ipu.phases`).
 """
 
-from app.engine.ipu.layout import STATE_BYTES
 from app.engine.ipu.mapping import (
     devices,
     layers_per_stage,
@@ -19,6 +18,8 @@ from app.engine.ipu.mapping import (
 )
 from app.engine.ipu.memory import Fit, ipu_memory, memory_fit
 from app.engine.ipu.phases import phases_needed
+from app.engine.ipu.pipeline import pipeline_stages
+from app.engine.ipu.stage_memory import STATE_BYTES
 from app.engine.ipu.stages import Stages, stage_layers, stage_list
 from app.engine.ipu.step import ipu_step
 from app.engine.ipu.times import ipu_operator_times
@@ -35,6 +36,7 @@ __all__ = [
     "memory_fit",
     "minimum_phases",
     "phases_needed",
+    "pipeline_stages",
     "planned_phases",
     "resident_weight_fraction",
     "stage_layers",

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.engine.ipu.shares import by_operator, split_ways
 from app.engine.operators import Kind, OperatorTable, Section
@@ -31,6 +32,8 @@ class Activations:
     """Checkpoints of the whole network, all layers on one device. [B]"""
     live: Floats
     """Activations alive at once between two checkpoints. [B]"""
+    embedding: Floats
+    """What the backward pass of what precedes the layers needs. [B]"""
 
 
 def repeats_layers(table: OperatorTable) -> bool:
@@ -97,16 +100,70 @@ def chain_elements(table: OperatorTable) -> tuple[float, float]:
     product = np.isin(table.kind, PRODUCTS)
     if not product.any():
         return 0.0, float(np.sum(table.saved * table.count))
-    # Rows up to the next product belong to the product before them.
-    owner = np.maximum(np.cumsum(product) - 1, 0)
+    owner = _owner(product)
     kept = np.zeros(int(product.sum()))
     np.add.at(kept, owner, table.saved * table.count / np.maximum(table.count[product][owner], 1.0))
     inputs = table.saved[product]
-    runs = np.maximum(np.rint(table.count[product]), 1).astype(int)
+    runs = _runs(table, product)
     kept, inputs = np.repeat(kept, runs), np.repeat(inputs, runs)
-    segments = max(round(math.sqrt(len(kept))), 1)
-    starts = np.unique(np.rint(np.arange(segments) * len(kept) / segments).astype(int))
+    starts = _segment_starts(len(kept))
     return float(inputs[starts[1:]].sum()), float(np.add.reduceat(kept, starts).max())
+
+
+def recomputed_uncut(table: OperatorTable) -> Floats:
+    """Return the share of each operator's repeats that one device alone computes again.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        Operators per sample, in the order they run. [-]
+
+    Returns
+    -------
+    share : ndarray
+        Between 0 and 1; what follows the last checkpoint is not recomputed, because its backward
+        pass starts where its forward pass ends: the head and one of like layers, or the last
+        segment of a chain of unlike ones. [-]
+
+    References
+    ----------
+    .. [1] T. Chen et al., "Training deep nets with sublinear memory cost," arXiv:1604.06174, 2016.
+
+    Examples
+    --------
+    Of nine convolutions in three segments two thirds:
+
+    >>> from app.engine.operators import convolution_layer
+    >>> rows = convolution_layer(name="a", channels_in=64, channels_out=64, height=56, width=56, count=9)
+    >>> round(float(recomputed_uncut(OperatorTable.of(rows, depth=1, hidden=1, tokens=1))[0]), 3)
+    0.667
+    """
+    if repeats_layers(table):
+        layer = np.where(table.section == Section.LAYER, 1.0 - 1.0 / table.depth, 1.0)
+        return np.where(table.section == Section.HEAD, 0.0, layer)
+    product = np.isin(table.kind, PRODUCTS)
+    if not product.any():
+        return np.zeros(len(table))
+    runs = _runs(table, product)
+    starts = np.cumsum(runs) - runs
+    before = np.clip(_segment_starts(int(runs.sum()))[-1] - starts, 0, runs) / runs
+    return np.asarray(before[_owner(product)])
+
+
+def _owner(product: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the product each row belongs to: rows up to the next product go with the one before."""
+    return np.asarray(np.maximum(np.cumsum(product) - 1, 0), dtype=np.intp)
+
+
+def _runs(table: OperatorTable, product: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the repeats of each product as whole numbers."""
+    return np.asarray(np.maximum(np.rint(table.count[product]), 1), dtype=np.intp)
+
+
+def _segment_starts(length: int) -> NDArray[np.intp]:
+    """Return where the segments of a chain start, as many as the root of its length."""
+    segments = max(round(math.sqrt(length)), 1)
+    return np.unique(np.rint(np.arange(segments) * length / segments).astype(np.intp))
 
 
 def kept_activations(
@@ -158,7 +215,11 @@ def kept_activations(
     layer = micro_batch * np.sum(kept * of_layers, axis=0) / table.depth
     tokens = np.where(sequence_parallel > 0, tensor, 1.0)
     boundary = micro_batch * table.tokens * table.hidden * size / tokens
+    before = by_operator(table.section == Section.EMBEDDING, micro_batch)
+    embedding = micro_batch * np.sum(kept * before, axis=0)
     if repeats_layers(table):
-        return Activations(boundary, layer, boundary * table.depth, layer)
+        return Activations(boundary, layer, boundary * table.depth, layer, embedding)
     checkpoints, live = chain_elements(table)
-    return Activations(boundary, layer, micro_batch * size * checkpoints, micro_batch * size * live)
+    return Activations(
+        boundary, layer, micro_batch * size * checkpoints, micro_batch * size * live, embedding
+    )

@@ -1,153 +1,67 @@
-"""Memory of one pipeline stage, and the split over stages that it allows."""
+"""The split over stages: as memory and time allow, as a configuration states it, or by unlike blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from app.engine.ipu.activations import repeats_layers
+from app.engine.ipu.blocks import BlockStages
+from app.engine.ipu.keys import plan_shape
 from app.engine.ipu.loads import Loads, ipu_capacity
-from app.engine.ipu.products import element_bytes
-from app.engine.ipu.stages import Stages, head_shares_embedding, stage_layers
+from app.engine.ipu.stage_memory import FITS_BELOW, stage_parts
+from app.engine.ipu.stages import head_shares_embedding, stage_layers
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
 
-STATE_BYTES = {
-    "sgd": 0.0,
-    "momentum": 2.0,
-    "adam": 8.0,
-    "lamb": 8.0,
-    "adafactor": 4.0,
-    "distributed-shampoo": 16.0,
-}
-"""Optimizer state per parameter beside fp16 weights: momentum in fp16; two moments in fp32 (Kingma
-and Ba 2015; You et al. 2020); one fp32 copy with factored moments (Shazeer and Stern 2018); four
-matrices of about the weights' size (Anil et al. 2020). [B]"""
-
-FITS_BELOW = 0.95
-"""Filled share up to which a plan is said to fit."""
-
-
-def stage_parts(
-    table: OperatorTable,
-    plans: Plans,
-    loads: Loads,
-    layers: Floats,
-    position: Floats,
-    embedding: Floats,
-    head: Floats,
-    chip: IpuChip,
-    *,
-    precision: Precision,
-    optimizer: str,
-) -> dict[str, Floats]:
-    r"""Return the memory of one stage, by part.
-
-    .. math::
-
-        M = \frac{2 P}{rts} + 2 P [\text{accumulation} > 1] + \frac{o P}{rts_o}
-            + (2 (p - i) - 1) \, b s h \cdot 2 + n \, b s h \cdot 2 + \text{live} + \text{temporaries} + c S
-
-    Parameters
-    ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    plans : Plans
-        How the model is laid over devices. [-]
-    loads : Loads
-        What a layer, the embedding and the head bring. [B]
-    layers : ndarray
-        Layers of the stage, :math:`n`. [-]
-    position : ndarray
-        Place of the stage in the pipeline, :math:`i`, from 0. [-]
-    embedding : ndarray
-        1 where the stage has the embedding. [-]
-    head : ndarray
-        1 where the stage has the head. [-]
-    chip : IpuChip
-        The IPU. [-]
-    precision : Precision
-        Number format. [-]
-    optimizer : str
-        A key of :data:`STATE_BYTES`. [-]
-
-    Returns
-    -------
-    parts : dict of str to ndarray
-        weights, gradients, optimizer, activations, buffers, framework. [B]
-
-    Notes
-    -----
-    A stage holds the inputs of the micro-batches in flight, twice as many as stages follow it
-    because forward and backward passes alternate. In phases only one phase is resident, and its
-    inputs come from streaming memory. Sharded weights are gathered layer by layer.
-
-    References
-    ----------
-    .. [1] Graphcore, "Model parallelism on the IPU with TensorFlow," section on pipelining.
-    .. [2] Graphcore, PopART tensor_locations.rst (replicated tensor sharding).
-    .. [3] Code share: closure over the configurations of Graphcore's examples repository.
-
-    Examples
-    --------
-    >>> from app.engine.ipu.examples import BOW, POPART
-    >>> from app.engine.ipu.loads import stage_loads
-    >>> from app.engine.operators import dense_layer
-    >>> table = OperatorTable.of([dense_layer(name="a", inputs=1024, outputs=1024)], depth=1, hidden=1024,
-    ...     tokens=1)
-    >>> plans = Plans.of(micro_batch=64)
-    >>> loads = stage_loads(table, plans, BOW, POPART, Precision.FP16_16)
-    >>> one, zero = np.ones(()), np.zeros(())
-    >>> parts = stage_parts(table, plans, loads, one, zero, zero, zero, BOW, precision=Precision.FP16_16,
-    ...     optimizer="lamb")
-    >>> float(parts["weights"]) == 2 * 1024 * 1025
-    True
-    """
-    size = element_bytes(precision)
-    resident = loads.weights(layers, embedding, head) / plans.phases
-    kept = loads.activations
-    waiting = np.maximum(2.0 * (plans.pipeline - position) - 1.0, 1.0)
-    in_flight = np.where(plans.phases > 1, 1.0, np.minimum(waiting, plans.accumulation))
-    share = layers / table.depth
-    # Phases shorter than a layer keep the live activations of a part of it.
-    live = kept.live / np.maximum(plans.phases / np.maximum(layers, 1.0), 1.0)
-    saved = kept.checkpoints * share / plans.phases + live
-    if repeats_layers(table):
-        saved = saved + in_flight * kept.boundary
-    else:
-        saved = saved + np.where(plans.pipeline > 1, in_flight * kept.boundary, 0.0)
-    everything = in_flight * kept.layer * layers / plans.phases
-    largest = np.maximum(
-        loads.layer_buffers,
-        np.maximum(embedding * loads.embedding_buffers, head * loads.head_buffers),
-    )
-    gathered = np.where(plans.rts > 1, size * loads.layer_weights, 0.0)
-    on_chip = np.where(plans.offload > 0, 0.0, STATE_BYTES[optimizer] / plans.rts_optimizer)
-    # A phase gathers all of its weights; between phases they lie sharded in streaming memory.
-    shards = np.where(plans.phases > 1, 1.0, plans.rts)
-    return {
-        "weights": resident * size / shards,
-        "gradients": np.where(plans.accumulation > 1, resident * size, 0.0),
-        "optimizer": resident * on_chip,
-        "activations": np.where((plans.recompute > 0) | (plans.phases > 1), saved, everything),
-        "buffers": largest + np.where(plans.phases > 1, 0.0, gathered),
-        "framework": np.asarray(chip.code_share * chip.tiles * chip.sram_per_tile),
-    }
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Stages of every plan: layers, and which stage has embedding and head, (3, …)."""
+    """Stages of every plan, (G, …): what each holds. Like layers need three kinds of stages."""
 
-    stages: Stages
     layers: Floats
+    """Layers; of unlike layers those of mean weight that weigh as much. [-]"""
+    kept: Floats
+    """Share of all checkpoints. [-]"""
     embedding: Floats
     head: Floats
     position: Floats
     present: Floats
     """1 where a plan has such a stage. [-]"""
+    counts: Floats
+    """Layers by number. [-]"""
+
+    def weights(self, loads: Loads) -> Floats:
+        """Return the parameters of the heaviest stage. [-]"""
+        held = loads.weights(self.layers, self.embedding, self.head)
+        return np.asarray(np.max(self.present * held, axis=0))
+
+    def memory(
+        self,
+        table: OperatorTable,
+        plans: Plans,
+        loads: Loads,
+        chip: IpuChip,
+        *,
+        precision: Precision,
+        optimizer: str,
+    ) -> dict[str, Floats]:
+        """Return the memory of every stage by part, (G, …). [B]"""
+        return stage_parts(
+            table,
+            plans,
+            loads,
+            self.layers,
+            self.position,
+            self.embedding,
+            self.head,
+            chip,
+            precision=precision,
+            optimizer=optimizer,
+            kept=self.kept,
+        )
 
 
 def plan_layout(
@@ -161,7 +75,7 @@ def plan_layout(
     precision: Precision,
     optimizer: str,
 ) -> Layout:
-    """Return which layers, embedding and head each kind of stage holds.
+    """Return which layers, embedding and head each kind of stage holds: first, fullest between, last.
 
     Parameters
     ----------
@@ -180,7 +94,7 @@ def plan_layout(
     precision : Precision
         Number format. [-]
     optimizer : str
-        A key of :data:`STATE_BYTES`. [-]
+        A key of :data:`~app.engine.ipu.stage_memory.STATE_BYTES`. [-]
 
     Returns
     -------
@@ -200,8 +114,8 @@ def plan_layout(
     --------
     ``tests/engine/ipu/test_stages.py`` holds BERT-Large on four and on eight IPUs.
 
-    >>> sorted(STATE_BYTES)[0]
-    'adafactor'
+    >>> FITS_BELOW
+    0.95
     """
     tied = head_shares_embedding(table)
     zero, one = np.zeros(()), np.ones(())
@@ -228,17 +142,104 @@ def plan_layout(
     limit = np.where(plans.phases > 1, np.inf, room / np.maximum(single - bare, 1.0))
     embedding, head = ends
     with_embedding, with_last = (embedding + head, 0.0 * head) if tied else (embedding, head)
-    stages = stage_layers(table.depth, plans.pipeline, limit, with_embedding, with_last)
-    layers = stages.stacked
+    layers = stage_layers(table.depth, plans.pipeline, limit, with_embedding, with_last).stacked
     pipeline = np.broadcast_to(plans.pipeline, layers.shape[1:])
     alone = pipeline <= 1
     head_on_first = np.ones_like(alone) if tied else alone
     here = np.ones_like(alone)
     return Layout(
-        stages=stages,
         layers=layers,
+        kept=layers / table.depth,
         embedding=np.stack([here, ~here, ~here]).astype(float),
         head=np.stack([head_on_first, ~here, ~head_on_first]).astype(float),
         position=np.stack([0.0 * pipeline, 1.0 + 0.0 * pipeline, pipeline - 1.0]),
         present=np.stack([here, pipeline > 2, pipeline > 1]).astype(float),
+        counts=layers,
+    )
+
+
+def stated_layout(table: OperatorTable, plans: Plans, split: Sequence[float]) -> Layout:
+    """Return the layout that a configuration states by the layers of each stage.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        Operators per sample. [-]
+    plans : Plans
+        Plans with as many stages as the configuration. [-]
+    split : sequence of float
+        Layers of each stage; halves where attention and feed-forward block of a layer lie on
+        different stages. [-]
+
+    Returns
+    -------
+    layout : Layout
+        Every stage; the embedding on the first, the head with it where they share weights. [-]
+
+    References
+    ----------
+    .. [1] Graphcore, MLPerf Training v1.1 and v2.0 submissions, BERT (``att_ffn_placement``).
+
+    Examples
+    --------
+    >>> from app.engine.operators import dense_layer
+    >>> one = OperatorTable.of([dense_layer(name="a", inputs=1, outputs=1)], depth=24, hidden=1, tokens=1)
+    >>> stated_layout(one, Plans.of(pipeline=4), (3, 7, 7, 7)).layers.tolist()
+    [3.0, 7.0, 7.0, 7.0]
+    """
+    shape = plan_shape(plans)
+    column = np.asarray(split, dtype=float).reshape(-1, *(1,) * len(shape))
+    layers = np.broadcast_to(column, (len(split), *shape))
+    place = np.arange(len(split), dtype=float).reshape(column.shape) + 0.0 * layers
+    last = 0.0 if head_shares_embedding(table) else float(len(split) - 1)
+    return Layout(
+        layers=layers,
+        kept=layers / table.depth,
+        embedding=(place == 0.0).astype(float),
+        head=(place == last).astype(float),
+        position=place,
+        present=np.ones_like(layers),
+        counts=layers,
+    )
+
+
+def block_layout(plans: Plans, loads: Loads, stages: BlockStages) -> Layout:
+    """Return the layout of a network with unlike layers.
+
+    Parameters
+    ----------
+    plans : Plans
+        How the model is laid over devices. [-]
+    loads : Loads
+        What a layer of mean weight brings. [B]
+    stages : BlockStages
+        Stages as they were cut. [-]
+
+    Returns
+    -------
+    layout : Layout
+        Every stage. [-]
+
+    References
+    ----------
+    .. [1] Graphcore, examples repository, vision/cnns (``pipeline_splits``).
+
+    Examples
+    --------
+    ``tests/engine/ipu/test_blocks.py`` cuts ResNet and EfficientNet.
+
+    >>> Layout.__slots__[0]
+    'layers'
+    """
+    counts = stages.gather(stages.layers)
+    pipeline = np.broadcast_to(plans.pipeline, counts.shape[1:])
+    place = np.arange(counts.shape[0], dtype=float).reshape(-1, *(1,) * pipeline.ndim) + 0.0 * pipeline
+    return Layout(
+        layers=stages.gather(stages.weights) / np.maximum(loads.layer_weights, 1.0),
+        kept=stages.gather(stages.kept),
+        embedding=(place == 0).astype(float),
+        head=(place == pipeline - 1).astype(float),
+        position=place,
+        present=(place < pipeline).astype(float),
+        counts=counts,
     )

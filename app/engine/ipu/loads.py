@@ -133,6 +133,9 @@ def stage_loads(
         embedding_buffers=largest(Section.EMBEDDING),
         head_buffers=largest(Section.HEAD),
         activations=Activations(
-            *(keys.gather(part) for part in (kept.boundary, kept.layer, kept.checkpoints, kept.live))
+            *(
+                keys.gather(part)
+                for part in (kept.boundary, kept.layer, kept.checkpoints, kept.live, kept.embedding)
+            )
         ),
     )

@@ -6,15 +6,16 @@ part that no formula of the plan gives, program and vertex state, is a share of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 
-from app.engine.ipu.keys import distinct_keys
-from app.engine.ipu.layout import FITS_BELOW, STATE_BYTES, Layout, plan_layout, stage_parts
-from app.engine.ipu.loads import Loads, ipu_capacity, stage_loads
+from app.engine.ipu.layout import Layout
+from app.engine.ipu.loads import Loads, ipu_capacity
+from app.engine.ipu.pipeline import pipeline_stages
 from app.engine.ipu.products import element_bytes
-from app.engine.ipu.sections import end_layers, section_times
+from app.engine.ipu.stage_memory import FITS_BELOW, STATE_BYTES
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, Plans
 from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
@@ -66,6 +67,7 @@ def ipu_memory(
     *,
     precision: Precision = Precision.FP16_16,
     optimizer: str = "lamb",
+    split: Sequence[float] = (),
 ) -> MemoryUse:
     """Return the memory of the fullest IPU, by part, and what it keeps in streaming memory.
 
@@ -83,6 +85,8 @@ def ipu_memory(
         Number format. [-]
     optimizer : str
         A key of :data:`STATE_BYTES`. [-]
+    split : sequence of float
+        Layers of each stage as a configuration states them; balanced by time if empty. [-]
 
     Returns
     -------
@@ -106,22 +110,11 @@ def ipu_memory(
     >>> bool(use.total < 0.3 * use.capacity)
     True
     """
-    loads = stage_loads(table, plans, chip, software, precision)
-    keys = distinct_keys(plans)
-    ends = end_layers(section_times(table, keys, chip, software, precision), keys, plans)
-    layout = plan_layout(table, plans, loads, ends, chip, software, precision=precision, optimizer=optimizer)
-    parts = stage_parts(
-        table,
-        plans,
-        loads,
-        layout.layers,
-        layout.position,
-        layout.embedding,
-        layout.head,
-        chip,
-        precision=precision,
-        optimizer=optimizer,
+    stages = pipeline_stages(
+        table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
+    loads, layout = stages.loads, stages.layout
+    parts = layout.memory(table, plans, loads, chip, precision=precision, optimizer=optimizer)
     names = tuple(parts)
     stacked = np.stack(np.broadcast_arrays(*(parts[name] for name in names)))
     total = np.where(layout.present > 0, stacked.sum(axis=0), -np.inf)
@@ -137,7 +130,7 @@ def ipu_memory(
 
 def _streamed(plans: Plans, loads: Loads, layout: Layout, size: float, state: float) -> Floats:
     """Return the bytes the heaviest stage keeps in streaming memory."""
-    weights = np.max(layout.present * loads.weights(layout.layers, layout.embedding, layout.head), axis=0)
+    weights = layout.weights(loads)
     optimizer = np.where((plans.offload > 0) | (plans.phases > 1), state * weights / plans.rts_optimizer, 0.0)
     # Between phases wait the weights, their gradients and the activations of every micro-batch.
     handed_on = plans.accumulation * plans.phases * loads.activations.boundary / plans.tensor

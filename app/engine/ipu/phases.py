@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.engine.ipu.keys import distinct_keys
-from app.engine.ipu.layout import STATE_BYTES, plan_layout, stage_parts
-from app.engine.ipu.loads import ipu_capacity, stage_loads
+from app.engine.ipu.keys import plan_shape
+from app.engine.ipu.loads import ipu_capacity
+from app.engine.ipu.pipeline import pipeline_stages
 from app.engine.ipu.products import element_bytes
-from app.engine.ipu.sections import end_layers, section_times
+from app.engine.ipu.stage_memory import STATE_BYTES, stage_parts
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, IpuChip, IpuSoftware, Precision
@@ -81,7 +81,7 @@ def phases_needed(
     precision : Precision
         Number format. [-]
     optimizer : str
-        A key of :data:`~app.engine.ipu.layout.STATE_BYTES`. [-]
+        A key of :data:`~app.engine.ipu.stage_memory.STATE_BYTES`. [-]
 
     Returns
     -------
@@ -103,26 +103,11 @@ def phases_needed(
     [1.0, 1.0]
     """
     capacity = ipu_capacity(chip, software)
-    resident = replace(plans, phases=np.ones(()))
-    loads = stage_loads(table, plans, chip, software, precision)
-    keys = distinct_keys(plans)
-    ends = end_layers(section_times(table, keys, chip, software, precision), keys, plans)
-    layout = plan_layout(
-        table, resident, loads, ends, chip, software, precision=precision, optimizer=optimizer
-    )
+    resident = replace(plans, phases=np.ones(plan_shape(plans)))
+    stages = pipeline_stages(table, resident, chip, software, precision=precision, optimizer=optimizer)
+    loads, layout = stages.loads, stages.layout
     whole = sum(
-        stage_parts(
-            table,
-            resident,
-            loads,
-            layout.layers,
-            layout.position,
-            layout.embedding,
-            layout.head,
-            chip,
-            precision=precision,
-            optimizer=optimizer,
-        ).values()
+        layout.memory(table, resident, loads, chip, precision=precision, optimizer=optimizer).values()
     )
     fullest = np.max(np.where(layout.present > 0, whole, -np.inf), axis=0)
     # One layer at a time, nothing stashed: the least that a phase has beside its weights.

@@ -1,4 +1,4 @@
-"""Time of one micro-batch in the embedding, in one layer and in the head."""
+"""Time of one micro-batch in the embedding, in one layer and in the head, or in each unlike layer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.engine.ipu.activations import recomputed_uncut
 from app.engine.ipu.keys import Keys
 from app.engine.ipu.products import element_bytes
 from app.engine.ipu.shares import by_operator
@@ -21,14 +22,21 @@ SLOT_PARTS = (*CYCLE_PARTS, "tensor_comm")
 
 @dataclass(frozen=True, slots=True)
 class SectionTimes:
-    """Seconds of one micro-batch, arrays (6, S, K): part, section of the model, key."""
+    """Seconds of one micro-batch, arrays (6, S, K): part, section (or block) of the model, key."""
 
     forward: Floats
     backward: Floats
+    again: Floats
+    """Forward once more, of what one device alone would recompute."""
 
 
 def section_times(
-    table: OperatorTable, keys: Keys, chip: IpuChip, software: IpuSoftware, precision: Precision
+    table: OperatorTable,
+    keys: Keys,
+    chip: IpuChip,
+    software: IpuSoftware,
+    precision: Precision,
+    members: Floats | None = None,
 ) -> SectionTimes:
     """Return the time of one micro-batch in the embedding, in one layer and in the head.
 
@@ -44,6 +52,8 @@ def section_times(
         The software stack; its factors are applied by the caller. [-]
     precision : Precision
         Number format. [-]
+    members : ndarray, optional
+        Times each operator occurs in each block, (S, O), for the time of blocks instead. [-]
 
     Returns
     -------
@@ -70,7 +80,7 @@ def section_times(
     >>> keys = distinct_keys(Plans.of(micro_batch=1024))
     >>> times = section_times(table, keys, BOW, POPART, Precision.FP16_16)
     >>> times.forward.shape, round(float(times.forward.sum()) * 1e6, 1)
-    ((6, 3, 1), 22.0)
+    ((6, 3, 1), 22.3)
     """
     micro_batch, tensor = keys.micro_batch, keys.tensor
     work = operator_work(
@@ -91,16 +101,19 @@ def section_times(
 
     forward_links = reduced(np.where(inner | lookup, results, 0.0))
     backward_links = reduced(np.where(columns, sources, 0.0))
-    # One layer is a share of all of them; embedding and head are taken whole.
-    count = table.count / np.where(table.section == Section.LAYER, table.depth, 1.0)
-    member = np.stack([(table.section == section) * count for section in Section])
+    if members is None:
+        # One layer is a share of all of them; embedding and head are taken whole.
+        count = table.count / np.where(table.section == Section.LAYER, table.depth, 1.0)
+        members = np.stack([(table.section == section) * count for section in Section])
 
-    def by_section(cycles: Floats, links: Floats) -> Floats:
+    def by_section(cycles: Floats, links: Floats, counted: Floats) -> Floats:
         seconds = np.concatenate([cycles / chip.clock, links[None]])
-        return np.asarray(np.einsum("so,pok->psk", member, seconds))
+        return np.asarray(np.einsum("so,pok->psk", counted, seconds))
 
     return SectionTimes(
-        forward=by_section(work.forward, forward_links), backward=by_section(work.backward, backward_links)
+        forward=by_section(work.forward, forward_links, members),
+        backward=by_section(work.backward, backward_links, members),
+        again=by_section(work.forward, forward_links, members * recomputed_uncut(table)),
     )
 
 
@@ -119,7 +132,8 @@ def end_layers(times: SectionTimes, keys: Keys, plans: Plans) -> tuple[Floats, F
     Returns
     -------
     ends : tuple of ndarray
-        Embedding and head, each over one layer, forward and backward with recomputation. [-]
+        Embedding and head, each over one layer, forward and backward; the head recomputes
+        nothing, since its backward pass follows at once. [-]
 
     References
     ----------
@@ -127,13 +141,15 @@ def end_layers(times: SectionTimes, keys: Keys, plans: Plans) -> tuple[Floats, F
 
     Examples
     --------
-    >>> times = SectionTimes(np.ones((6, 3, 1)), 2 * np.ones((6, 3, 1)))
+    >>> times = SectionTimes(np.ones((6, 3, 1)), 2 * np.ones((6, 3, 1)), np.zeros((6, 3, 1)))
     >>> from app.engine.ipu.keys import distinct_keys
     >>> [part.tolist() for part in end_layers(times, distinct_keys(Plans.of()), Plans.of())]
     [1.0, 1.0]
     """
     forward, backward = (keys.gather(part.sum(axis=0)) for part in (times.forward, times.backward))
-    seconds = forward * np.where((plans.recompute > 0) | (plans.phases > 1), 2.0, 1.0) + backward
+    again = np.where((plans.recompute > 0) | (plans.phases > 1), forward, 0.0)
+    again[Section.HEAD] = 0.0
+    seconds = forward + again + backward
     layer = np.maximum(seconds[Section.LAYER], np.finfo(float).tiny)
     # A model without layers has one stage; the ratio then decides nothing but stays finite.
     longest = 1e6

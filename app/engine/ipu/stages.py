@@ -12,8 +12,10 @@ All stages wait for the slowest, so the rule makes the slowest stage as fast as 
 4. places left over are taken from the first stage, which stashes most, then from the last, then
    from the others.
 
-BERT-Large on four IPUs becomes 3, 7, 7, 7 because six layers and the embedding do not fit together;
-on eight it is 3 throughout. Graphcore's published configurations have the same.
+BERT-Large on four IPUs becomes 3, 7, 7, 7 because six layers and the embedding do not fit together,
+as in Graphcore's published configurations; on eight it is 3 throughout, where the MLPerf
+submissions leave the first stage emptier and load others with 3½ or 4. A last stage recomputes
+nothing, yet the rule counts its layers as long as the others'.
 """
 
 from __future__ import annotations
@@ -175,13 +177,13 @@ def _level_of_cut_layers(
     return np.maximum(free, limited)
 
 
-def stage_list(stages: Stages, depth: int, pipeline: int) -> tuple[int, ...]:
+def stage_list(counts: Floats, depth: int, pipeline: int) -> tuple[float, ...]:
     """Return the layers of every stage of one plan, for display.
 
     Parameters
     ----------
-    stages : Stages
-        Layers by kind of stage, of one plan. [-]
+    counts : ndarray
+        Layers of the three kinds of stages, or of every stage, of one plan. [-]
     depth : int
         Layers of the model. [-]
     pipeline : int
@@ -189,7 +191,7 @@ def stage_list(stages: Stages, depth: int, pipeline: int) -> tuple[int, ...]:
 
     Returns
     -------
-    layers : tuple of int
+    layers : tuple of float
         Layers of each stage, in order; they add up to the depth. [-]
 
     References
@@ -198,17 +200,48 @@ def stage_list(stages: Stages, depth: int, pipeline: int) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> stage_list(stage_layers(24, 4.0, 5.0, 0.6), 24, 4)
-    (3, 7, 7, 7)
+    >>> stage_list(stage_layers(24, 4.0, 5.0, 0.6).stacked, 24, 4)
+    (3.0, 7.0, 7.0, 7.0)
     """
-    first = int(np.ravel(stages.first)[0])
-    if pipeline == 1:
-        return (first,)
-    last = int(np.ravel(stages.last)[0])
+    each = np.ravel(counts)
+    if pipeline <= 1:
+        return (float(depth),)
+    if sum(each[:pipeline]) == depth and len(each) >= pipeline:
+        return tuple(float(layers) for layers in each[:pipeline])
+    first, last = float(each[0]), float(each[-1])
     between = pipeline - 2
     if between == 0:
         return (first, depth - first)
-    rest = depth - first - last
     # Later stages stash fewer micro-batches, so they take the layers that do not divide evenly.
-    full, extra = divmod(rest, between)
-    return (first, *(full + (1 if stage >= between - extra else 0) for stage in range(between)), last)
+    full, extra = divmod(int(depth - first - last), between)
+    return (
+        first,
+        *(float(full + (1 if stage >= between - extra else 0)) for stage in range(between)),
+        last,
+    )
+
+
+def slowest_stage(seconds: Floats) -> Floats:
+    """Return the parts of the slowest stage.
+
+    Parameters
+    ----------
+    seconds : ndarray
+        Time by part and stage, (P, G, …). [s]
+
+    Returns
+    -------
+    slowest : ndarray
+        Parts of the stage whose sum is largest, (P, …). [s]
+
+    References
+    ----------
+    .. [1] Y. Huang et al., "GPipe," NeurIPS, 2019.
+
+    Examples
+    --------
+    >>> slowest_stage(np.array([[1.0, 2.0], [5.0, 1.0]])).tolist()
+    [1.0, 5.0]
+    """
+    stage = np.argmax(seconds.sum(axis=0), axis=0)
+    return np.take_along_axis(seconds, stage[None, None], axis=1)[:, 0]

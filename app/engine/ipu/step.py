@@ -8,13 +8,14 @@ activations are recomputed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from app.engine.ipu.keys import distinct_keys
-from app.engine.ipu.layout import STATE_BYTES, Layout, plan_layout
-from app.engine.ipu.loads import stage_loads
+from app.engine.ipu.pipeline import pipeline_stages
 from app.engine.ipu.products import element_bytes
-from app.engine.ipu.sections import SLOT_PARTS, end_layers, section_times
+from app.engine.ipu.sections import SLOT_PARTS
+from app.engine.ipu.stage_memory import STATE_BYTES
 from app.engine.ipu.update import (
     fixed_update_time,
     gradient_allreduce_time,
@@ -25,34 +26,6 @@ from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
 
 
-def stage_contents(layout: Layout) -> Floats:
-    """Return how often each kind of stage runs embedding, layer and head.
-
-    Parameters
-    ----------
-    layout : Layout
-        Stages of every plan. [-]
-
-    Returns
-    -------
-    contents : ndarray
-        (3, S, …): kind of stage, section; all zero where a plan has no such stage. [-]
-
-    References
-    ----------
-    .. [1] Y. Huang et al., "GPipe," NeurIPS, 2019.
-
-    Examples
-    --------
-    ``tests/engine/ipu/test_step.py`` compares stages with a plain sum over them.
-
-    >>> SLOT_PARTS[-1]
-    'tensor_comm'
-    """
-    members = np.broadcast_arrays(layout.embedding, layout.layers, layout.head)
-    return np.stack([layout.present * member for member in members], axis=1)
-
-
 def ipu_step(
     table: OperatorTable,
     plans: Plans,
@@ -61,6 +34,7 @@ def ipu_step(
     *,
     precision: Precision = Precision.FP16_16,
     optimizer: str = "lamb",
+    split: Sequence[float] = (),
 ) -> StepTime:
     r"""Return the time of one training step, by part.
 
@@ -77,7 +51,9 @@ def ipu_step(
     precision : Precision
         Number format; fp32 and tf32 run in fp32, all else in fp16.16. [-]
     optimizer : str
-        A key of :data:`~app.engine.ipu.layout.STATE_BYTES`. [-]
+        A key of :data:`~app.engine.ipu.stage_memory.STATE_BYTES`. [-]
+    split : sequence of float
+        Layers of each stage as a configuration states them; balanced by time if empty. [-]
 
     Returns
     -------
@@ -109,20 +85,15 @@ def ipu_step(
     ...     tokens=1)
     >>> plans = Plans.of(micro_batch=1024, data=16, accumulation=8)
     >>> round(float(ipu_step(table, plans, BOW, POPART).total) * 1e3, 2)
-    102.71
+    107.01
     """
     size = element_bytes(precision)
-    loads = stage_loads(table, plans, chip, software, precision)
-    keys = distinct_keys(plans)
-    times = section_times(table, keys, chip, software, precision)
-    ends = end_layers(times, keys, plans)
-    layout = plan_layout(table, plans, loads, ends, chip, software, precision=precision, optimizer=optimizer)
-    contents = stage_contents(layout)
-    forward = _on_stages(keys.gather(times.forward), contents)
-    backward = _on_stages(keys.gather(times.backward), contents)
-    backward = backward + np.where((plans.recompute > 0) | (plans.phases > 1), forward, 0.0)
+    stages = pipeline_stages(
+        table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
+    )
+    loads = stages.loads
     speed = np.asarray(software.sdk_factor * software.framework_factor)
-    slowest_forward, slowest_backward = _scaled(_slowest(forward), speed), _scaled(_slowest(backward), speed)
+    slowest_forward, slowest_backward = _scaled(stages.forward, speed), _scaled(stages.backward, speed)
 
     parts = {
         name: plans.accumulation * (slowest_forward[place] + slowest_backward[place])
@@ -140,7 +111,7 @@ def ipu_step(
     slot = slowest_forward.sum(axis=0) + slowest_backward.sum(axis=0) + moved
     parts["pipeline_bubble"] = (plans.pipeline - 1.0) * slot
 
-    weights = np.max(layout.present * loads.weights(layout.layers, layout.embedding, layout.head), axis=0)
+    weights = stages.layout.weights(loads)
     gathered = (plans.rts - 1.0) / plans.rts * size * weights / chip.allreduce_bandwidth
     passes = np.where(plans.phases > 1, 0.0, 2.0 * plans.accumulation)
     parts["data_comm"] = gradient_allreduce_time(plans, size * weights, chip) + passes * gathered
@@ -154,17 +125,6 @@ def ipu_step(
     parts["fixed"] = fixed_update_time(chip, software)
     shape = np.broadcast_shapes(*(np.shape(seconds) for seconds in parts.values()))
     return StepTime({name: np.broadcast_to(seconds, shape) for name, seconds in parts.items()})
-
-
-def _on_stages(seconds: Floats, contents: Floats) -> Floats:
-    """Return the time of each kind of stage by part, (6, 3, …)."""
-    return np.asarray(np.einsum("ps...,gs...->pg...", seconds, contents))
-
-
-def _slowest(seconds: Floats) -> Floats:
-    """Return the parts of the slowest stage, (6, …)."""
-    stage = np.argmax(seconds.sum(axis=0), axis=0)
-    return np.take_along_axis(seconds, stage[None, None], axis=1)[:, 0]
 
 
 def _scaled(seconds: Floats, factor: Floats) -> Floats:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.engine.ipu.activations import recomputed_uncut
 from app.engine.ipu.keys import distinct_keys
 from app.engine.ipu.products import usable_tiles
 from app.engine.ipu.shares import by_operator, split_ways
 from app.engine.ipu.work import CYCLE_PARTS, operator_work
-from app.engine.operators import OperatorTable
+from app.engine.operators import OperatorTable, Section
 from app.engine.plans import Bound, OperatorTimes, Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
 
@@ -72,7 +73,11 @@ def ipu_operator_times(
     )
     count = by_operator(table.count, keys.index)
 
-    again = np.where((plans.recompute > 0) | (plans.phases > 1), 1.0, 0.0)
+    # Alone a device recomputes what lies before its last checkpoint, in a pipeline all but the head.
+    before = by_operator(table.section != Section.HEAD, keys.index)
+    alone = by_operator(recomputed_uncut(table), keys.index)
+    repeated = np.where(plans.pipeline > 1, before, alone)
+    again = np.where((plans.recompute > 0) | (plans.phases > 1), repeated, 0.0)
     forward = keys.gather(work.forward)
     backward = keys.gather(work.backward) + again * forward
     scale = np.asarray(software.sdk_factor * software.framework_factor / chip.clock)

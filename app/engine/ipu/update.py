@@ -176,6 +176,6 @@ def fixed_update_time(chip: IpuChip, software: IpuSoftware) -> Floats:
     --------
     >>> from app.engine.ipu.examples import BOW, POPART
     >>> round(float(fixed_update_time(BOW, POPART)), 4)
-    0.102
+    0.1063
     """
     return np.asarray(software.host_returns_per_update * chip.host_return + chip.update_overhead)

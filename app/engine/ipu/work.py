@@ -83,7 +83,7 @@ def operator_work(
     >>> one = np.array([1.0])
     >>> work = operator_work(table, 1024 * one, one, 0 * one, BOW, POPART)
     >>> [round(float(part)) for part in work.forward[:, 0, 0]]
-    [16282, 0, 427, 19448, 4450]
+    [16282, 0, 427, 18354, 6220]
     """
     widen = element_bytes(precision) / element_bytes(Precision.FP16_16)
     tiles = usable_tiles(chip, software)

@@ -129,6 +129,10 @@ class Operator:
     """Share of the weights that one token uses (experts)."""
     sparse: bool = False
     """True for tables that are spread over all devices and updated row by row."""
+    block: int = -1
+    """Block of unlike layers the operator belongs to; −1 outside of any. A pipeline is cut between them."""
+    block_repeats: float = 1.0
+    """Times that block follows itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +170,8 @@ class OperatorTable:
     tensors: Floats
     active: Floats
     sparse: Floats
+    block: Floats
+    block_repeats: Floats
     depth: int
     """Layers that a pipeline can be cut between; 1 where nothing repeats."""
     hidden: float

@@ -31,6 +31,7 @@ class Blocks:
     def __init__(self) -> None:
         self.operators: list[Operator] = []
         self._handed: list[float] = []
+        self._blocks = 0
 
     def add(self, operators: Iterable[Operator]) -> None:
         """Add operators that belong to no block of their own."""
@@ -38,7 +39,12 @@ class Blocks:
 
     def block(self, operators: Iterable[Operator], *, output: float, count: int = 1) -> None:
         """Add ``count`` equal blocks that each hand ``output`` elements per sample on."""
-        self.operators.extend(replace(operator, count=operator.count * count) for operator in operators)
+        place = self._blocks
+        self.operators.extend(
+            replace(operator, count=operator.count * count, block=place, block_repeats=float(count))
+            for operator in operators
+        )
+        self._blocks += 1
         self._handed += [output] * count
 
     def table(self) -> OperatorTable:

@@ -6,7 +6,9 @@ References
    Interspeech, 2020, table 1.
 .. [2] B. Zhang et al., "WeNet," arXiv:2102.01547, 2021: attention decoder and connectionist
    temporal classification share one encoder.
-.. [3] Graphcore, "Conformer for PyTorch," graphcore/examples, speech/conformer/pytorch, 2022.
+.. [3] Graphcore, "Conformer for PyTorch," graphcore/examples, speech/conformer/pytorch, 2022
+   (configs/train.yaml, src/layers/attention.py, src/layers/convolution.py).
+.. [4] Z. Dai et al., "Transformer-XL," ACL, 2019, section 3.3 (relative positions).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from app.engine.operators import (
     OperatorTable,
     Pointwise,
     Section,
+    Split,
     Stack,
     TransformerShape,
     attention_operators,
@@ -39,9 +42,10 @@ def conformer_block(
     """Return the operators of ``count`` equal encoder blocks.
 
     Half a feed-forward layer, attention with relative positions, a convolution module and the
-    other half of the feed-forward layer (Gulati et al. 2020, figure 1).
+    other half of the feed-forward layer (Gulati et al. 2020, figure 1). As in the reference
+    program queries, keys and values are three products, a layer norm follows the depthwise
+    convolution, and the module turns its tensors to convolve along time.
     """
-    width = hidden // heads
 
     def half(prefix: str) -> list[Operator]:
         layers = feed_forward_operators(
@@ -59,72 +63,120 @@ def conformer_block(
             replace(layer, pointwise=Pointwise.SWISH) if layer.kind is Kind.POINTWISE else layer
             for layer in layers
         ]
-        return [norm_layer(f"{prefix}norm", hidden, frames, count), *swish, _residual(f"{prefix}add")]
+        return [
+            norm_layer(f"{prefix}norm", hidden, frames, count),
+            *swish,
+            _pass(f"{prefix}dropout", Pointwise.ADD, frames * feed_forward),
+            _pass(f"{prefix}half", Pointwise.ADD, frames * hidden),
+            _pass(f"{prefix}add", Pointwise.RESIDUAL, frames * hidden),
+        ]
 
-    def _residual(name: str) -> Operator:
-        return pointwise_layer(
-            name=name, pointwise=Pointwise.RESIDUAL, elements=frames * hidden, count=float(count)
-        )
+    def _pass(name: str, pointwise: Pointwise, elements: float) -> Operator:
+        return pointwise_layer(name=name, pointwise=pointwise, elements=elements, count=float(count))
 
-    positions = replace(
-        dense_layer(name="positions", inputs=hidden, outputs=hidden, rows=frames, count=float(count)),
-        # No bias, but two learned vectors of one head's width for every head.
-        weights=float(hidden * hidden + 2 * heads * width),
-        convolution_launches=0.0,
-    )
     module: list[Operator] = [
         norm_layer("convolution_norm", hidden, frames, count),
         replace(
             dense_layer(
                 name="pointwise_in", inputs=hidden, outputs=2 * hidden, rows=frames, count=float(count)
             ),
+            weights=2.0 * hidden * hidden,
             convolution_launches=0.0,
         ),
-        pointwise_layer(name="gate", pointwise=Pointwise.GATED, elements=frames * hidden, count=float(count)),
-        depthwise_1d("depthwise", hidden, kernel, frames, count),
-        pointwise_layer(
-            name="depthwise_norm",
-            pointwise=Pointwise.BATCH_NORM,
-            elements=frames * hidden,
-            count=float(count),
-            weights=2.0 * hidden,
-        ),
-        pointwise_layer(
-            name="depthwise_activation",
-            pointwise=Pointwise.SWISH,
-            elements=frames * hidden,
-            count=float(count),
-        ),
+        _pass("gate", Pointwise.GATED, frames * hidden),
+        replace(depthwise_1d("depthwise", hidden, kernel, frames, count), weights=float(hidden * kernel)),
+        norm_layer("depthwise_norm", hidden, frames, count),
+        _pass("depthwise_activation", Pointwise.SWISH, frames * hidden),
         replace(
             dense_layer(name="pointwise_out", inputs=hidden, outputs=hidden, rows=frames, count=float(count)),
+            weights=float(hidden * hidden),
             convolution_launches=0.0,
         ),
-        _residual("convolution_add"),
+        # To channels before frames and back, around the module and around its norm.
+        _pass("convolution_layout", Pointwise.HEADS, frames * hidden),
+        _pass("convolution_add", Pointwise.RESIDUAL, frames * hidden),
     ]
     block = [
         *half("first_"),
         norm_layer("attention_norm", hidden, frames, count),
-        *attention_operators(
-            prefix="",
-            count=count,
-            hidden=hidden,
-            heads=heads,
-            key_heads=heads,
-            head_dimension=width,
-            queries=frames,
-            keys=frames,
-            squared=frames * frames,
-            causal=False,
-            rotary=False,
-            biases=biases,
-        ),
-        positions,
-        _residual("attention_add"),
+        *relative_attention(count=count, hidden=hidden, heads=heads, frames=frames, biases=biases),
+        _pass("attention_add", Pointwise.RESIDUAL, frames * hidden),
         *module,
         *half("second_"),
         norm_layer("final_norm", hidden, frames, count),
+        # A block ends as it starts, by spreading its tensor over the tiles anew.
+        _pass("spread", Pointwise.ADD, 2.0 * frames * hidden),
     ]
     return [replace(operator, layer_launches=LAUNCH_SHARE) for operator in block]
+
+
+def relative_attention(
+    *, count: int, hidden: int, heads: int, frames: float, biases: bool = True
+) -> list[Operator]:
+    """Return attention whose scores add a product of queries with positions to that with keys.
+
+    Scores are (q + u) · k + (q + v) · p, with learned vectors u and v and projected positions p
+    (Dai et al. 2019, section 3.3; Gulati et al. 2020).
+    """
+    width = hidden // heads
+    repeats = float(count)
+    common = attention_operators(
+        prefix="",
+        count=count,
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=width,
+        queries=frames,
+        keys=frames,
+        squared=frames * frames,
+        causal=False,
+        rotary=False,
+        biases=biases,
+    )
+    merged = common[0]
+    # One matrix makes keys and values, in two products.
+    projections = [
+        replace(merged, name=name, columns=float(hidden), weights=weights)
+        for name, weights in (
+            ("query", merged.weights / 3.0),
+            ("key", merged.weights / 3.0),
+            ("value", 0.0),
+        )
+    ]
+    positions = replace(
+        dense_layer(name="positions", inputs=hidden, outputs=hidden, rows=frames, count=repeats),
+        # No bias, but u and v, of one head's width for every head.
+        weights=float(hidden * hidden + 2 * heads * width),
+        convolution_launches=0.0,
+    )
+    position_scores = Operator(
+        name="position_scores",
+        kind=Kind.MATMUL,
+        count=repeats,
+        rows=frames,
+        inner=float(width),
+        columns=frames,
+        batch=float(heads),
+        saved=frames * hidden,
+        saved_split=Split.COLUMNS,
+        split=Split.BATCH,
+    )
+    scores = heads * frames * frames
+    return [
+        *projections,
+        *common[1:],
+        positions,
+        position_scores,
+        pointwise_layer(
+            name="position_heads", pointwise=Pointwise.HEADS, elements=frames * hidden, count=repeats
+        ),
+        pointwise_layer(
+            name="position_vectors", pointwise=Pointwise.ADD, elements=frames * hidden, count=2.0 * repeats
+        ),
+        # The sum of both scores, and the mask applied before and after the softmax.
+        pointwise_layer(name="score_sum", pointwise=Pointwise.ADD, elements=scores, count=3.0 * repeats),
+    ]
 
 
 def subsampling(hidden: int, frames: float, features: int) -> tuple[list[Operator], float]:
@@ -147,7 +199,7 @@ def subsampling(hidden: int, frames: float, features: int) -> tuple[list[Operato
     operators.append(
         dense_layer(name="subsampling_out", inputs=hidden * bands, outputs=hidden, rows=float(time))
     )
-    return operators, float(time)
+    return [replace(operator, section=Section.EMBEDDING) for operator in operators], float(time)
 
 
 def build(
@@ -214,6 +266,9 @@ def _attention_decoder(
     temporal = dense_layer(
         name="temporal_logits", inputs=hidden, outputs=vocabulary, rows=frames, section=Section.HEAD
     )
+    softmax = pointwise_layer(
+        name="temporal_softmax", pointwise=Pointwise.CROSS_ENTROPY, elements=frames * vocabulary
+    )
     loss = pointwise_layer(name="temporal_loss", pointwise=Pointwise.CTC_LOSS, elements=frames * vocabulary)
     decoder = [
         embedding,
@@ -228,6 +283,7 @@ def _attention_decoder(
         ),
         *output_head(shape, scored=targets),
         temporal,
+        softmax,
         loss,
     ]
     return [replace(operator, section=Section.HEAD) for operator in decoder]

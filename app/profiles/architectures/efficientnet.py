@@ -76,7 +76,10 @@ def inverted_block(
     norm: Pointwise,
     wide: bool = False,
 ) -> list[Operator]:
-    """Return one mobile inverted bottleneck with squeeze and excitation."""
+    """Return one mobile inverted bottleneck with squeeze and excitation.
+
+    The program of the grouped variant drops blocks at random before it adds their input.
+    """
     expanded = channels_in * stage.expansion
     small = -(-size // stride)
     operators: list[Operator] = []
@@ -127,7 +130,9 @@ def inverted_block(
     if stride == 1 and channels_in == stage.channels:
         operators.append(
             pointwise_layer(
-                name=f"{name}_add", pointwise=Pointwise.ADD, elements=float(small * small * stage.channels)
+                name=f"{name}_add",
+                pointwise=Pointwise.RESIDUAL if group_size > 1 else Pointwise.ADD,
+                elements=float(small * small * stage.channels),
             )
         )
     return operators

@@ -161,7 +161,6 @@ LABELS = {
     "step_overhead": "Fixed time per step",
     "framework_factor": "Overhead of the framework",
     "sdk_factor": "Overhead of the SDK",
-    "evaluation_seconds": "Time of one evaluation",
     "evaluation_overhead": "Overhead of an evaluation",
     "available_memory": "Usable memory",
     "row_exchange": "Share of looked-up rows exchanged",

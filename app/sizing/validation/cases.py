@@ -137,6 +137,16 @@ class Case:
         return max(1, -(-self.devices // max(self.nodes, 1)))
 
 
+def for_stages(completed: Mapping[str, str], stages: int) -> dict[str, str]:
+    """Return what rules fill in for a pipeline of some stages; ``field/8`` holds for eight of them only."""
+    found = {name: value for name, value in completed.items() if "/" not in name}
+    for name, value in completed.items():
+        field, _, length = name.partition("/")
+        if length == str(stages):
+            found[field] = value
+    return found
+
+
 def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     """Return the case of a row of measured.csv; raise Unsupported where it cannot be built."""
     measured = row.get("system", "").strip()
@@ -162,6 +172,8 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         "metric": row.get("metric", ""),
     }
     completed = rules.completed(facts)
+    stages = whole(row, "pp") or int(completed.get("pipeline", 1))
+    completed = for_stages(completed, stages)
     sharding_text = row.get("zero", "") or completed.get("zero", "")
     recompute_text = row.get("recompute", "")
     batch_text = row.get("global_batch", "")
@@ -191,7 +203,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         global_batch=batch,
         micro_batch=bounded(row, "micro_batch"),
         tensor=whole(row, "tp") or int(completed.get("tensor", 1)),
-        pipeline=whole(row, "pp") or int(completed.get("pipeline", 1)),
+        pipeline=stages,
         laid_out=bool(
             {"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp", "dp"))
         ),

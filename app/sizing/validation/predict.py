@@ -55,6 +55,8 @@ def build(
         overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
     if "host_returns" in case.completed:
         overrides["host_returns_per_update"] = float(case.completed["host_returns"])
+    if "available_memory" in case.completed:
+        overrides["available_memory"] = float(case.completed["available_memory"])
     scenario = Scenario(
         table=table,
         hardware=found,
@@ -62,6 +64,7 @@ def build(
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
         overrides=overrides,
+        stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
     if not scenario.is_ipu and scenario.precision not in scenario.hardware.chip.matrix_peak:  # type: ignore[union-attr]
         scenario = replace(scenario, precision=Precision.FP16)
@@ -217,11 +220,10 @@ def conversion(
         """Return the time of one step with its share of the evaluations of the run."""
         if not whole_run or target is None or target.evaluation_samples is None:
             return step
-        run = samples_at_batch(target, batch)
-        if scenario.is_ipu:
-            # One evaluation after the run, on the machine of the run.
-            return np.asarray(step + scenario.ipu_software().evaluation_seconds * batch / run)
-        overhead = scenario.gpu_software().evaluation_overhead
+        run = target_samples(case, scenario, batch, context)
+        overhead = (
+            scenario.ipu_software() if scenario.is_ipu else scenario.gpu_software()
+        ).evaluation_overhead
         throughput = FORWARD_OVER_STEP * batch / step
         # Devices that do not train evaluate meanwhile; handing them the weights still takes its fixed time.
         evaluated = 0.0 if plans.devices[0] < case.devices else EVALUATED[target.id]
@@ -259,7 +261,9 @@ def conversion(
 
 
 def target_samples(case: Case, scenario: Scenario, batch: float, context: SizingContext) -> float:
-    """Return the samples a run trains on: to its target by the published points, else the stated total.
+    """Return the samples a run trains on.
+
+    To a target: the epochs of its recipe, or the published points at its batch; else the stated total.
 
     Parameters
     ----------
@@ -279,7 +283,10 @@ def target_samples(case: Case, scenario: Scenario, batch: float, context: Sizing
     """
     identifier = case.completed.get("target")
     if identifier is not None:
-        return samples_at_batch(context.catalog.convergence(identifier), batch)
+        target = context.catalog.convergence(identifier)
+        if "epochs" in case.completed and target.dataset_samples is not None:
+            return float(case.completed["epochs"]) * target.dataset_samples
+        return samples_at_batch(target, batch)
     total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
     if total is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)

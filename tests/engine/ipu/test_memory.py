@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu import Fit, ipu_memory, layout, memory_fit, phases_needed
-from app.engine.ipu.layout import stage_parts
+from app.engine.ipu import Fit, ipu_memory, memory_fit, phases_needed, stage_memory
 from app.engine.ipu.loads import ipu_capacity, stage_loads
+from app.engine.ipu.stage_memory import stage_parts
 from app.engine.operators import OperatorTable, Stack
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
@@ -89,7 +89,7 @@ def test_one_stage_takes_the_published_memory(
     popart: IpuSoftware,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(layout.STATE_BYTES, "given", state)
+    monkeypatch.setitem(stage_memory.STATE_BYTES, "given", state)
     software = replace(popart, available_memory=available)
     plans = Plans.of(
         pipeline=pipeline,

@@ -1,0 +1,129 @@
+"""Cuts of networks with unlike layers: against every cut, against published splits, and alone."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.engine.ipu import ipu_step, pipeline_stages, stage_list
+from app.engine.ipu.blocks import balanced_cut, has_unlike_layers, model_units, stated_cut
+from app.engine.operators import OperatorTable
+from app.engine.plans import Plans
+from app.engine.records import IpuChip, IpuSoftware, Precision
+from app.profiles.architectures import efficientnet, resnet, unet
+
+NETWORKS = {
+    "resnet50": resnet.build(None, 224),
+    "efficientnet-b4": efficientnet.build(None, 380, variant=4, group_size=16, norm="group"),
+    "unet": unet.build(None, 572),
+}
+
+
+def slowest(times: np.ndarray, last: np.ndarray, stage: np.ndarray) -> float:
+    """Return the time of the slowest stage; the last recomputes nothing."""
+    final = stage.max()
+    return max(
+        float(np.sum((last if place == final else times)[stage == place])) for place in range(final + 1)
+    )
+
+
+def slot(table: OperatorTable, chip: IpuChip, software: IpuSoftware, split: tuple[float, ...] = (), **plan):
+    plans = Plans.of(**{"micro_batch": 4, "accumulation": 64, "recompute": 1, **plan})
+    step = ipu_step(table, plans, chip, software, optimizer="momentum", split=split)
+    return step.total - step.parts["fixed"] - step.parts["data_comm"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_cut_has_a_faster_slowest_stage(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    layers, stages = int(random.integers(4, 10)), int(random.integers(2, 5))
+    times = random.exponential(size=layers)
+    last = times * random.uniform(0.6, 1.0, size=layers)
+    found = balanced_cut(times[:, None], last[:, None], np.array([float(stages)]))[:, 0]
+    best = min(
+        slowest(times, last, np.searchsorted(cuts, np.arange(layers), side="right"))
+        for parts in range(1, stages + 1)
+        for cuts in itertools.combinations(range(1, layers), parts - 1)
+    )
+    assert np.all(np.diff(found) >= 0)
+    assert found.max() < stages
+    assert slowest(times, last, found) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_blocks_hold_the_whole_network(name: str) -> None:
+    table = NETWORKS[name]
+    units = model_units(table)
+    assert has_unlike_layers(table)
+    assert units.repeats[units.layers].sum() == table.depth
+    assert np.sum(units.members * units.repeats[:, None], axis=0) == pytest.approx(table.count)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_balanced_cut_is_faster_than_equal_numbers_of_layers(
+    name: str, bow: IpuChip, popart: IpuSoftware
+) -> None:
+    table = NETWORKS[name]
+    for stages in (2, 4):
+        share, rest = divmod(table.depth, stages)
+        equal = tuple(float(share + (place < rest)) for place in range(stages))
+        balanced = float(slot(table, bow, popart, pipeline=stages))
+        assert balanced <= float(slot(table, bow, popart, split=equal, pipeline=stages)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_more_stages_never_lengthen_the_slowest(name: str, bow: IpuChip, popart: IpuSoftware) -> None:
+    table = NETWORKS[name]
+    stages = np.arange(2.0, 9.0)
+    plans = Plans.of(pipeline=stages, micro_batch=4, accumulation=64, recompute=1)
+    found = pipeline_stages(table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum")
+    level = (found.forward + found.backward).sum(axis=0)
+    assert np.all(level[1:] <= level[:-1] * 1.05)
+    for place, pipeline in enumerate(stages.astype(int)):
+        listed = stage_list(found.layout.counts[:, place], table.depth, pipeline)
+        assert sum(listed) == table.depth
+    parameters = np.sum(
+        found.layout.present
+        * found.loads.weights(found.layout.layers, found.layout.embedding, found.layout.head),
+        axis=0,
+    )
+    assert parameters == pytest.approx(np.full(len(stages), table.parameters))
+
+
+def test_published_splits_are_taken_as_they_are(bow: IpuChip, popart: IpuSoftware) -> None:
+    """EfficientNet-B4 is cut at block4a (graphcore/examples, efficientnet_b4_g16_16ipus)."""
+    table = NETWORKS["efficientnet-b4"]
+    stage = stated_cut(model_units(table), (10, 22))
+    first_of_stage_4 = [name.startswith("stage4") for name in table.names].index(True)
+    units = model_units(table)
+    owner = np.repeat(np.argmax(units.members > 0, axis=1), units.repeats)
+    assert stage[owner < first_of_stage_4].max() == 0
+    assert stage[owner >= first_of_stage_4].min() == 1
+    plans = Plans.of(pipeline=2, micro_batch=3, accumulation=256, recompute=1)
+    found = pipeline_stages(
+        table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum", split=(10, 22)
+    )
+    assert stage_list(found.layout.counts, table.depth, 2) == (10, 22)
+    other = pipeline_stages(
+        table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum", split=(10, 20)
+    )
+    assert stage_list(other.layout.counts, table.depth, 2) != (10, 20)
+
+
+def test_one_stage_has_the_time_of_all_operators(bow: IpuChip, popart: IpuSoftware) -> None:
+    table = NETWORKS["resnet50"]
+    alone = replace(table, block=np.full(len(table), -1.0))
+    assert not has_unlike_layers(alone)
+    assert float(slot(table, bow, popart)) == pytest.approx(float(slot(alone, bow, popart)))
+
+
+def test_the_last_stage_recomputes_nothing(bow: IpuChip, popart: IpuSoftware) -> None:
+    """Graphcore, TensorFlow for the IPU, pipeline_recomputation.cc."""
+    table = NETWORKS["resnet50"]
+    late = {"split": (1.0, 15.0), "pipeline": 2}
+    kept, repeated = (slot(table, bow, popart, recompute=recompute, **late) for recompute in (0, 1))
+    assert float(repeated) == pytest.approx(float(kept))
+    early = {"split": (15.0, 1.0), "pipeline": 2}
+    kept, repeated = (slot(table, bow, popart, recompute=recompute, **early) for recompute in (0, 1))
+    assert 1.2 < float(repeated / kept) < 1.4
