@@ -18,6 +18,9 @@ import numpy as np
 from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware
 from app.errors import CatalogError, NotFound
 
+STATUSES = frozenset({"fitted", "measured", "assumed"})
+"""How a figure was found: by the fit of all runs, read off single measured runs, or on physical grounds."""
+
 ABSOLUTE = frozenset({"overlap"})
 """Figures between 0 and 1 whose deviation is absolute; all others' is relative."""
 
@@ -119,9 +122,9 @@ class SoftwareProfile:
 
     @property
     def fitted(self) -> int:
-        """Figures of its own that were fitted to measured runs."""
+        """Figures of its own that were chosen by looking at measured runs."""
         return sum(
-            figure.status == "fitted" and figure.profile == self.id for figure in self.figures.values()
+            figure.status != "assumed" and figure.profile == self.id for figure in self.figures.values()
         )
 
     @property
@@ -217,8 +220,8 @@ def load_software(directory: Path) -> SoftwareCatalog:
             value, deviation = float(row["value"]), float(row["deviation"] or 0.0)
         except ValueError as error:
             raise CatalogError(f"software.csv line {line}: value and deviation must be numbers") from error
-        if not math.isfinite(value) or row["status"] not in {"fitted", "assumed"}:
-            raise CatalogError(f"software.csv line {line}: a finite value, fitted or assumed, is needed")
+        if not math.isfinite(value) or row["status"] not in STATUSES:
+            raise CatalogError(f"software.csv line {line}: a finite value, {', '.join(sorted(STATUSES))}, is needed")
         own.setdefault(row["profile"], {})[row["parameter"]] = SoftwareFigure(
             parameter=row["parameter"],
             value=value,

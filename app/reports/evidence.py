@@ -206,7 +206,7 @@ def counts_of(context: SizingContext) -> Counts:
     regimes = len(context.residuals.deviations)
     return Counts(
         fitted={
-            "software.csv": sum(figure.status == "fitted" for figure in own),
+            "software.csv": sum(figure.status != "assumed" for figure in own),
             "kernels.csv": kernels.count("fitted"),
             "residuals.csv": context.residuals.fitted,
             "validation/completion.csv": _fitted_rules(rules.completion),
