@@ -385,6 +385,10 @@ class Estimate(Document):
     """Samples of the run. [-]"""
     time_to_train: Quantity | None
     """Time of the run with checkpoints, failures and evaluation."""
+    goodput: Quantity | None = None
+    """Share of the time to train that steps take."""
+    all_in_device_hours: Quantity | None = None
+    """Device hours that published projects of this length took, with failed runs and experiments."""
     energy: Quantity | None
     """Energy of the run."""
     cost: Cost | None

@@ -22,7 +22,14 @@ from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.runtime import reliability, run_of
 from app.sizing.sensitivity import sensitivity_of
 from app.sizing.spread import common_normals, regimes, residual_samples
-from app.sizing.summaries import breakdown_of, memory_summary, plan_summary, roofline_of, system_summary
+from app.sizing.summaries import (
+    all_in_hours,
+    breakdown_of,
+    memory_summary,
+    plan_summary,
+    roofline_of,
+    system_summary,
+)
 from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
 
@@ -136,7 +143,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         input_rate=rate,
         factors=factors,
         normals=normals,
-        run_deviation=context.residuals["run_length"],
+        run_deviation=training.target.scatter if training.target else 0.0,
     )
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
@@ -173,6 +180,8 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         time_to_train=quantity(run.total, run.total_samples, "s"),
         energy=energy_of(power, run.total, run.total_samples, normals),
         cost=cost,
+        goodput=quantity(run.goodput, run.goodput_samples, "1"),
+        all_in_device_hours=all_in_hours(run, plans, reliability_defaults.operational_share, normals),
         breakdown=breakdown_of(run),
         **roofline_of(scenario, plans),
         sensitivity=sensitivity_of(scenario, plans, run),

@@ -8,25 +8,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.catalog import ConvergenceTarget, ReliabilityDefaults
+from app.catalog import ConvergenceTarget, Figure, ReliabilityDefaults
 from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats
-from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
+from app.engine.reliability import failure_overhead, goodput, job_failure_rate, mean_time_to_failure
 from app.errors import BadInput
 from app.sizing.request import AssumptionsInput
 from app.sizing.scenario import Scenario
 from app.sizing.workload import Training
 
 DAY = 86_400.0
+HOUR = 3_600.0
 MINUTE = 60.0
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
-
-EVALUATED = {"mlperf-bert": 10_000.0, "mlperf-resnet50": 50_000.0}
-"""Samples of one evaluation. MLPerf training rules, versions 1.0 to 2.1."""
 
 FORWARD_OVER_STEP = 3.0
 """An evaluated sample costs the forward third of a training sample."""
@@ -41,7 +39,9 @@ class Reliability:
     rate_deviation: float
     """Log-deviation of the rate. [-]"""
     restart: float
-    """[s]"""
+    """From a failure to training again, with what starts anew. [s]"""
+    startup: float
+    """From the start of the job to its first step. [s]"""
     interval: float | None
     """Between checkpoints; the optimum after Daly where None. [s]"""
     bandwidth: float
@@ -61,12 +61,18 @@ class Run:
     evaluation: float
     checkpoint: float
     failures: float
+    startup: float
     total: float
     """Time to train. [s]"""
     step_samples: Floats
     """Samples of the step time. [s]"""
     total_samples: Floats
     """Samples of the time to train. [s]"""
+    training_samples: Floats
+    """Samples of the time in steps alone. [s]"""
+    goodput: float
+    """Share of the time to train that steps take. [-]"""
+    goodput_samples: Floats
     checkpoint_interval: float
     checkpoint_seconds: float
     mean_time_to_failure: float
@@ -90,15 +96,27 @@ def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Relia
                 least=least,
             )
     figure = defaults.failure_rate
-    deviation = math.log(figure.si_high / figure.si_low) / DECILES
+    deviation = log_deviation(figure)
     stated = asked.failures_per_1000_node_days
     return Reliability(
         rate=figure.si if stated is None else stated / (1000.0 * DAY),
         rate_deviation=deviation if stated is None else 0.0,
         restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
+        startup=defaults.startup.si,
         interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
         bandwidth=defaults.checkpoint_bandwidth.si,
     )
+
+
+def log_deviation(figure: Figure) -> float:
+    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile.
+
+    Parameters
+    ----------
+    figure : Figure
+        With a range. [-]
+    """
+    return math.log(figure.si_high / figure.si_low) / DECILES
 
 
 def samples_at(training: Training, batch: float) -> float:
@@ -171,10 +189,12 @@ def run_of(
     steps = int(training_steps(samples, batch))
     step_samples = sampled + waits
     spread = np.exp(run_deviation * normals["run_length"]) if training.target is not None else 1.0
-    evaluation = _evaluation(training, scenario, samples, batch, np.array([central + input_wait]))
-    evaluations = _evaluation(training, scenario, samples, batch, step_samples) * spread
-    useful = np.array([steps * (central + input_wait)]) + evaluation
-    usefuls = steps * spread * step_samples + evaluations
+    target = training.target
+    evaluation = evaluations_time(target, scenario, samples, batch, np.array([central + input_wait]))
+    evaluations = evaluations_time(target, scenario, samples, batch, step_samples) * spread
+    trained = np.array([steps * (central + input_wait)])
+    traineds = steps * spread * step_samples
+    useful, usefuls = trained + evaluation, traineds + evaluations
     written = checkpoint_time(
         scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
     )
@@ -182,6 +202,8 @@ def run_of(
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     checkpoint, failures, interval, mean = _losses(useful, seconds, assumed, assumed.rate, machines)
     checkpoints, failed, _, _ = _losses(usefuls, seconds, assumed, rates, machines)
+    total = useful + checkpoint + failures + assumed.startup
+    totals = usefuls + checkpoints + failed + assumed.startup
     return Run(
         samples=samples,
         steps=steps,
@@ -190,9 +212,13 @@ def run_of(
         evaluation=float(evaluation[0]),
         checkpoint=float(checkpoint[0]),
         failures=float(failures[0]),
-        total=float(useful[0] + checkpoint[0] + failures[0]),
+        startup=assumed.startup,
+        total=float(total[0]),
         step_samples=step_samples,
-        total_samples=usefuls + checkpoints + failed,
+        total_samples=totals,
+        training_samples=traineds,
+        goodput=float(goodput(trained, total)[0]),
+        goodput_samples=goodput(traineds, totals),
         checkpoint_interval=interval,
         checkpoint_seconds=seconds,
         mean_time_to_failure=mean,
@@ -210,13 +236,37 @@ def checkpointed_bytes(optimizer: str) -> float:
     return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
 
 
-def _evaluation(training: Training, scenario: Scenario, samples: float, batch: float, step: Floats) -> Floats:
-    target = training.target
-    if target is None or target.evaluation_samples is None or target.id not in EVALUATED:
+def evaluations_time(
+    target: ConvergenceTarget | None, scenario: Scenario, samples: float, batch: float, step: Floats
+) -> Floats:
+    """Return the time of all evaluations of a run to a target, nothing where no rule asks for any.
+
+    A GPU evaluates on the way on the devices that train; an IPU evaluates the saved weights once,
+    after the run and on its machines, for a fixed time.
+
+    Parameters
+    ----------
+    target : ConvergenceTarget or None
+        What is trained to. [-]
+    scenario : Scenario
+        Model, hardware and software. [-]
+    samples : float
+        Samples of the run. [samples]
+    batch : float
+        Global batch. [samples]
+    step : Floats
+        Time of one step. [s]
+    """
+    if target is None or target.evaluation_samples is None or target.evaluated_samples is None:
         return np.zeros_like(step)
-    overhead = 0.0 if scenario.is_ipu else float(scenario.gpu_software().evaluation_overhead)
+    if scenario.is_ipu:
+        return np.full_like(step, float(scenario.ipu_software().evaluation_seconds))
     return evaluation_time(
-        samples, target.evaluation_samples, overhead, EVALUATED[target.id], FORWARD_OVER_STEP * batch / step
+        samples,
+        target.evaluation_samples,
+        float(scenario.gpu_software().evaluation_overhead),
+        target.evaluated_samples,
+        FORWARD_OVER_STEP * batch / step,
     )
 
 

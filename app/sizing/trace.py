@@ -105,18 +105,19 @@ def trace_of(
     steps.append(
         TraceStep(
             name="time_to_train",
-            formula="T = steps × (step time + wait for input) + evaluation + checkpoints + failures",
+            formula="T = steps × (step time + input wait) + evaluation + checkpoints + failures + start-up",
             inputs={
                 "steps": run.steps,
                 "step_time": run.step_seconds,
                 "evaluation": run.evaluation,
                 "checkpoint": run.checkpoint,
                 "failures": run.failures,
+                "startup": run.startup,
             },
             value=run.total,
             unit="s",
             reference="definition",
-            source=[],
+            source=_sources((catalog.reliability_defaults(hardware.entry.chip_kind).startup,)),
         )
     )
     return steps

@@ -29,6 +29,7 @@ PARTS = {
     "checkpoint": (GREY, "/"),
     "failures": (VERMILION, "/"),
     "evaluation": (SILVER, "/"),
+    "startup": (BLUE, "/"),
 }
 """Part of the time to train → colour and pattern, in the order they are stacked."""
 

@@ -48,6 +48,7 @@ LABELS = {
     "part.checkpoint": "Checkpoints",
     "part.failures": "Failures and restarts",
     "part.evaluation": "Evaluation",
+    "part.startup": "Start-up and compilation",
     # Parts of memory.
     "weights": "Weights",
     "gradients": "Gradients",
