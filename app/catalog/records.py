@@ -242,4 +242,5 @@ def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription
         tree_latency=figures["tree_latency"].si,
         message_latency=figures["message_latency"].si,
         oversubscription=oversubscription,
+        tree_share=lookup.figure("double-binary-tree", "tree_share").si,
     )
