@@ -9,6 +9,7 @@ import numpy as np
 from app import __version__
 from app.errors import AppError, BadInput, Message
 from app.sizing.bare import bare_estimate
+from app.sizing.batches import critical_batch_checks
 from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
 from app.sizing.costing import cost_of, energy_of, prices, system_power
@@ -147,6 +148,15 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     )
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
+    if training.target is None and training.tokens is not None:
+        per_sample = training.tokens.mean
+        warnings += critical_batch_checks(
+            sizing.profile.family,
+            float(sizing.profile.parameters),
+            run.samples * per_sample,
+            float(plans.global_batch[0]) * per_sample,
+            context.catalog,
+        )
     status = _validation(sizing, context, names).status
     warnings += validation_checks(status, family_error, hardware.entry.chip_kind)
     warnings += model_checks(scenario)

@@ -7,7 +7,7 @@ import pytest
 from app.catalog import ChipKind
 from app.sizing.document import Estimate, Quantity
 from app.sizing.runtime import log_deviation
-from tests.sizing.asking import answer, sizing_context
+from tests.sizing.asking import answer, codes, sizing_context
 
 LONG = {"samples": 3e9, "global_batch": 1024, "seq_len": 128}
 TARGETS = [("bert-large", "mlperf-bert", 0.12), ("resnet50", "mlperf-resnet50", 0.05)]
@@ -75,3 +75,14 @@ def test_a_run_to_a_target_scatters_as_runs_to_it_do(model: str, target: str, sc
         math.log(band.high / band.low) / (2 * 1.2816) for band in (found.time_to_train, found.step_time)
     ]
     assert widths[0] == pytest.approx(math.hypot(widths[1], scatter), rel=0.25)
+
+
+@pytest.mark.parametrize(("batch", "advised"), [(1536, False), (65_536, True)])
+def test_a_language_model_beyond_its_critical_batch_is_told_so(batch: int, advised: bool) -> None:
+    """GPT-3 trained on 3.2 million tokens a step; its critical batch is some 19 million."""
+    found = answer(
+        model={"preset": "gpt3-175b"},
+        workload={"samples": None, "tokens": 3e11, "global_batch": batch, "seq_len": 2048},
+        system={"count": 128},
+    )
+    assert ("batch_beyond_critical" in codes(found)) == advised
