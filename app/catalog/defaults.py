@@ -50,6 +50,10 @@ class ReliabilityDefaults:
     """None where only the optimum after Young and Daly is known. [s]"""
     checkpoint_bandwidth: Figure
     """Per node. [B/s]"""
+    startup: Figure
+    """From the start of a job to its first step, compilation included. [s]"""
+    operational_share: Figure
+    """Steady time over all-in device hours of published runs. [-]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,10 @@ class ConvergenceTarget:
     """Mean squared length over the squared padded length. [-]"""
     evaluation_samples: float | None
     """Training samples between two evaluations. [samples]"""
+    evaluated_samples: float | None
+    """Samples of one evaluation. [samples]"""
+    early_recipe_samples: float
+    """Samples that recipes of the first rounds need over those of the published points. [-]"""
     figures: tuple[Figure, ...]
     points_source: Source
     points_as_of: str
@@ -117,6 +125,8 @@ def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefa
         lookup.figure(item, "restart"),
         lookup.find(item, "checkpoint_interval"),
         lookup.figure(item, "checkpoint_bandwidth"),
+        lookup.figure(item, "startup"),
+        lookup.figure("published-runs", "operational_share"),
     )
 
 
@@ -148,6 +158,8 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
         mean_tokens=number("mean_tokens"),
         mean_square_share=number("mean_square_share"),
         evaluation_samples=number("evaluation_samples"),
+        evaluated_samples=number("evaluated_samples"),
+        early_recipe_samples=number("early_recipe_samples") or 1.0,
         figures=lookup.figures_of(target),
         points_source=curve.source,
         points_as_of=curve.as_of,

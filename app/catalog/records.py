@@ -223,7 +223,8 @@ def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
     """Return the figures of a fabric's record."""
     lookup.item("fabric", fabric_id)
     measured = ("port_bandwidth", "hop_latency", "tree_latency", "message_latency")
-    return {name: lookup.figure(fabric_id, name) for name in measured}
+    figures = {name: lookup.figure(fabric_id, name) for name in measured}
+    return figures | {"tree_share": lookup.figure("double-binary-tree", "tree_share")}
 
 
 def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
@@ -242,4 +243,5 @@ def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription
         tree_latency=figures["tree_latency"].si,
         message_latency=figures["message_latency"].si,
         oversubscription=oversubscription,
+        tree_share=figures["tree_share"].si,
     )

@@ -221,7 +221,9 @@ def load_software(directory: Path) -> SoftwareCatalog:
         except ValueError as error:
             raise CatalogError(f"software.csv line {line}: value and deviation must be numbers") from error
         if not math.isfinite(value) or row["status"] not in STATUSES:
-            raise CatalogError(f"software.csv line {line}: a finite value, {', '.join(sorted(STATUSES))}, is needed")
+            raise CatalogError(
+                f"software.csv line {line}: a finite value, {', '.join(sorted(STATUSES))}, is needed"
+            )
         own.setdefault(row["profile"], {})[row["parameter"]] = SoftwareFigure(
             parameter=row["parameter"],
             value=value,

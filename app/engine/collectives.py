@@ -6,9 +6,6 @@ import numpy as np
 
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
-TREE_BANDWIDTH = 0.92
-"""Bandwidth of a double binary tree over that of a ring; NCCL src/graph/tuning.cc."""
-
 
 def intra_node_allreduce_time(size: FloatLike, ranks: FloatLike, machine: Machine) -> Floats:
     r"""Time of an all-reduce among accelerators of one machine.
@@ -84,7 +81,7 @@ def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
 
     Examples
     --------
-    >>> float(node_bandwidth(Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0)))
+    >>> float(node_bandwidth(Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)))
     192000000000.0
     """
     return np.asarray(
@@ -141,7 +138,7 @@ def collective_time(
     --------
     BERT-Large gradients over 20 machines of eight GPUs on eight HDR ports:
 
-    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0)
+    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)
     >>> node = Machine("m", 8, Intra.NVLINK, np.array([]), np.array([]), 232e9, 3.4e-6)
     >>> round(float(collective_time(670e6, 160, 8, node, hdr, 1.0, 2.0)) * 1e3, 2)
     7.78
@@ -157,7 +154,7 @@ def collective_time(
     between = ring
     if passes == 2.0:
         levels = fabric.tree_latency * np.log2(np.maximum(nodes, 1.0)) + machine.latency * (local - 1)
-        between = np.minimum(ring, 2.0 * size / (TREE_BANDWIDTH * bandwidth) + 2.0 * levels)
+        between = np.minimum(ring, 2.0 * size / (fabric.tree_share * bandwidth) + 2.0 * levels)
     between = between + fabric.message_latency
     seconds = np.where(nodes > 1, between, inside)
     return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))

@@ -142,6 +142,8 @@ class Fabric:
     """One point-to-point message or the start of one collective. [s]"""
     oversubscription: float
     """Downlinks over uplinks; 1 is non-blocking. [-]"""
+    tree_share: float
+    """Bandwidth of a double binary tree over that of a ring. [-]"""
 
 
 @dataclass(frozen=True, slots=True)

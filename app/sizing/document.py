@@ -388,6 +388,12 @@ class Estimate(Document):
     time_samples: list[float] | None = None
     """Samples behind that range, in the order all estimates share: paired one by one, those of two estimates
     give the probability that one is faster. [s]"""
+    startup: Quantity | None = None
+    """From the start of the job to its first step, compilation included; beside the time to train."""
+    goodput: Quantity | None = None
+    """Share of the time to train that steps take."""
+    all_in_device_hours: Quantity | None = None
+    """Device hours that published projects of this length took, with failed runs and experiments."""
     energy: Quantity | None
     """Energy of the run."""
     cost: Cost | None

@@ -9,6 +9,7 @@ import numpy as np
 from app import __version__
 from app.errors import AppError, BadInput, Message
 from app.sizing.bare import bare_estimate
+from app.sizing.batches import critical_batch_checks
 from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
 from app.sizing.costing import cost_of, energy_of, prices, system_power
@@ -22,7 +23,15 @@ from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.runtime import reliability, run_of
 from app.sizing.sensitivity import sensitivity_of
 from app.sizing.spread import common_normals, regimes, residual_samples, scatter_of
-from app.sizing.summaries import breakdown_of, memory_summary, plan_summary, roofline_of, system_summary
+from app.sizing.summaries import (
+    all_in_hours,
+    breakdown_of,
+    memory_summary,
+    plan_summary,
+    roofline_of,
+    startup_of,
+    system_summary,
+)
 from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
 
@@ -136,10 +145,19 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         input_rate=rate,
         factors=factors,
         normals=normals,
-        run_deviation=context.residuals["run_length"],
+        run_deviation=training.target.scatter if training.target else 0.0,
     )
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
+    if training.target is None and training.tokens is not None:
+        per_sample = training.tokens.mean
+        warnings += critical_batch_checks(
+            sizing.profile.family,
+            float(sizing.profile.parameters),
+            run.samples * per_sample,
+            float(plans.global_batch[0]) * per_sample,
+            context.catalog,
+        )
     status = _validation(sizing, context, names).status
     warnings += validation_checks(status, family_error, hardware.entry.chip_kind)
     warnings += model_checks(scenario)
@@ -174,6 +192,9 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         time_samples=[float(f"{seconds:.5g}") for seconds in run.total_samples],
         energy=energy_of(power, run.total, run.total_samples, normals),
         cost=cost,
+        startup=startup_of(reliability_defaults.startup),
+        goodput=quantity(run.goodput, run.goodput_samples, "1"),
+        all_in_device_hours=all_in_hours(run, plans, reliability_defaults.operational_share, normals),
         breakdown=breakdown_of(run),
         **roofline_of(scenario, plans),
         sensitivity=sensitivity_of(scenario, plans, run),

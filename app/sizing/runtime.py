@@ -8,33 +8,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.catalog import ConvergenceTarget, ReliabilityDefaults
+from app.catalog import ConvergenceTarget, Figure, ReliabilityDefaults
 from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats
-from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
+from app.engine.reliability import failure_overhead, goodput, job_failure_rate, mean_time_to_failure
 from app.errors import BadInput
 from app.sizing.request import AssumptionsInput
 from app.sizing.scenario import Scenario
 from app.sizing.workload import Training
 
 DAY = 86_400.0
+HOUR = 3_600.0
 MINUTE = 60.0
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
-
-EVALUATED = {
-    "mlperf-bert": 10_000.0,
-    "mlperf-resnet50": 50_000.0,
-    "mlperf-maskrcnn": 5_000.0,
-    "mlperf-ssd": 5_000.0,
-    "mlperf-retinanet": 24_781.0,
-    "mlperf-unet3d": 42.0 * 30.0,
-}
-"""Samples of one evaluation. MLPerf training rules, versions 1.0 to 2.1; the 42 volumes of KiTS19 are cut
-into overlapping cubes of the training size, about thirty each."""
 
 FORWARD_OVER_STEP = 3.0
 """An evaluated sample costs the forward third of a training sample."""
@@ -49,7 +39,7 @@ class Reliability:
     rate_deviation: float
     """Log-deviation of the rate. [-]"""
     restart: float
-    """[s]"""
+    """From a failure to training again, with what starts anew. [s]"""
     interval: float | None
     """Between checkpoints; the optimum after Daly where None. [s]"""
     bandwidth: float
@@ -75,6 +65,11 @@ class Run:
     """Samples of the step time. [s]"""
     total_samples: Floats
     """Samples of the time to train. [s]"""
+    training_samples: Floats
+    """Samples of the time in steps alone. [s]"""
+    goodput: float
+    """Share of the time to train that steps take. [-]"""
+    goodput_samples: Floats
     checkpoint_interval: float
     checkpoint_seconds: float
     mean_time_to_failure: float
@@ -98,7 +93,7 @@ def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Relia
                 least=least,
             )
     figure = defaults.failure_rate
-    deviation = math.log(figure.si_high / figure.si_low) / DECILES
+    deviation = log_deviation(figure)
     stated = asked.failures_per_1000_node_days
     return Reliability(
         rate=figure.si if stated is None else stated / (1000.0 * DAY),
@@ -107,6 +102,17 @@ def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Relia
         interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
         bandwidth=defaults.checkpoint_bandwidth.si,
     )
+
+
+def log_deviation(figure: Figure) -> float:
+    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile.
+
+    Parameters
+    ----------
+    figure : Figure
+        With a range. [-]
+    """
+    return math.log(figure.si_high / figure.si_low) / DECILES
 
 
 def samples_at(training: Training, batch: float) -> float:
@@ -179,10 +185,12 @@ def run_of(
     steps = int(training_steps(samples, batch))
     step_samples = sampled + waits
     spread = np.exp(run_deviation * normals["run_length"]) if training.target is not None else 1.0
-    evaluation = _evaluation(training, scenario, samples, batch, np.array([central + input_wait]))
-    evaluations = _evaluation(training, scenario, samples, batch, step_samples) * spread
-    useful = np.array([steps * (central + input_wait)]) + evaluation
-    usefuls = steps * spread * step_samples + evaluations
+    target = training.target
+    evaluation = evaluations_time(target, scenario, samples, batch, np.array([central + input_wait]))
+    evaluations = evaluations_time(target, scenario, samples, batch, step_samples) * spread
+    trained = np.array([steps * (central + input_wait)])
+    traineds = steps * spread * step_samples
+    useful, usefuls = trained + evaluation, traineds + evaluations
     written = checkpoint_time(
         scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
     )
@@ -190,6 +198,8 @@ def run_of(
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     checkpoint, failures, interval, mean = _losses(useful, seconds, assumed, assumed.rate, machines)
     checkpoints, failed, _, _ = _losses(usefuls, seconds, assumed, rates, machines)
+    total = useful + checkpoint + failures
+    totals = usefuls + checkpoints + failed
     return Run(
         samples=samples,
         steps=steps,
@@ -198,9 +208,12 @@ def run_of(
         evaluation=float(evaluation[0]),
         checkpoint=float(checkpoint[0]),
         failures=float(failures[0]),
-        total=float(useful[0] + checkpoint[0] + failures[0]),
+        total=float(total[0]),
         step_samples=step_samples,
-        total_samples=usefuls + checkpoints + failed,
+        total_samples=totals,
+        training_samples=traineds,
+        goodput=float(goodput(trained, total)[0]),
+        goodput_samples=goodput(traineds, totals),
         checkpoint_interval=interval,
         checkpoint_seconds=seconds,
         mean_time_to_failure=mean,
@@ -218,13 +231,39 @@ def checkpointed_bytes(optimizer: str) -> float:
     return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
 
 
-def _evaluation(training: Training, scenario: Scenario, samples: float, batch: float, step: Floats) -> Floats:
-    target = training.target
-    if target is None or target.evaluation_samples is None or target.id not in EVALUATED:
+def evaluations_time(
+    target: ConvergenceTarget | None,
+    scenario: Scenario,
+    samples: float,
+    batch: float,
+    step: Floats,
+    training_devices_evaluate: bool = True,
+) -> Floats:
+    """Return the time of all evaluations of a run to a target, nothing where no rule asks for any.
+
+    Where devices that do not train evaluate meanwhile, only handing them the weights takes its fixed time.
+
+    Parameters
+    ----------
+    target : ConvergenceTarget or None
+        What is trained to. [-]
+    scenario : Scenario
+        Model, hardware and software. [-]
+    samples : float
+        Samples of the run. [samples]
+    batch : float
+        Global batch. [samples]
+    step : Floats
+        Time of one step. [s]
+    training_devices_evaluate : bool
+        False where others do. [-]
+    """
+    if target is None or target.evaluation_samples is None or target.evaluated_samples is None:
         return np.zeros_like(step)
     overhead = scenario.evaluation_overhead
+    evaluated = target.evaluated_samples if training_devices_evaluate else 0.0
     return evaluation_time(
-        samples, target.evaluation_samples, overhead, EVALUATED[target.id], FORWARD_OVER_STEP * batch / step
+        samples, target.evaluation_samples, overhead, evaluated, FORWARD_OVER_STEP * batch / step
     )
 
 

@@ -63,10 +63,10 @@ class Scenario:
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
 
     @property
-    def evaluation_overhead(self) -> float:
+    def evaluation_overhead(self) -> FloatLike:
         """Fixed time of one evaluation. [s]"""
         software = self.ipu_software() if self.is_ipu else self.gpu_software()
-        return float(software.evaluation_overhead)
+        return software.evaluation_overhead
 
     def step(self, plans: Plans, normals: Mapping[str, Floats] | None = None) -> StepTime:
         """Return the time of one step of each plan, or of each sample."""

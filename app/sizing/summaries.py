@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from app.catalog import Figure
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.sizing.checks import stage_layers_of
@@ -21,8 +24,8 @@ from app.sizing.document import (
 )
 from app.sizing.hardware import Hardware
 from app.sizing.planning import memory_of, recompute_name, sharding_name
-from app.sizing.quantities import spread_quantity
-from app.sizing.runtime import Run
+from app.sizing.quantities import quantity, spread_quantity
+from app.sizing.runtime import HOUR, Run, log_deviation
 from app.sizing.scenario import Scenario
 
 WHOLE_FIELDS = (
@@ -103,9 +106,38 @@ def memory_summary(sizing: Sizing) -> Memory:
 def breakdown_of(run: Run) -> list[Part]:
     """Return the parts of the time to train; they add up to it."""
     parts = {name: float(np.ravel(value)[0]) * run.steps for name, value in run.step.parts.items()}
-    parts["input"] = run.input_wait * run.steps
-    parts |= {"evaluation": run.evaluation, "checkpoint": run.checkpoint, "failures": run.failures}
+    # A slow host of the stack is in the step; what the customer's storage cannot feed comes on top.
+    parts["input"] = parts.get("input", 0.0) + run.input_wait * run.steps
+    parts |= {
+        "evaluation": run.evaluation,
+        "checkpoint": run.checkpoint,
+        "failures": run.failures,
+    }
     return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
+
+
+def startup_of(figure: Figure) -> Quantity:
+    """Return the time from the start of a job to its first step, which no published time to train counts."""
+    return Quantity(value=figure.si, low=figure.si_low, high=figure.si_high, unit="s")
+
+
+def all_in_hours(run: Run, plans: Plans, share: Figure, normals: Mapping[str, Floats]) -> Quantity:
+    """Return the device hours of the project around a run: the steady time over a measured share.
+
+    Parameters
+    ----------
+    run : Run
+        The run. [-]
+    plans : Plans
+        One plan. [-]
+    share : Figure
+        Steady time over all-in device hours of published runs. [-]
+    normals : mapping
+        Standard normals by the name of what is uncertain. [-]
+    """
+    hours = float(plans.devices[0]) / HOUR / share.si
+    spread = np.exp(log_deviation(share) * normals["failure_rate"])
+    return quantity(run.steps * run.step_seconds * hours, run.training_samples * hours * spread, "h")
 
 
 def roofline_of(scenario: Scenario, plans: Plans) -> dict[str, object]:

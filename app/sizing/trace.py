@@ -105,7 +105,7 @@ def trace_of(
     steps.append(
         TraceStep(
             name="time_to_train",
-            formula="T = steps × (step time + wait for input) + evaluation + checkpoints + failures",
+            formula="T = steps × (step time + input wait) + evaluation + checkpoints + failures",
             inputs={
                 "steps": run.steps,
                 "step_time": run.step_seconds,

@@ -297,3 +297,37 @@ def test_machines_of_more_boards_than_sold_share_their_root() -> None:
     assert isinstance(sixteen, GpuSystem)
     assert sixteen.machine.devices == 16
     assert sixteen.machine.bus_bandwidth == pytest.approx(eight.machine.bus_bandwidth / 2)
+
+
+def test_times_to_train_of_bert_and_resnet(rows: list[dict[str, str]], report: ValidationReport) -> None:
+    chosen = [
+        result
+        for family in ("bert", "resnet50")
+        for result in core(rows, report.rows, family)
+        if result.metric == "time_to_train_min"
+    ]
+    found = summary("time to train", chosen)
+    print(figures(found))
+    assert found.supported == found.rows
+    assert found.median is not None
+    assert found.ninetieth is not None
+    assert found.coverage is not None
+    assert found.median <= 0.08, figures(found)
+    assert found.ninetieth <= 0.22, figures(found)
+    assert 0.72 <= found.coverage <= 0.90, found.coverage
+
+
+def test_all_in_hours_of_every_sourced_run_are_predicted(
+    rows: list[dict[str, str]], report: ValidationReport
+) -> None:
+    chosen = [
+        result
+        for family in ("gpt", "llama")
+        for result in core(rows, report.rows, family)
+        if result.metric == "gpu_hours"
+    ]
+    assert len(chosen) == 5
+    assert all(result.supported for result in chosen)
+    found = summary("GPU hours", chosen)
+    assert found.median is not None
+    assert found.median <= 0.2, figures(found)

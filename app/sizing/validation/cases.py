@@ -153,9 +153,6 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     known = rules.systems.get(measured)
     if known is None:
         raise Unsupported("no system is known as {system}", system=measured or "(blank)")
-    devices = whole(row, "accelerators")
-    if devices is None:
-        raise Unsupported("the number of accelerators is missing")
     precision = next((name for text, name in PRECISIONS if text in row.get("precision", "")), "fp16")
     ipu = known["chip"] in {"gc200", "bow"}
     if ipu:
@@ -175,12 +172,16 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     stages = whole(row, "pp") or int(completed.get("pipeline", 1))
     completed = for_stages(completed, stages)
     sharding_text = row.get("zero", "") or completed.get("zero", "")
+    devices = whole(row, "accelerators") or int(completed.get("accelerators", 0))
+    if not devices:
+        raise Unsupported("the number of accelerators is missing")
     recompute_text = row.get("recompute", "")
     batch_text = row.get("global_batch", "")
     seq_len = whole(row, "seq_len")
     batch = bounded(row, "global_batch")
     if batch is not None and "token" in batch_text:
-        batch = max(1.0, batch / seq_len) if seq_len else None
+        # Tokens are stated rounded: 4M of 2,048 are 2,048 samples, the nearest power of two.
+        batch = max(1.0, 2.0 ** round(math.log2(batch / seq_len))) if seq_len else None
     return Case(
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.catalog import ChipKind
 from app.catalog.software import SoftwareProfile
-from app.engine.convergence import evaluation_time
 from app.engine.operators import Kind
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
@@ -17,7 +17,7 @@ from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.planning import choose_plan
-from app.sizing.runtime import EVALUATED, FORWARD_OVER_STEP, samples_at_batch
+from app.sizing.runtime import evaluations_time, log_deviation, samples_at_batch
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import Case, Unsupported
 from app.sizing.validation.models import find_model
@@ -36,6 +36,8 @@ class Prediction:
     plans: Plans
     value: float
     samples: Floats
+    run_deviation: float
+    """Log-deviation of whole runs beside that of their steps. [-]"""
 
 
 def build(
@@ -86,7 +88,25 @@ def predict(
         plans=plans,
         value=float(np.ravel(convert(central))[0]),
         samples=np.ravel(convert(sampled)),
+        run_deviation=run_deviation(case, context),
     )
+
+
+def run_deviation(case: Case, context: SizingContext) -> float:
+    """Return the log-deviation of a whole run beside that of its steps.
+
+    Parameters
+    ----------
+    case : Case
+        The run. [-]
+    context : SizingContext
+        Catalogue with the scatter of targets and of all-in hours. [-]
+    """
+    if case.metric == "gpu_hours":
+        return log_deviation(context.catalog.reliability_defaults(ChipKind.GPU).operational_share)
+    if case.metric == "time_to_train_min" and "target" in case.completed:
+        return context.catalog.convergence(case.completed["target"]).scatter
+    return 0.0
 
 
 def _tokens(case: Case, model: ModelProfile) -> Tokens | None:
@@ -218,17 +238,12 @@ def conversion(
 
     def seconds(step: Floats) -> Floats:
         """Return the time of one step with its share of the evaluations of the run."""
-        if not whole_run or target is None or target.evaluation_samples is None:
+        if not whole_run or target is None:
             return step
         run = target_samples(case, scenario, batch, context)
-        overhead = (
-            scenario.ipu_software() if scenario.is_ipu else scenario.gpu_software()
-        ).evaluation_overhead
-        throughput = FORWARD_OVER_STEP * batch / step
-        # Devices that do not train evaluate meanwhile; handing them the weights still takes its fixed time.
-        evaluated = 0.0 if plans.devices[0] < case.devices else EVALUATED[target.id]
-        evaluation = evaluation_time(run, target.evaluation_samples, overhead, evaluated, throughput)
-        return np.asarray(step + evaluation * batch / run)
+        everyone = bool(plans.devices[0] >= case.devices)
+        evaluations = evaluations_time(target, scenario, run, batch, step, everyone)
+        return np.asarray(step + evaluations * batch / run)
 
     def tflops(step: Floats) -> Floats:
         flop = 3.0 * float(np.sum(scenario.table.forward_flop))
@@ -251,6 +266,7 @@ def conversion(
             * seconds(step)
             * float(plans.devices[0])
             / 3600.0
+            / context.catalog.reliability_defaults(ChipKind.GPU).operational_share.si
         ),
     }
     if case.metric not in conversions:
@@ -281,12 +297,15 @@ def target_samples(case: Case, scenario: Scenario, batch: float, context: Sizing
     samples : float
         Samples to train on. [samples]
     """
+    if case.completed.get("fixed_length") and case.total:
+        return case.total
     identifier = case.completed.get("target")
     if identifier is not None:
         target = context.catalog.convergence(identifier)
         if "epochs" in case.completed and target.dataset_samples is not None:
             return float(case.completed["epochs"]) * target.dataset_samples
-        return samples_at_batch(target, batch)
+        factor = target.early_recipe_samples if case.completed.get("early_recipe") else 1.0
+        return factor * samples_at_batch(target, batch)
     total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
     if total is None:
         raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)

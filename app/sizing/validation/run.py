@@ -118,8 +118,7 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
         found = predict(case, context, profile, normals)
         names = regimes(found.scenario, found.plans, case.family, measured)
         factors = residual_samples(names, context.residuals, normals)
-        if case.metric == "time_to_train_min":
-            factors = factors * np.exp(context.residuals["run_length"] * normals["run_length"])
+        factors = factors * np.exp(found.run_deviation * normals["run_length"])
         samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors
         low, high = band(samples, found.value)
     except (Unsupported, AppError) as reason:
