@@ -80,11 +80,13 @@ COLUMNS = (
 ENDED = frozenset(
     {
         *("gpu_class_known", "gpu_profile_known", "gpu_other_chip"),
-        *("gpu_unfitted_family", "gpu_unmeasured_family"),
+        "gpu_unmeasured_family",
         *("ipu_known", "ipu_other_family"),
     }
 )
 """Regimes that measured runs of the model on the chip put an end to."""
+
+KNOWN = {"gpu": "gpu_profile_known", "ipu": "ipu_known"}
 
 BEYOND = 8.0
 """Times the measured devices from which a calibrated range is wider."""
@@ -172,7 +174,9 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -
         beyond = [name for name in regimes(plain, plans, family, measured) if name not in known]
         if float(np.max(plans.devices)) >= BEYOND * calibration.devices:
             beyond.append(f"{kind}_beyond_calibration")
-        return [f"{kind}_calibrated", *beyond]
+        # Runs of a known stack do not make it less known.
+        base = f"{kind}_calibrated" if scenario.software.is_preset else KNOWN[kind]
+        return [base, *beyond]
     if isinstance(scenario.hardware, IpuChip):
         seen = (family, scenario.chip.name) in measured.pairs
         return _ipu_regimes(scenario, scenario.hardware, plans, family, seen)

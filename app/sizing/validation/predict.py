@@ -25,6 +25,9 @@ from app.sizing.validation.models import find_model
 LARGEST_MICRO_BATCH = 64.0
 """Micro-batch at most where a row states none."""
 
+MOST_PARTS = 256
+"""Micro-batches at most that are tried then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -166,7 +169,7 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
         )
 
     if micro is None:
-        micro = _fastest_micro_batch(scenario, plans, min(ours, per_device or LARGEST_MICRO_BATCH))
+        micro = _fastest_micro_batch(scenario, plans, ours, per_device or LARGEST_MICRO_BATCH)
         if per_device is not None and not _fits(scenario, plans(micro)):
             # What does not fit with one sample does not fit for another reason than its batch.
             micro = min(ours, per_device)
@@ -176,9 +179,11 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
     return _searched(case, scenario, int(batch)) or chosen
 
 
-def _fastest_micro_batch(scenario: Scenario, plans: Callable[[float], Plans], most: float) -> float:
-    """Return the micro-batch of the fastest plan that fits, of the largest and its halves."""
-    tried = [max(1.0, most // 2.0**halvings) for halvings in range(int(np.log2(max(most, 1.0))) + 1)]
+def _fastest_micro_batch(
+    scenario: Scenario, plans: Callable[[float], Plans], ours: float, most: float
+) -> float:
+    """Return the micro-batch of the fastest plan that fits, of those that a device's samples divide into."""
+    tried = [ours / parts for parts in range(1, MOST_PARTS + 1) if ours % parts == 0 and ours / parts <= most]
     fitting = [micro for micro in tried if _fits(scenario, plans(micro))]
     if not fitting:
         return 1.0
