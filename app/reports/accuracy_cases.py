@@ -32,6 +32,8 @@ RULES = {
     "models.csv": "name of a model to its preset",
     "systems.csv": "name of a system to the catalogue's",
 }
+
+
 def refusals(*reports: ValidationReport) -> str:
     """Return which rows are not predicted, and why."""
     rows = [row for report in reports for row in report.rows]

@@ -24,7 +24,8 @@ of a binomial share (Wilson), each group one trial. Families nothing was fitted 
 
 SCALES = """## By family, chip and scale
 
-Median, 90 % and bias in sample; coverage with each run's group left out, its binomial interval in brackets."""
+Median, 90 % and bias in sample; coverage with each run's group left out, its binomial interval in
+brackets."""
 
 CHAINS = """## Scaling chains
 
@@ -36,9 +37,9 @@ is that of one device, fewest devices first and most devices last."""
 
 WORST = """## Worst cases
 
-The largest error in sample of each group, throughput and whole runs. The reason is what the data say of runs of
-that kind (`data/validation/reasons.csv`); it is looked up by software, family, chip, network and size, never
-by the run."""
+The largest error in sample of each model on each chip with each software, throughput and whole runs. The
+reason is what the data say of runs of that kind (`data/validation/reasons.csv`); it is looked up by software,
+family, chip, network and size, never by the run."""
 
 UNTESTED = """## What is not validated
 
@@ -153,7 +154,7 @@ def _chain(one: Chain) -> list[str]:
 
 
 def worst_cases(evidence: Evidence) -> str:
-    """Return the row with the largest error of each of the worst groups, with its likely reason."""
+    """Return the worst rows, with their likely reasons."""
     runs = [one for one in evidence.predictions if one.scope == "counted"]
     lines = [
         _missed(one, evidence.configurations, evidence.reasons) for one in worst(runs, IN_SAMPLE, WORST_SHOWN)

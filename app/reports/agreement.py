@@ -10,8 +10,6 @@ from app.reports.predictions import COUNTED, KINDS, Prediction
 from app.sizing.families import FITTED_FAMILIES
 from app.sizing.validation.report import summary
 
-IPU_CHIPS = frozenset({"bow", "gc200"})
-
 SCALES = ((1, 4), (5, 8), (9, 64), (65, 512), (513, None))
 """Classes of size: least and most devices."""
 
@@ -150,9 +148,12 @@ def cells(predictions: Iterable[Prediction]) -> list[Cell]:
 
 
 def worst(predictions: Iterable[Prediction], kind: str, shown: int) -> list[Prediction]:
-    """Return the run with the largest error of each of the worst groups, the worst first."""
+    """Return the worst runs, the worst first: one of each model on each chip with each software.
+
+    Runs alike are missed alike; all of them would hide the other kinds.
+    """
     missed = [(abs(error), one) for one in predictions if (error := one.error(kind)) is not None]
-    chosen: dict[str, Prediction] = {}
+    chosen: dict[tuple[str, str, str], Prediction] = {}
     for _, one in sorted(missed, key=lambda pair: (-pair[0], pair[1].id)):
-        chosen.setdefault(one.group, one)
+        chosen.setdefault((one.model, one.chip, one.software), one)
     return list(chosen.values())[:shown]

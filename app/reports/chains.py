@@ -163,9 +163,7 @@ def _point(one: Prediction, kind: str, whole: bool) -> Point:
         rate = (one.batch or 1.0 if whole else 1.0) / measured
     if one.metric != "tflops_per_accel":
         rate /= one.devices
-    return Point(
-        one.id, one.group, one.devices, one.batch, one.plan, rate, rate * math.exp(error), error
-    )
+    return Point(one.id, one.group, one.devices, one.batch, one.plan, rate, rate * math.exp(error), error)
 
 
 def replicate_deviation(points: Iterable[Point], *, same_group: bool = False) -> float | None:

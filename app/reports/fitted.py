@@ -96,9 +96,7 @@ def _stated(result: Mapping[str, str]) -> tuple[str, str]:
 def _catalogue(context: SizingContext) -> list[FittedFigure]:
     """Return the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
     found: dict[tuple[str, float | None], list[str]] = {}
-    accepted = [
-        one for one in context.catalog.all_figures() if one.status is Status.ACCEPTED and one.fitted
-    ]
+    accepted = [one for one in context.catalog.all_figures() if one.status is Status.ACCEPTED and one.fitted]
     for one in accepted:
         found.setdefault((one.parameter, one.value), []).append(one.item)
     first = {(one.parameter, one.value): one for one in reversed(accepted)}
@@ -115,9 +113,7 @@ def _catalogue(context: SizingContext) -> list[FittedFigure]:
     ]
 
 
-def _figure(
-    file: str, owner: str, name: str, value: str, deviation: float | None, note: str
-) -> FittedFigure:
+def _figure(file: str, owner: str, name: str, value: str, deviation: float | None, note: str) -> FittedFigure:
     rests, worth = RESTS_ON.search(note), WORTH.search(note)
     runs, groups = (int(part.replace(",", "")) for part in rests.groups()) if rests else (None, None)
     return FittedFigure(

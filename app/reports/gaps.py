@@ -50,12 +50,12 @@ def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Co
     known = [one for one in counted(predictions) if one.log_error is not None]
     seen = {regime for one in known for regime in one.regimes.split()}
     chips = {system.chip for system in context.catalog.systems() if system.chip}
-    largest = {chip: [one.devices for one in known if one.chip == chip] for chip in {one.chip for one in known}}
+    largest = {
+        chip: [one.devices for one in known if one.chip == chip] for chip in {one.chip for one in known}
+    }
     return Gaps(
         families=tuple(sorted(set(families) - {one.family for one in known})),
         chips=tuple(sorted(chips - set(largest))),
-        largest=tuple(
-            Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())
-        ),
+        largest=tuple(Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())),
         regimes=tuple(regime for regime in REGIMES if regime in UNVALIDATED or regime not in seen),
     )

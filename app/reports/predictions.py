@@ -29,6 +29,17 @@ KINDS = (IN_SAMPLE, *LEFT_OUT)
 COUNTED, APART = "counted", "apart"
 PREDICTED, REFUSED = "predicted", "refused"
 
+UNITS = {
+    "samples_per_s": "samples/s",
+    "tokens_per_s": "tokens/s",
+    "tflops_per_accel": "TFLOP/s",
+    "step_time_s": "s",
+    "time_to_train_min": "min",
+    "gpu_hours": "GPU h",
+}
+"""Unit of each metric; a key of the catalogues."""
+
+
 DIGITS = 5
 """Significant digits of a value."""
 DECIMALS = 4
@@ -192,7 +203,9 @@ def _prediction(
         name: _decimals(sign * float(slower[name])) if result.supported and slower.get(name) else None
         for name in LEFT_OUT
     }
-    plan = [f"{name} {row[column]}" for column, name in PLAN if row.get(column) not in {None, "", "0", "none"}]
+    plan = [
+        f"{name} {row[column]}" for column, name in PLAN if row.get(column) not in {None, "", "0", "none"}
+    ]
     return Prediction(
         id=result.id,
         group=result.group,

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
+from app.reports.predictions import UNITS
 from app.reports.wording import Voice
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Text
 from app.web.contexts import (
@@ -217,6 +218,7 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         plan=plan_rows(estimate, voice),
         basis=basis_rows(estimate, voice),
         defaults=[(one.field, written(one.value, voice), one.text) for one in estimate.defaults],
+        nearest=[(run, UNITS.get(run.metric, run.metric)) for run in estimate.validation.nearest_measured],
     )
 
 

@@ -1,0 +1,147 @@
+"""What the accuracy page is made from: read from what `rackline docs` wrote, nothing is run here."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import asdict
+from pathlib import Path
+
+from app.errors import BadInput
+from app.profiles.presets import models_directory
+from app.reports.agreement import (
+    SCALE_CODES,
+    SETS,
+    Agreement,
+    Cell,
+    Choice,
+    agreement,
+    by_kind,
+    cells,
+    counted,
+    worst,
+)
+from app.reports.chains import Chain, Ranking, chains, ranking
+from app.reports.evidence import families_offered
+from app.reports.fitted import FittedFigure, fitted_figures
+from app.reports.gaps import Gaps, gaps
+from app.reports.predictions import COUNTED, KINDS, Prediction, read_predictions
+from app.reports.reasons import load_patterns, reason_texts
+from app.sizing.context import SizingContext
+from app.sizing.document import Document
+from app.web.pages.documents import WrittenDocument, written
+
+WORST_SHOWN = 12
+
+
+class MissedRun(Document):
+    """A run with a large error and why it may have one."""
+
+    id: str
+    reason: str
+    """Empty where none is known."""
+
+
+class AccuracyData(WrittenDocument):
+    """How well measured runs are predicted; title and sections are the written report."""
+
+    choice: Choice
+    measured: int
+    """Measured runs in all, whatever is chosen."""
+    headline: Agreement
+    """Errors of the chosen runs with what was chosen left out of the fit."""
+    kinds: dict[str, Agreement]
+    """The chosen runs by what the fit knew of them."""
+    others: Agreement
+    """Families nothing was fitted on, all chips and sizes."""
+    cells: list[Cell]
+    """The chosen runs by family, chip and class of size."""
+    chains: list[Chain]
+    ranking: Ranking
+    """Pairs inside of the chains that are predicted in the right order."""
+    worst: list[MissedRun]
+    gaps: Gaps
+    """What no run tests."""
+    fitted: list[FittedFigure]
+    """Every figure that was fitted to measured runs."""
+    runs: list[Prediction]
+    """The chosen runs, those that stand apart too."""
+
+
+def data_directory() -> Path:
+    """Return where the data are."""
+    return models_directory().parent
+
+
+@functools.cache
+def predictions() -> tuple[Prediction, ...]:
+    """Return every measured run with its prediction."""
+    return read_predictions(data_directory())
+
+
+@functools.cache
+def reasons() -> dict[str, str]:
+    """Return the sentence of every likely reason."""
+    return reason_texts(data_directory())
+
+
+@functools.lru_cache(maxsize=64)
+def found_chains(choice: Choice) -> tuple[Chain, ...]:
+    """Return the chains of the chosen runs."""
+    repeats = load_patterns(data_directory() / "validation" / "repeats.csv")
+    return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
+
+
+def allowed() -> dict[str, tuple[str, ...]]:
+    """Return the values each field of the address may have."""
+    runs = predictions()
+    return {
+        "family": (*SETS, *sorted({one.family for one in runs})),
+        "chip": ("", *sorted({one.chip for one in runs} - {""})),
+        "scale": ("", *SCALE_CODES),
+        "errors": KINDS,
+    }
+
+
+def choice_of(**asked: str) -> Choice:
+    """Return what was chosen; a value nobody knows is refused by the name of its field."""
+    known = allowed()
+    usual = asdict(Choice())
+    chosen = {name: value or usual[name] for name, value in asked.items()}
+    for name, value in chosen.items():
+        if value not in known[name]:
+            raise BadInput.at(
+                name,
+                "{value} is none of {known}",
+                value=f"“{value[:40]}”",
+                known=", ".join(filter(None, known[name])),
+            )
+    return Choice(**chosen)
+
+
+def data_of(choice: Choice, context: SizingContext) -> AccuracyData:
+    """Return everything the page shows."""
+    everything = predictions()
+    selected = [one for one in everything if choice.holds(one)]
+    runs = counted(selected)
+    found = found_chains(choice)
+    report = written("accuracy")
+    whole = [one for one in selected if one.scope == COUNTED]
+    return AccuracyData(
+        title=report.title,
+        sections=report.sections,
+        choice=choice,
+        measured=len(everything),
+        headline=agreement(runs, choice.errors),
+        kinds=by_kind(runs),
+        others=agreement(filter(Choice(family="other").holds, counted(everything)), choice.errors),
+        cells=cells(runs),
+        chains=list(found),
+        ranking=ranking(found),
+        worst=[
+            MissedRun(id=one.id, reason=reasons().get(one.reason, ""))
+            for one in worst(whole, choice.errors, WORST_SHOWN)
+        ],
+        gaps=gaps(everything, context, families_offered()),
+        fitted=list(fitted_figures(context, data_directory())),
+        runs=selected,
+    )
