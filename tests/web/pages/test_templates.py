@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.web import contexts
+from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
@@ -22,6 +23,7 @@ CONTEXTS = {
     "mapping.html": contexts.MappingPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
+    "accuracy.html": AccuracyPage,
 }
 
 
