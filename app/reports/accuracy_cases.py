@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from app.reports.evidence import Counts, MemoryCase
+from app.reports.evidence import Counts, MemoryCase, Row
 from app.reports.markdown import percent, table
 from app.sizing.validation.run import ValidationReport
 
@@ -32,6 +32,23 @@ RULES = {
     "models.csv": "name of a model to its preset",
     "systems.csv": "name of a system to the catalogue's",
 }
+DESCRIBED = (
+    ("global_batch", "batch"),
+    ("micro_batch", "micro-batch"),
+    ("dp", "data"),
+    ("tp", "tensor"),
+    ("pp", "pipeline"),
+    ("zero", "ZeRO"),
+    ("recompute", "recompute"),
+)
+"""Columns of a measured row that tell its plan, and how they are called."""
+
+
+def configuration(row: Row) -> str:
+    """Return what a measured row says of its run, in one line."""
+    parts = [row["model_name"], f"{row['accelerators']} × {row['system']}", row["precision"]]
+    parts += [f"{name} {row[column]}" for column, name in DESCRIBED if row.get(column) not in ("", "0", None)]
+    return ", ".join([*parts, row["software"]])
 
 
 def refusals(*reports: ValidationReport) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.reports.accuracy_cases import configuration
 from app.reports.agreement import Agreement, Cell, by_kind, cells, counted, in_set, worst
 from app.reports.chains import Chain, Ranking, chains, ranking, scaled
 from app.reports.evidence import Counts, Evidence, Row
@@ -173,25 +174,6 @@ def _missed(one: Prediction, configurations: Mapping[str, Row], reasons: Mapping
         percent(one.log_error, signed=True),
         reasons.get(one.reason, NO_REASON),
     ]
-
-
-DESCRIBED = (
-    ("global_batch", "batch"),
-    ("micro_batch", "micro-batch"),
-    ("dp", "data"),
-    ("tp", "tensor"),
-    ("pp", "pipeline"),
-    ("zero", "ZeRO"),
-    ("recompute", "recompute"),
-)
-"""Columns of a measured row that tell its plan, and how they are called."""
-
-
-def configuration(row: Row) -> str:
-    """Return what a measured row says of its run, in one line."""
-    parts = [row["model_name"], f"{row['accelerators']} × {row['system']}", row["precision"]]
-    parts += [f"{name} {row[column]}" for column, name in DESCRIBED if row.get(column) not in ("", "0", None)]
-    return ", ".join([*parts, row["software"]])
 
 
 def gap_section(found: Gaps) -> str:

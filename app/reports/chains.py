@@ -13,7 +13,6 @@ from app.engine.agreement import shape_error
 from app.reports.predictions import Prediction
 from app.reports.reasons import Pattern, first
 from app.sizing.validation.report import chain_correlations
-from app.sizing.validation.run import SLOWER_IS_MORE
 
 PER_DEVICE = {
     "samples_per_s": "samples/s",
@@ -149,7 +148,7 @@ def _chain(
         points=points,
         rank=rank,
         offset=float(np.mean(errors)),
-        shape=shape_error(errors),
+        shape=shape_error(np.array(errors)),
         repeats=spread,
         repeat_deviation=repeat_deviation(points, facts, head.devices, repeats),
     )
@@ -157,7 +156,7 @@ def _chain(
 
 def _point(one: Prediction, kind: str, whole: bool) -> Point:
     error, measured = one.error(kind) or 0.0, one.measured or math.nan
-    error = -error if one.metric in SLOWER_IS_MORE else error
+    error = -error if one.is_duration else error
     rate = measured
     if one.metric == "step_time_s":
         rate = (one.batch or 1.0 if whole else 1.0) / measured

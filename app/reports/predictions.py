@@ -106,6 +106,11 @@ class Prediction:
         """Whether a rate or a step was measured, not a whole run."""
         return self.metric in THROUGHPUT
 
+    @property
+    def is_duration(self) -> bool:
+        """Whether more of the metric is slower."""
+        return self.metric in SLOWER_IS_MORE
+
     def error(self, kind: str) -> float | None:
         """Return ln(predicted / measured) by what the fit knew.
 

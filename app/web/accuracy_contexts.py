@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.reports.agreement import Agreement, Cell
-from app.reports.agreement import Choice as RunChoice
-from app.reports.chains import Chain, Ranking
 from app.reports.figures.agreement import Curve
-from app.reports.fitted import FittedFigure
-from app.reports.gaps import Gaps
-from app.reports.predictions import Prediction
+from app.services.accuracy import Agreement, Cell, Chain, FittedFigure, Gaps, Prediction, Ranking
+from app.services.accuracy import Choice as RunChoice
 from app.web.contexts import Choice, FigureView, Page
 
 
@@ -58,6 +54,14 @@ class FittedFile:
     file: str
     title: str
     figures: Sequence[FittedFigure]
+    owned: bool
+    """Whether any belongs to a profile, chip or fabric."""
+    rests: bool
+    """Whether the file says which runs a figure rests on."""
+    weighed: bool
+    """Whether the file says what a figure is worth."""
+    noted: bool
+    """Whether any has a note beside the runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

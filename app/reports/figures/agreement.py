@@ -79,7 +79,7 @@ def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
             if tick in (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0)
         ]
     return figure(
-        _traces([(mark, x, y, low, high) for mark, x, y, low, high in drawn], voice),
+        _traces(drawn, families(marks), voice),
         showlegend=True,
         legend=legend_above(),
         hovermode="closest",
@@ -106,8 +106,11 @@ def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
     )
 
 
-def throughputs(marks: Sequence[Mark], unit: str, voice: Voice) -> Figure:
-    """Return predicted against measured throughput, with ranges, the line of equality and ±10 %."""
+def throughputs(marks: Sequence[Mark], order: Sequence[str], unit: str, voice: Voice) -> Figure:
+    """Return predicted against measured throughput, with ranges, the line of equality and ±10 %.
+
+    ``order`` is that of the families, so that a family has one colour in both figures.
+    """
     values = [mark.measured for mark in marks] or [1.0, 10.0]
     least, most = 0.6 * min(values), 1.7 * max(values)
     line = {"type": "scatter", "mode": "lines", "x": [least, most], "hoverinfo": "skip", "showlegend": False}
@@ -122,7 +125,9 @@ def throughputs(marks: Sequence[Mark], unit: str, voice: Voice) -> Figure:
     return figure(
         [
             *guides,
-            *_traces([(mark, mark.measured, mark.predicted, mark.low, mark.high) for mark in marks], voice),
+            *_traces(
+                [(mark, mark.measured, mark.predicted, mark.low, mark.high) for mark in marks], order, voice
+            ),
         ],
         showlegend=True,
         legend=legend_above(),
@@ -136,22 +141,31 @@ def _shape(kind: str, **more: object) -> dict[str, object]:
     return {"type": kind, "xref": "paper", "x0": 0, "x1": 1, "layer": "below", **more}
 
 
-def _traces(drawn: Sequence[tuple[Mark, float, float, float, float]], voice: Voice) -> list[dict[str, Any]]:
+def families(marks: Sequence[Mark]) -> list[str]:
+    """Return the families, those with the most runs first."""
+    frequent = Counter(mark.family for mark in marks)
+    return [name for name, _ in sorted(frequent.items(), key=lambda entry: (-entry[1], entry[0]))]
+
+
+def _traces(
+    drawn: Sequence[tuple[Mark, float, float, float, float]], order: Sequence[str], voice: Voice
+) -> list[dict[str, Any]]:
     """Return ranges as thin lines below, points above, one colour and shape per family."""
-    frequent = Counter(mark.family for mark, *_ in drawn)
-    names = [name for name, _ in sorted(frequent.items(), key=lambda entry: (-entry[1], entry[0]))]
-    kept = names if len(names) <= len(palette.SERIES) else names[: len(palette.SERIES) - 1]
+    kept = order if len(order) <= len(palette.SERIES) else order[: len(palette.SERIES) - 1]
     parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in kept}
     for one in drawn:
         name = one[0].family if one[0].family in kept else voice.gettext("other families")
         parts.setdefault(name, []).append(one)
-    ranges, points = [], []
+    ranges: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = []
     for (name, members), colour, symbol in zip(parts.items(), palette.SERIES, palette.SYMBOLS, strict=False):
+        if not members:
+            continue
         ranges.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "x": [x for _, x, *_ in members for x in (x, x, None)],
+                "x": [place for _, x, *_ in members for place in (x, x, None)],
                 "y": [end for *_, low, high in members for end in (low, high, None)],
                 "line": {"color": colour, "width": 1},
                 "opacity": 0.28,

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
+from app.services.accuracy import AccuracyFindings, allowed, choice_of, findings_of
 from app.web.deps import BenchDep
 from app.web.locale import voice_of
-from app.web.pages.accuracy_data import AccuracyData, allowed, choice_of, data_of
 from app.web.pages.accuracy_view import accuracy_page
 from app.web.pages.documents import WrittenDocument, available, page_of, written
 from app.web.rendering import render
@@ -22,13 +22,18 @@ REPORT = f"{ADDRESS}/report"
 Asked = Annotated[str, Query(max_length=100)]
 
 
+class AccuracyData(AccuracyFindings, WrittenDocument):
+    """How well measured runs are predicted; title and sections are the written report."""
+
+
 @router.get(f"{ADDRESS}.json")
 def show_accuracy_data(
     bench: BenchDep, family: Asked = "", chip: Asked = "", scale: Asked = "", errors: Asked = ""
 ) -> AccuracyData:
     """Return predictions against measured runs."""
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
-    return data_of(choice, bench.sizing)
+    findings, report = findings_of(choice, bench.sizing), written("accuracy")
+    return AccuracyData.model_construct(**dict(findings), title=report.title, sections=report.sections)
 
 
 @router.get(ADDRESS, response_class=HTMLResponse)
@@ -44,7 +49,7 @@ def show_accuracy(
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
     query = f"?{request.url.query}" if request.url.query else ""
     page = accuracy_page(
-        data_of(choice, bench.sizing),
+        findings_of(choice, bench.sizing),
         allowed(),
         bench.catalogue,
         voice_of(request),

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.reports.agreement import SETS, Choice, counted
-from app.reports.chains import scaled
-from app.reports.figures.agreement import Mark, curve, ratios, throughputs
-from app.reports.fitted import FittedFigure
-from app.reports.predictions import APART, IN_SAMPLE, UNITS, Prediction
+from app.reports.figures.agreement import Mark, curve, families, ratios, throughputs
 from app.reports.wording import Voice
+from app.services.accuracy import (
+    APART,
+    IN_SAMPLE,
+    SETS,
+    UNITS,
+    AccuracyFindings,
+    Choice,
+    FittedFigure,
+    Prediction,
+    counted,
+    scaled,
+)
 from app.services.catalogue import Catalogue
-from app.sizing.validation.run import SLOWER_IS_MORE
 from app.web.accuracy_contexts import AccuracyPage, ChainView, Filter, FittedFile, RunView
 from app.web.contexts import Choice as Entry
 from app.web.contexts import FigureView
-from app.web.pages.accuracy_data import AccuracyData
 
 NAMES = {
     "bert": "BERT",
@@ -52,7 +58,7 @@ IN_ORDER = 1.0 - 1e-9
 
 
 def accuracy_page(
-    data: AccuracyData,
+    data: AccuracyFindings,
     allowed: Mapping[str, Sequence[str]],
     catalogue: Catalogue,
     voice: Voice,
@@ -136,7 +142,7 @@ def written_scale(code: str) -> str:
     return f"{least}–{most}" if most else f"≥ {least}"
 
 
-def run_view(one: Prediction, kind: str, data: AccuracyData, voice: Voice) -> RunView:
+def run_view(one: Prediction, kind: str, data: AccuracyFindings, voice: Voice) -> RunView:
     """Return a run with the error that was chosen; one that was never left out shows that in sample."""
     known = one.result(kind if one.error(kind) is not None else IN_SAMPLE)
     measured, predicted = one.measured, known.predicted
@@ -163,20 +169,32 @@ def by_file(figures: Sequence[FittedFigure]) -> list[FittedFile]:
     found: dict[str, list[FittedFigure]] = {}
     for one in figures:
         found.setdefault(one.file, []).append(one)
-    return [FittedFile(file, f"file.{file}", inside) for file, inside in found.items()]
+    return [
+        FittedFile(
+            file,
+            f"file.{file}",
+            inside,
+            owned=any(one.owner for one in inside),
+            rests=any(one.runs is not None for one in inside),
+            weighed=any(one.worth is not None for one in inside),
+            noted=any(one.note and one.runs is None for one in inside),
+        )
+        for file, inside in found.items()
+    ]
 
 
-def figures(data: AccuracyData, voice: Voice) -> list[FigureView]:
+def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
     """Return the two charts; the list of runs is their table."""
     runs = [one for one in counted(data.runs) if one.error(data.choice.errors) is not None]
     if not runs:
         return []
+    marks = [mark(one, data.choice.errors, voice) for one in runs]
     drawn = [
         FigureView(
             "figure-ratios",
             voice.gettext("Predicted over measured, by number of devices"),
             "tall",
-            ratios([mark(one, data.choice.errors, voice) for one in runs], voice),
+            ratios(marks, voice),
             "runs",
             voice.gettext(
                 "One mark per run, its 80 % range as a line; the grey band is ±10 %. Above 1× the prediction "
@@ -184,14 +202,14 @@ def figures(data: AccuracyData, voice: Voice) -> list[FigureView]:
             ),
         )
     ]
-    rates = [one for one in runs if one.metric == "samples_per_s"]
+    rates = [place for place, one in enumerate(runs) if one.metric == "samples_per_s"]
     if rates:
         drawn.append(
             FigureView(
                 "figure-throughputs",
                 voice.gettext("Predicted and measured throughput"),
                 "tall",
-                throughputs([mark(one, data.choice.errors, voice) for one in rates], "samples/s", voice),
+                throughputs([marks[place] for place in rates], families(marks), "samples/s", voice),
                 "runs",
                 voice.gettext("Runs that were measured in samples per second; dotted lines are ±10 %."),
             )
@@ -215,6 +233,6 @@ def mark(one: Prediction, kind: str, voice: Voice) -> Mark:
             f"({voice.number(low)}–{voice.number(high)})",
         )
     )
-    if one.metric in SLOWER_IS_MORE:
+    if one.is_duration:
         measured, predicted, low, high = (1.0 / value for value in (measured, predicted, high, low))
     return Mark(NAMES.get(one.family, one.family), text, one.devices, measured, predicted, low, high)

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
-from app.reports.predictions import UNITS
 from app.reports.wording import Voice
+from app.services.accuracy import UNITS
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Text
 from app.web.contexts import (
     ComparisonPage,

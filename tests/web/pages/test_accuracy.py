@@ -11,7 +11,7 @@ from app.reports.agreement import agreement, counted
 from app.reports.figures import agreement as figures
 from app.reports.predictions import KINDS, Prediction
 from app.reports.wording import voice
-from app.web.pages.accuracy_data import choice_of, predictions
+from app.services.accuracy import choice_of, predictions
 from tests.web.pages.conftest import Reader
 
 CHOICES = [

@@ -1,4 +1,4 @@
-"""What the accuracy page is made from: read from what `rackline docs` wrote, nothing is run here."""
+"""How well measured runs are predicted: read from what `rackline docs` wrote, nothing is run here."""
 
 from __future__ import annotations
 
@@ -20,15 +20,37 @@ from app.reports.agreement import (
     counted,
     worst,
 )
-from app.reports.chains import Chain, Ranking, chains, ranking
+from app.reports.chains import Chain, Ranking, chains, ranking, scaled
 from app.reports.evidence import families_offered
 from app.reports.fitted import FittedFigure, fitted_figures
 from app.reports.gaps import Gaps, gaps
-from app.reports.predictions import COUNTED, KINDS, Prediction, read_predictions
+from app.reports.predictions import APART, COUNTED, IN_SAMPLE, KINDS, UNITS, Prediction, read_predictions
 from app.reports.reasons import load_patterns, reason_texts
 from app.sizing.context import SizingContext
 from app.sizing.document import Document
-from app.web.pages.documents import WrittenDocument, written
+
+__all__ = [
+    "APART",
+    "IN_SAMPLE",
+    "SETS",
+    "UNITS",
+    "AccuracyFindings",
+    "Agreement",
+    "Cell",
+    "Chain",
+    "Choice",
+    "FittedFigure",
+    "Gaps",
+    "Prediction",
+    "Ranking",
+    "allowed",
+    "choice_of",
+    "counted",
+    "findings_of",
+    "predictions",
+    "scaled",
+]
+"""The use case, and the records its findings are made of."""
 
 WORST_SHOWN = 12
 
@@ -41,8 +63,8 @@ class MissedRun(Document):
     """Empty where none is known."""
 
 
-class AccuracyData(WrittenDocument):
-    """How well measured runs are predicted; title and sections are the written report."""
+class AccuracyFindings(Document):
+    """How well the chosen runs are predicted."""
 
     choice: Choice
     measured: int
@@ -118,17 +140,14 @@ def choice_of(**asked: str) -> Choice:
     return Choice(**chosen)
 
 
-def data_of(choice: Choice, context: SizingContext) -> AccuracyData:
-    """Return everything the page shows."""
+def findings_of(choice: Choice, context: SizingContext) -> AccuracyFindings:
+    """Return how well the chosen runs are predicted."""
     everything = predictions()
     selected = [one for one in everything if choice.holds(one)]
     runs = counted(selected)
     found = found_chains(choice)
-    report = written("accuracy")
     whole = [one for one in selected if one.scope == COUNTED]
-    return AccuracyData(
-        title=report.title,
-        sections=report.sections,
+    return AccuracyFindings(
         choice=choice,
         measured=len(everything),
         headline=agreement(runs, choice.errors),
