@@ -133,7 +133,7 @@ def choice_of(**asked: str) -> Choice:
         if value not in known[name]:
             raise BadInput.at(
                 name,
-                "{value} is none of {known}",
+                "there is no {value}; known are {known}",
                 value=f"“{value[:40]}”",
                 known=", ".join(filter(None, known[name])),
             )
