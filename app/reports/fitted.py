@@ -50,7 +50,7 @@ def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigur
         _figure("software.csv", profile.id, one.parameter, f"{one.value:g}", one.deviation, one.note)
         for profile in context.software.profiles.values()
         for one in profile.figures.values()
-        if one.profile == profile.id and one.status == "fitted"
+        if one.profile == profile.id and one.status != "assumed"
     ]
     kernels = [
         _figure("kernels.csv", "", row["parameter"], _with_unit(row["value"], row["unit"]), None, row["note"])

@@ -12,6 +12,12 @@ from app.sizing.nearest import UNVALIDATED
 from app.sizing.spread import REGIMES
 
 
+OF_CALIBRATIONS = frozenset(
+    {"gpu_calibrated", "gpu_beyond_calibration", "ipu_calibrated", "ipu_beyond_calibration"}
+)
+"""Regimes of a code whose user measured it; such runs are in no table here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Largest:
     """The largest run that was measured on a chip."""
@@ -57,5 +63,9 @@ def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Co
         families=tuple(sorted(set(families) - {one.family for one in known})),
         chips=tuple(sorted(chips - set(largest))),
         largest=tuple(Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())),
-        regimes=tuple(regime for regime in REGIMES if regime in UNVALIDATED or regime not in seen),
+        regimes=tuple(
+            regime
+            for regime in REGIMES
+            if regime in UNVALIDATED or regime not in seen and regime not in OF_CALIBRATIONS
+        ),
     )

@@ -258,6 +258,11 @@ LABELS = {
     "ipu_gateway": "IPUs beyond one rack",
     "ipu_decoder": "decoders on IPUs",
     "ipu_phased": "tensor parallel or phased execution on IPUs",
+    "gpu_calibrated": "GPU software calibrated with own runs",
+    "gpu_beyond_calibration": "GPU software far beyond the calibrated size",
+    "ipu_calibrated": "IPU software calibrated with own runs",
+    "ipu_beyond_calibration": "IPU software far beyond the calibrated size",
+    "run_length": "Samples to the target of one run",
     # Documents.
     "methodology": "Methodology",
     "accuracy": "Accuracy",
