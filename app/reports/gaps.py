@@ -11,7 +11,6 @@ from app.sizing.context import SizingContext
 from app.sizing.nearest import UNVALIDATED
 from app.sizing.spread import REGIMES
 
-
 OF_CALIBRATIONS = frozenset(
     {"gpu_calibrated", "gpu_beyond_calibration", "ipu_calibrated", "ipu_beyond_calibration"}
 )
@@ -66,6 +65,6 @@ def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Co
         regimes=tuple(
             regime
             for regime in REGIMES
-            if regime in UNVALIDATED or regime not in seen and regime not in OF_CALIBRATIONS
+            if regime in UNVALIDATED or (regime not in seen and regime not in OF_CALIBRATIONS)
         ),
     )
