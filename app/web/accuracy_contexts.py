@@ -35,7 +35,7 @@ class RunView:
 
     run: Prediction
     unit: str
-    """Key of the unit of its metric."""
+    """Unit of its metric, as it stands after a number."""
     predicted: float | None
     low: float | None
     high: float | None

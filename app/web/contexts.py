@@ -269,7 +269,7 @@ class EstimatePage(Page):
     defaults: Sequence[tuple[str, str, Text]]
     """Values taken: field, value as written, and why."""
     nearest: Sequence[tuple[NearestRun, str]]
-    """Measured runs close by, each with the unit of its metric."""
+    """Measured runs close by, each with the unit of its metric as it stands after a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,8 @@ STATIC_PAGES = [
     "/mappings",
     "/methodology",
     "/accuracy",
+    "/accuracy?family=other&errors=in_sample",
+    "/accuracy/report",
 ]
 
 

@@ -216,10 +216,9 @@ class Curve:
     """A scaling chain as a small drawing: measured points, predicted line."""
 
     measured: Sequence[tuple[float, float]]
-    predicted: str
-    """Points of a polyline."""
-    steps: Sequence[tuple[float, int]]
-    """Place and number of devices of the first and the last point."""
+    predicted: Sequence[tuple[float, float]]
+    line: str
+    """Points of a polyline through what was predicted, one per number of devices."""
 
 
 def curve(chain: Chain) -> Curve:
@@ -239,8 +238,6 @@ def curve(chain: Chain) -> Curve:
         lines.setdefault(point.devices, []).append(math.log(point.predicted))
     return Curve(
         measured=[(across(point.devices), up(math.log(point.measured))) for point in chain.points],
-        predicted=" ".join(
-            f"{across(devices)},{up(sum(found) / len(found))}" for devices, found in lines.items()
-        ),
-        steps=[(EDGE, chain.least), (WIDTH - EDGE, chain.most)],
+        predicted=[(across(point.devices), up(math.log(point.predicted))) for point in chain.points],
+        line=" ".join(f"{across(devices)},{up(sum(found) / len(found))}" for devices, found in lines.items()),
     )

@@ -149,7 +149,7 @@ def run_view(one: Prediction, kind: str, data: AccuracyFindings, voice: Voice) -
     reasons = {missed.id: missed.reason for missed in data.worst}
     return RunView(
         run=one,
-        unit=UNITS.get(one.metric, one.metric),
+        unit=voice.unit(UNITS.get(one.metric, one.metric)),
         predicted=shown(predicted),
         low=shown(known.low),
         high=shown(known.high),

@@ -218,7 +218,10 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         plan=plan_rows(estimate, voice),
         basis=basis_rows(estimate, voice),
         defaults=[(one.field, written(one.value, voice), one.text) for one in estimate.defaults],
-        nearest=[(run, UNITS.get(run.metric, run.metric)) for run in estimate.validation.nearest_measured],
+        nearest=[
+            (run, voice.unit(UNITS.get(run.metric, run.metric)))
+            for run in estimate.validation.nearest_measured
+        ],
     )
 
 
