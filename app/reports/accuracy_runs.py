@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.reports.accuracy_cases import configuration
-from app.reports.agreement import Agreement, Cell, by_kind, cells, counted, in_set, worst
+from app.reports.agreement import ALL, CORE, OTHER, Agreement, Cell, by_kind, cells, counted, in_set, worst
 from app.reports.chains import Chain, Ranking, chains, ranking, scaled
 from app.reports.evidence import Counts, Evidence, Row
 from app.reports.fitted import FittedFigure
@@ -21,7 +21,8 @@ NO_REASON = "no reason known"
 COVERAGE = """## Coverage left out
 
 Share of measured values inside the 80 % band, by what the fit knew of a run; in brackets the 95 % interval
-of a binomial share (Wilson), each group one trial. Families nothing was fitted on stand as they are."""
+of a binomial share (Wilson), each group one trial. Runs that nothing was fitted to are left
+out as they stand."""
 
 SCALES = """## By family, chip and scale
 
@@ -47,7 +48,7 @@ UNTESTED = """## What is not validated
 No run of the tables above tests these. Estimates say `unvalidated` or `extrapolated` there, and their bands
 are assumptions."""
 
-SETS = (("fitted families", "fitted"), ("all other families", "other"))
+SETS = (("BERT, GPT, LLaMA, ResNet-50", CORE), ("all other families", OTHER), ("all families", ALL))
 KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
 
 FILES = {

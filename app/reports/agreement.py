@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from app.engine.agreement import wilson_interval
 from app.reports.predictions import COUNTED, KINDS, Prediction
-from app.sizing.families import FITTED_FAMILIES
+from app.sizing.families import CORE_FAMILIES
 from app.sizing.validation.report import summary
 
 SCALES = ((1, 4), (5, 8), (9, 64), (65, 512), (513, None))
 """Classes of size: least and most devices."""
 
-FITTED, OTHER, ALL = "fitted", "other", "all"
-SETS = (FITTED, OTHER, ALL)
-"""Families the software profiles were fitted on, all others, and both."""
+ALL, CORE, OTHER = "all", "core", "other"
+SETS = (ALL, CORE, OTHER)
+"""All families, those with the most measured runs, and the rest."""
 
 
 def scale_code(least: int, most: int | None) -> str:
@@ -46,7 +46,7 @@ def scale_of(devices: int) -> str:
 class Choice:
     """Which runs are looked at, and with what left out of the fit."""
 
-    family: str = FITTED
+    family: str = ALL
     chip: str = ""
     scale: str = ""
     errors: str = "group_left_out"
@@ -63,7 +63,7 @@ class Choice:
 def in_set(family: str, chosen: str) -> bool:
     """Tell whether a family is the chosen one or belongs to the chosen set."""
     if chosen in SETS:
-        return chosen == ALL or (family in FITTED_FAMILIES) == (chosen == FITTED)
+        return chosen == ALL or (family in CORE_FAMILIES) == (chosen == CORE)
     return family == chosen
 
 

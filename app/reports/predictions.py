@@ -14,15 +14,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from app.reports.reasons import Pattern, first
-from app.sizing.families import FITTED_FAMILIES
 from app.sizing.validation.cases import THROUGHPUT, number
 from app.sizing.validation.report import RowResult
 from app.sizing.validation.run import SLOWER_IS_MORE
 
 PREDICTIONS = "validation/predictions.csv"
 
-IN_SAMPLE = "in_sample"
-LEFT_OUT = ("group_left_out", "software_unknown", "fitted_on_one_machine")
+IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
+LEFT_OUT = (GROUP_LEFT_OUT, "software_unknown", "fitted_on_one_machine")
 KINDS = (IN_SAMPLE, *LEFT_OUT)
 """What the fit knew of a run when it was predicted."""
 
@@ -114,13 +113,10 @@ class Prediction:
     def error(self, kind: str) -> float | None:
         """Return ln(predicted / measured) by what the fit knew.
 
-        Nothing was fitted to families outside of the fitted ones: leaving their group out changes
-        nothing.
+        A run that nothing was fitted to is left out as it stands.
         """
-        if kind == IN_SAMPLE or (kind == "group_left_out" and self.family not in FITTED_FAMILIES):
-            return self.log_error
-        found: float | None = getattr(self, kind)
-        return found
+        found: float | None = self.log_error if kind == IN_SAMPLE else getattr(self, kind)
+        return self.log_error if found is None and kind == GROUP_LEFT_OUT else found
 
     def result(self, kind: str = IN_SAMPLE) -> RowResult:
         """Return the run as a validation gives it; the band moves with the prediction."""

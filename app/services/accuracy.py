@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from app.errors import BadInput
 from app.profiles.presets import models_directory
 from app.reports.agreement import (
+    ALL,
     SCALE_CODES,
     SETS,
     Agreement,
@@ -73,8 +74,8 @@ class AccuracyFindings(Document):
     """Errors of the chosen runs with what was chosen left out of the fit."""
     kinds: dict[str, Agreement]
     """The chosen runs by what the fit knew of them."""
-    others: Agreement
-    """Families nothing was fitted on, all chips and sizes."""
+    sets: dict[str, Agreement]
+    """The same by set of families, where all are chosen."""
     cells: list[Cell]
     """The chosen runs by family, chip and class of size."""
     chains: list[Chain]
@@ -152,7 +153,11 @@ def findings_of(choice: Choice, context: SizingContext) -> AccuracyFindings:
         measured=len(everything),
         headline=agreement(runs, choice.errors),
         kinds=by_kind(runs),
-        others=agreement(filter(Choice(family="other").holds, counted(everything)), choice.errors),
+        sets={
+            one: agreement(filter(replace(choice, family=one).holds, runs), choice.errors)
+            for one in SETS
+            if choice.family == ALL and one != ALL
+        },
         cells=cells(runs),
         chains=list(found),
         ranking=ranking(found),

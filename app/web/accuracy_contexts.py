@@ -79,8 +79,8 @@ class AccuracyPage(Page):
     in_sample: Agreement
     kinds: Sequence[tuple[str, Agreement]]
     """The chosen runs by what the fit knew of them."""
-    others: Agreement | None
-    """Families nothing was fitted on; None where they are among the chosen runs."""
+    sets: Sequence[tuple[str, Agreement]]
+    """Where all families are chosen: those with the most runs, and the rest."""
     fitted_total: int
     figures: Sequence[FigureView]
     cells: Sequence[Cell]

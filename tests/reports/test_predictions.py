@@ -24,7 +24,7 @@ from app.reports.predictions import (
 )
 from app.reports.reasons import load_patterns, reason_texts
 from app.sizing.context import SizingContext, load_context
-from app.sizing.families import FITTED_FAMILIES
+from app.sizing.families import CORE_FAMILIES
 from app.sizing.nearest import load_outcomes
 from app.sizing.validation.report import summary
 from app.sizing.validation.run import SLOWER_IS_MORE
@@ -130,8 +130,8 @@ def test_a_chain_is_that_of_the_validation(evidence: Evidence) -> None:
 
 
 def test_figures_are_those_of_the_validation(evidence: Evidence) -> None:
-    known = summary("", [row for row in throughput(evidence.headline) if row.family in FITTED_FAMILIES])
-    found = agreement(filter(Choice().holds, counted(evidence.predictions)), "in_sample")
+    known = summary("", [row for row in throughput(evidence.headline) if row.family in CORE_FAMILIES])
+    found = agreement(filter(Choice(family="core").holds, counted(evidence.predictions)), "in_sample")
     assert (found.runs, found.groups) == (known.supported, known.groups)
     for name in ("median", "ninetieth", "bias", "coverage"):
         assert getattr(found, name) == pytest.approx(getattr(known, name), abs=2e-3)
@@ -154,9 +154,10 @@ def test_the_band_moves_with_what_is_left_out() -> None:
     assert run().result("software_unknown").predicted is None
 
 
-def test_a_family_nothing_was_fitted_on_is_left_out_as_it_stands() -> None:
-    assert run(family="ssd", log_error=0.4, group_left_out=None).error("group_left_out") == 0.4
-    assert run(group_left_out=None).error("group_left_out") is None
+def test_a_run_nothing_was_fitted_to_is_left_out_as_it_stands() -> None:
+    assert run(log_error=0.4, group_left_out=None).error("group_left_out") == 0.4
+    assert run(log_error=0.4, group_left_out=0.5).error("group_left_out") == 0.5
+    assert run(log_error=0.4).error("software_unknown") is None
 
 
 def test_the_interval_of_a_share_narrows_with_the_groups() -> None:

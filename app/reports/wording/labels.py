@@ -227,7 +227,7 @@ LABELS = {
     "knew.group_left_out": "no run of the same machine, round or series was used",
     "knew.software_unknown": "no run of its software was used",
     "knew.fitted_on_one_machine": "runs of at most eight devices were used, for all larger ones",
-    "set.fitted": "fitted families",
+    "set.core": "BERT, GPT, LLaMA, ResNet-50",
     "set.other": "all other families",
     "set.all": "all families",
     # Figures that were fitted, by file.
@@ -245,7 +245,7 @@ LABELS = {
     "gpu_few_samples": "fewer than 8 samples per GPU and step",
     "gpu_pcie": "eight GPUs behind PCIe",
     "gpu_other_chip": "GPUs without measured runs",
-    "gpu_unfitted_family": "families on GPUs that no profile was fitted on",
+    "gpu_unfitted_family": "less well known families on GPUs",
     "gpu_unmeasured_family": "families without measured runs on GPUs",
     "gpu_experts": "mixtures of experts",
     "gpu_wide_tensor": "tensor parallel across machines",

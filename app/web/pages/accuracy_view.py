@@ -83,7 +83,7 @@ def accuracy_page(
         headline=data.headline,
         in_sample=data.kinds[IN_SAMPLE],
         kinds=[(name, part) for name, part in data.kinds.items() if part.runs],
-        others=data.others if choice.family == "fitted" else None,
+        sets=[(name, part) for name, part in data.sets.items() if part.runs],
         fitted_total=len(data.fitted),
         figures=figures(data, voice),
         cells=data.cells,

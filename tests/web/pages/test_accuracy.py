@@ -86,6 +86,16 @@ def test_filters_narrow_the_runs(reader: Reader) -> None:
         assert [one["id"] for one in found] == [one["id"] for one in everything if holds(one)]
 
 
+def test_sets_of_families_part_the_runs(reader: Reader) -> None:
+    page, data = reader.page("/accuracy"), reader.data("/accuracy.json")
+    assert data["choice"]["family"] == "all"
+    assert sum(part["runs"] for part in data["sets"].values()) == data["headline"]["runs"]
+    lines = [line.get_text() for line in page.select(".sets li")]
+    for line, part in zip(lines, data["sets"].values(), strict=True):
+        assert written(part["median"]) in line
+    assert not reader.page("/accuracy?family=bert").select(".sets")
+
+
 def test_filters_work_without_a_script(reader: Reader) -> None:
     page = reader.page("/accuracy?family=gpt&errors=in_sample")
     form = page.select_one("form.filters")
@@ -116,7 +126,7 @@ def test_charts_have_a_table_that_holds_their_runs(reader: Reader) -> None:
     ratios = json.loads(page.select_one("#figure-ratios-data").string)
     points = sorted(y for one in ratios["data"] if one["mode"] == "markers" for y in one["y"])
     runs = [one for one in counted(predictions()) if one.family == "resnet50"]
-    errors = sorted(one.group_left_out for one in runs if one.group_left_out is not None)
+    errors = sorted(error for one in runs if (error := one.error("group_left_out")) is not None)
     assert points == pytest.approx([math.exp(error) for error in errors], rel=1e-3)
 
 
