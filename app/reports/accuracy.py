@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.reports.accuracy_cases import chain_section, counts_section, memory_section, refusals, worst_cases
+from app.reports.accuracy_cases import counts_section, memory_section, refusals
+from app.reports.accuracy_runs import (
+    chain_section,
+    coverage_section,
+    fitted_section,
+    gap_section,
+    scale_section,
+    worst_cases,
+)
 from app.reports.evidence import Counts, Evidence
 from app.reports.markdown import percent, table, whole_percent
 from app.sizing.families import FITTED_FAMILIES
@@ -102,14 +110,18 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Eviden
         _devices(report),
         UNSEEN,
         _unseen(evidence),
-        chain_section(report, throughput(report)),
-        worst_cases(report, evidence.configurations),
+        coverage_section(evidence),
+        scale_section(evidence),
+        chain_section(evidence),
+        worst_cases(evidence),
+        gap_section(evidence.gaps),
         refusals(report, evidence.apart),
         APART,
         _families(evidence.apart),
         _summaries("metric", evidence.apart.by_metric),
         memory_section(evidence.memory),
         counts_section(counts),
+        fitted_section(evidence.figures, counts),
         LIMITS,
     )
     return "\n\n".join(sections) + "\n"

@@ -1,29 +1,13 @@
-"""Sections of docs/accuracy.md that name single cases: chains, worst rows, refusals, memory, counts."""
+"""Sections of docs/accuracy.md beside the runs: refusals, memory, what was fitted and assumed."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from app.reports.evidence import Counts, MemoryCase, Row
-from app.reports.markdown import UNKNOWN, number, percent, table
-from app.sizing.validation.report import RowResult
+from app.reports.markdown import percent, table
 from app.sizing.validation.run import ValidationReport
-
-WORST_SHOWN = 20
-CHAINS_SHOWN = 20
-IN_ORDER = 1.0 - 1e-9
-NEARLY = 0.9
-
-CHAINS = """## Scaling chains
-
-A chain holds rows alike but for the number of devices or the batch, three at least. Rank is Spearman's
-correlation of predicted with measured. More devices are nearly always faster, so the spread of the errors
-along a chain says more than its rank."""
-
-WORST = """## Worst cases
-
-The largest error of each group, all metrics."""
 
 MEMORY = """## Memory of one GPU
 
@@ -37,6 +21,8 @@ FIGURES = {
     "software.csv": "`data/software.csv`: software profiles",
     "kernels.csv": "`data/kernels.csv`: kernel libraries",
     "residuals.csv": "`data/residuals.csv`: width of the ranges",
+    "validation/completion.csv": "`data/validation/completion.csv`: rules that were fitted",
+    "validation/networks.csv": "`data/validation/networks.csv`: rules that were fitted",
     "catalogue": "catalogue: achieved rates, latencies, laws of convergence, cost assumptions",
 }
 RULES = {
@@ -58,73 +44,10 @@ DESCRIBED = (
 """Columns of a measured row that tell its plan, and how they are called."""
 
 
-def chain_section(report: ValidationReport, rows: Iterable[RowResult]) -> str:
-    """Return how well scaling chains are followed, those over the widest range of devices first."""
-    chains: dict[str, list[RowResult]] = defaultdict(list)
-    for row in rows:
-        if row.chain in report.chains and row.log_error is not None:
-            chains[row.chain].append(row)
-
-    def span(name: str) -> tuple[float, str]:
-        devices = [row.devices for row in chains[name]]
-        return -max(devices) / min(devices), name
-
-    scaled = [name for name in chains if span(name)[0] < -1.0]
-    lines = [
-        _chain(name, chains[name], report.chains[name]) for name in sorted(scaled, key=span)[:CHAINS_SHOWN]
-    ]
-    ranks = list(report.chains.values())
-    told = (
-        f"Of {len(ranks)} chains {sum(rank >= IN_ORDER for rank in ranks)} are in exact order and "
-        f"{sum(rank >= NEARLY for rank in ranks)} reach {NEARLY}. Those over the widest range of devices:"
-    )
-    headings = ("model", "software", "chip", "devices", "rows:", "rank:", "lowest error:", "highest error:")
-    return "\n\n".join((CHAINS, told, table(headings, lines)))
-
-
-def _chain(name: str, rows: Sequence[RowResult], rank: float) -> list[str]:
-    _, model, software, chip, length, precision, _ = name.split(" | ")
-    errors = [row.log_error for row in rows if row.log_error is not None]
-    devices = [row.devices for row in rows]
-    return [
-        f"{model}, {length}" if length else model,
-        f"{software}, {precision}",
-        chip,
-        f"{min(devices)} to {max(devices):,}",
-        str(len(rows)),
-        f"{rank:.2f}",
-        percent(min(errors), signed=True),
-        percent(max(errors), signed=True),
-    ]
-
-
-def worst_cases(report: ValidationReport, configurations: Mapping[str, Row]) -> str:
-    """Return the row with the largest error of each of the worst groups, with its configuration."""
-    compared = [(row.log_error, row) for row in report.rows if row.log_error is not None]
-    # Rounded, so that equal errors stand in the same order on every machine.
-    compared.sort(key=lambda pair: (-round(abs(pair[0]), 6), pair[1].id))
-    chosen: dict[str, tuple[float, RowResult]] = {}
-    for error, row in compared:
-        chosen.setdefault(row.group, (error, row))
-    lines = [
-        [
-            f"`{row.id}`",
-            configuration(configurations[row.id]),
-            row.software or UNKNOWN,
-            f"{number(row.measured)} {row.metric}",
-            number(row.predicted),
-            percent(error, signed=True),
-        ]
-        for error, row in list(chosen.values())[:WORST_SHOWN]
-    ]
-    headings = ("row", "configuration", "profile", "measured", "predicted:", "error:")
-    return "\n\n".join((WORST, table(headings, lines)))
-
-
 def configuration(row: Row) -> str:
     """Return what a measured row says of its run, in one line."""
     parts = [row["model_name"], f"{row['accelerators']} × {row['system']}", row["precision"]]
-    parts += [f"{name} {row[column]}" for column, name in DESCRIBED if row[column] not in ("", "0")]
+    parts += [f"{name} {row[column]}" for column, name in DESCRIBED if row.get(column) not in ("", "0", None)]
     return ", ".join([*parts, row["software"]])
 
 
@@ -165,7 +88,7 @@ def memory_section(cases: Iterable[MemoryCase]) -> str:
 def counts_section(counts: Counts) -> str:
     """Return how many figures were fitted, assumed and chosen as a rule."""
     fitted, assumed = counts.fitted, counts.assumed
-    figures = [[text, str(fitted[name]), str(assumed[name])] for name, text in FIGURES.items()]
+    figures = [[text, str(fitted[name]), str(assumed.get(name, 0))] for name, text in FIGURES.items()]
     figures.append(["all", str(sum(fitted.values())), str(sum(assumed.values()))])
     rules = [[f"`data/validation/{name}`", text, str(counts.rules[name])] for name, text in RULES.items()]
     told = (

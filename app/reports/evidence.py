@@ -18,6 +18,11 @@ from app.engine.operators.transformer import transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision, Tokens
 from app.engine.units import GIBIBYTE
+from app.profiles.presets import presets
+from app.reports.fitted import FittedFigure, fitted_figures
+from app.reports.gaps import Gaps, gaps
+from app.reports.predictions import APART, COUNTED, LEFT_OUT, Prediction, predictions_of
+from app.reports.reasons import Pattern, load_patterns, reason_texts
 from app.sizing.context import SizingContext
 from app.sizing.software_choice import CONVOLUTIONAL, choose_software
 from app.sizing.validation.report import RowResult
@@ -31,9 +36,6 @@ LEAST_IMPORTANT = 2
 
 HELD_OUT = "validation/held_out.csv"
 """Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
-
-LEFT_OUT = ("group_left_out", "software_unknown", "fitted_on_one_machine")
-"""Its columns but for the error in sample."""
 
 MEMORY_CHIP = "a100-sxm-80gb"
 MEMORY_SOFTWARE = "megatron-2022"
@@ -84,6 +86,13 @@ class Evidence:
     """Measured rows by identifier, as they were read."""
     memory: tuple[MemoryCase, ...]
     counts: Counts
+    predictions: tuple[Prediction, ...]
+    """All rows as data/validation/predictions.csv holds them: rounded, with the left-out errors."""
+    figures: tuple[FittedFigure, ...]
+    gaps: Gaps
+    reasons: Mapping[str, str]
+    """Sentence of every likely reason by its code."""
+    repeats: tuple[Pattern, ...]
 
 
 def collect(context: SizingContext, directory: Path) -> Evidence:
@@ -104,15 +113,30 @@ def collect(context: SizingContext, directory: Path) -> Evidence:
     rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
     headline = [row for row in rows if in_headline(row)]
     report = validate(headline, context)
+    apart = validate([row for row in rows if not in_headline(row)], context)
+    configurations = {row["id"]: row for row in rows}
+    scoped = [*((COUNTED, row) for row in report.rows), *((APART, row) for row in apart.rows)]
+    reasons = load_patterns(directory / "validation" / "reasons.csv")
+    predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
     return Evidence(
         headline=report,
-        apart=validate([row for row in rows if not in_headline(row)], context),
+        apart=apart,
         defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
         left_out=left_out(report, directory / HELD_OUT),
-        configurations={row["id"]: row for row in rows},
+        configurations=configurations,
         memory=memory_cases(context, directory),
         counts=counts_of(context),
+        predictions=predictions,
+        figures=fitted_figures(context, directory),
+        gaps=gaps(predictions, context, families_offered()),
+        reasons=reason_texts(directory),
+        repeats=load_patterns(directory / "validation" / "repeats.csv"),
     )
+
+
+def families_offered() -> frozenset[str]:
+    """Return the families of the models that can be asked for by name."""
+    return frozenset(profile.family for profile in presets().values())
 
 
 def in_headline(row: Row) -> bool:

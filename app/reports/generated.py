@@ -8,6 +8,7 @@ from app.profiles.presets import models_directory
 from app.reports.accuracy import accuracy_document
 from app.reports.constants import read_constants, refreshed
 from app.reports.evidence import collect
+from app.reports.predictions import PREDICTIONS, predictions_text
 from app.reports.readme import with_answers
 from app.sizing.context import SizingContext
 from app.sizing.validation.run import ValidationReport
@@ -16,6 +17,7 @@ ACCURACY = "docs/accuracy.md"
 README = "README.md"
 METHODOLOGY = "docs/methodology"
 ERRORS = "data/validation/errors.csv"
+RUNS = f"data/{PREDICTIONS}"
 
 
 def generated_documents(context: SizingContext) -> dict[str, str]:
@@ -29,14 +31,15 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     Returns
     -------
     documents : dict of str to str
-        Whole text of the accuracy document, of the table of errors, of the README and of the
-        methodology, the last two with their figures brought up to date. [-]
+        Whole text of the accuracy document, of the tables of errors and of predictions, of the README
+        and of the methodology, the last two with their figures brought up to date. [-]
     """
     data = models_directory().parent
     root = data.parent
     evidence = collect(context, data)
     documents = {ACCURACY: accuracy_document(evidence.headline, evidence.counts, evidence)}
     documents[ERRORS] = errors_table(evidence.headline)
+    documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     constants = read_constants(data)
     for path in methodology(root):

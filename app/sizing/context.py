@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
-from app.sizing.nearest import MeasuredRun, load_family_errors, measured_runs
+from app.sizing.nearest import MeasuredRun, Outcome, load_family_errors, load_outcomes, measured_runs
 from app.sizing.spread import Measured, Residuals, chip_series, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
 
@@ -48,6 +48,8 @@ class SizingContext:
     """Global batch up to which convergence holds, by family."""
     family_errors: Mapping[tuple[str, str], float]
     """Median absolute log-error of throughput by family and chip, as `rackline docs` last wrote it."""
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
     find_workload: Callable[[str], WorkloadSample] = unknown_workload
     find_calibration: Callable[[str], SoftwareProfile | None] = no_calibration
@@ -92,4 +94,5 @@ def load_context(directory: Path) -> SizingContext:
         runs=measured_runs(directory / "validation" / "measured.csv", rules, presets),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),
+        outcomes=load_outcomes(directory / "validation" / "predictions.csv"),
     )

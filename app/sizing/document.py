@@ -225,6 +225,14 @@ class NearestRun(Document):
     """With which software."""
     distance: float
     """How far it is from the estimate; 0 is the same case. [-]"""
+    family: str = ""
+    """Family of its model."""
+    metric: str = ""
+    """What was measured, as a column of data/validation/predictions.csv names it."""
+    measured: float | None = None
+    """The measured value, in the unit of the metric."""
+    predicted: float | None = None
+    """What was predicted of that run; None where it was refused."""
 
 
 class Validation(Document):

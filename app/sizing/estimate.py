@@ -240,4 +240,5 @@ def _validation(sizing: Sizing, context: SizingContext, names: list[str]) -> Val
         chip=sizing.hardware.entry.chip,
         devices=int(sizing.choice.plans.devices[0]),
         parameters=sizing.profile.parameters,
+        outcomes=context.outcomes,
     )

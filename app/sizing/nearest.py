@@ -94,6 +94,37 @@ def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[M
     return tuple(found.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was measured in a run, and what was predicted of it."""
+
+    metric: str
+    measured: float | None
+    predicted: float | None
+
+
+UNTOLD = Outcome("", None, None)
+
+
+def load_outcomes(path: Path) -> dict[str, Outcome]:
+    """Return measured and predicted values by run; empty where the table was not written yet.
+
+    They are shown beside an estimate; nothing is predicted from them.
+
+    Parameters
+    ----------
+    path : Path
+        data/validation/predictions.csv. [-]
+    """
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as handle:
+        return {
+            row["id"]: Outcome(row["metric"], number(row["measured"]), number(row["predicted"]))
+            for row in csv.DictReader(handle)
+        }
+
+
 def load_family_errors(path: Path) -> dict[tuple[str, str], float]:
     """Return the median error by family and chip; empty where the table was not written yet."""
     if not path.is_file():
@@ -150,6 +181,7 @@ def validation_of(
     chip: str,
     devices: int,
     parameters: float,
+    outcomes: Mapping[str, Outcome],
 ) -> Validation:
     """Return the nearest measured runs and how far the case is from them."""
     ranked = sorted((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
@@ -161,8 +193,13 @@ def validation_of(
             accelerators=run.devices,
             software=run.software,
             distance=round(far, 3),
+            family=run.family,
+            metric=outcome.metric,
+            measured=outcome.measured,
+            predicted=outcome.predicted,
         )
         for far, _, run in ranked[:SHOWN]
+        for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
     if UNVALIDATED & set(regimes):
         status = "unvalidated"

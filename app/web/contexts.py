@@ -19,6 +19,7 @@ from app.sizing.document import (
     ComparisonRow,
     Estimate,
     ModelSummary,
+    NearestRun,
     Quantity,
     SourceRef,
     Text,
@@ -269,6 +270,8 @@ class EstimatePage(Page):
     """What the cost rests on: field and value as written."""
     defaults: Sequence[tuple[str, str, Text]]
     """Values taken: field, value as written, and why."""
+    nearest: Sequence[tuple[NearestRun, str]]
+    """Measured runs close by, each with the unit of its metric as it stands after a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

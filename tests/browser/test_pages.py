@@ -19,6 +19,8 @@ STATIC_PAGES = [
     "/calibrations/new?example=runs",
     "/methodology",
     "/accuracy",
+    "/accuracy?family=other&errors=in_sample",
+    "/accuracy/report",
 ]
 
 

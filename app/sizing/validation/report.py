@@ -30,6 +30,8 @@ class RowResult:
     measured: float | None
     software: str | None
     chain: str
+    regimes: tuple[str, ...] = ()
+    """What its error may come from, of data/residuals.csv."""
 
     @property
     def log_error(self) -> float | None:

@@ -123,7 +123,14 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
         low, high = band(samples, found.value)
     except (Unsupported, AppError) as reason:
         return replace(known, reason=str(reason))
-    return replace(known, supported=True, predicted=found.value, low=float(low), high=float(high))
+    return replace(
+        known,
+        supported=True,
+        predicted=found.value,
+        low=float(low),
+        high=float(high),
+        regimes=tuple(names),
+    )
 
 
 SLOWER_IS_MORE = frozenset({"step_time_s", "time_to_train_min", "gpu_hours"})

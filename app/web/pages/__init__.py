@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.web.pages import calibrations, catalog, comparisons, documents, estimates, mappings, start
+from app.web.pages import accuracy, calibrations, catalog, comparisons, documents, estimates, mappings, start
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
 
@@ -11,5 +11,6 @@ for part in (start, comparisons, estimates, calibrations, catalog, mappings):
     router.include_router(part.router)
 if available():
     router.include_router(documents.router)
+    router.include_router(accuracy.router)
 
 __all__ = ["problem_page", "router"]

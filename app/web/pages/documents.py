@@ -198,11 +198,15 @@ def cut(path: Path, several: bool) -> list[Section]:
     ]
 
 
-def page_of(request: Request, name: str) -> HTMLResponse:
-    """Return the page of a document."""
+def page_of(request: Request, name: str, address: str = "") -> HTMLResponse:
+    """Return the page of a document; its address is its name unless it has another."""
     body, contents = rendered(name)
     page = DocumentPage(
-        data_url=f"/{name}.json", documents=available(), title=name, body=body, contents=contents
+        data_url=f"{address or f'/{name}'}.json",
+        documents=available(),
+        title=name,
+        body=body,
+        contents=contents,
     )
     return render(request, "document.html", page)
 
@@ -217,15 +221,3 @@ def show_methodology_data() -> WrittenDocument:
 def show_methodology(request: Request) -> HTMLResponse:
     """Show how the numbers are made."""
     return page_of(request, "methodology")
-
-
-@router.get("/accuracy.json")
-def show_accuracy_data() -> WrittenDocument:
-    """Return predictions against measured runs, as they were written."""
-    return written("accuracy")
-
-
-@router.get("/accuracy", response_class=HTMLResponse)
-def show_accuracy(request: Request) -> HTMLResponse:
-    """Show predictions against measured runs."""
-    return page_of(request, "accuracy")

@@ -11,6 +11,7 @@ from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
 from app.reports.wording import Voice
+from app.services.accuracy import UNITS
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Text
 from app.web.contexts import (
     ComparisonPage,
@@ -214,6 +215,10 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         plan=plan_rows(estimate, voice),
         basis=basis_rows(estimate, voice),
         defaults=[(one.field, written(one.value, voice), one.text) for one in estimate.defaults],
+        nearest=[
+            (run, voice.unit(UNITS.get(run.metric, run.metric)))
+            for run in estimate.validation.nearest_measured
+        ],
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
+from app.reports.reasons import reason_texts
 from app.reports.wording.labels import LABELS
 
 ROOT = Path(__file__).parents[3]
@@ -117,12 +118,13 @@ def _titles(node: ast.ClassDef) -> Iterator[str]:
 
 
 def of_catalogue() -> set[str]:
-    """Return what fields mean and why claims were rejected."""
+    """Return what fields mean, why claims were rejected and why runs are missed."""
     with (ROOT / "data" / "fields.csv").open(encoding="utf-8", newline="") as file:
         found = {row["description"] for row in csv.DictReader(file)}
     for path in sorted((ROOT / "data").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             found |= {row.get("note", "") for row in csv.DictReader(file) if row.get("status") == "rejected"}
+    found |= set(reason_texts(ROOT / "data").values())
     return found - {""}
 
 

@@ -77,6 +77,9 @@ def test_korean_pages_are_korean(korean: Reader) -> None:
         "/catalog/systems",
         "/catalog/chips/a100-sxm-80gb",
         "/catalog/systems/ipu-pod64",
+        "/accuracy",
+        "/accuracy?family=all&errors=software_unknown",
+        "/accuracy?family=waveglow",
     ]
     for address in addresses:
         page = korean.page(address)

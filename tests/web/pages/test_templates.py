@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.web import calibration_contexts, contexts
+from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
@@ -25,6 +26,7 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
+    "accuracy.html": AccuracyPage,
 }
 
 
