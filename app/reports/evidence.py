@@ -193,7 +193,7 @@ def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult,
         errors = list(csv.DictReader(handle))
     return {
         name: tuple(
-            _predicted_at(known[line["id"]], float(line[name]))
+            _predicted_at(known[line["id"]], float(line[name]), _own_width(line, name))
             for line in errors
             if line["id"] in known and line[name]
         )
@@ -201,10 +201,18 @@ def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult,
     }
 
 
-def _predicted_at(row: RowResult, slower: float) -> RowResult:
-    """Return a row with another log-error of its time, the band as wide as before."""
+def _own_width(line: Mapping[str, str], name: str) -> float | None:
+    """Return half the band where it is not that of the row's own software."""
+    return float(line["unknown_half_width"]) if name == "software_unknown" else None
+
+
+def _predicted_at(row: RowResult, slower: float, width: float | None) -> RowResult:
+    """Return a row with another log-error of its time; the band as wide as before, or of a width."""
     error = slower if row.metric in SLOWER_IS_MORE else -slower
     predicted = (row.measured or 0.0) * math.exp(error)
+    if width is not None:
+        ends = predicted * math.exp(-width), predicted * math.exp(width)
+        return replace(row, predicted=predicted, low=ends[0], high=ends[1])
     moved = predicted / (row.predicted or 1.0)
     return replace(row, predicted=predicted, low=(row.low or 0.0) * moved, high=(row.high or 0.0) * moved)
 

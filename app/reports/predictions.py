@@ -92,6 +92,8 @@ class Prediction:
     group_left_out: float | None
     software_unknown: float | None
     fitted_on_one_machine: float | None
+    unknown_half_width: float | None
+    """Half the band with the software unknown, as a log-error. [-]"""
 
     @property
     def chain(self) -> str:
@@ -140,6 +142,9 @@ class Prediction:
         )
         if error is None or self.measured is None or self.log_error is None:
             return known
+        if kind == "software_unknown" and self.unknown_half_width is not None:
+            predicted, factor = self.measured * math.exp(error), math.exp(self.unknown_half_width)
+            return replace(known, predicted=predicted, low=predicted / factor, high=predicted * factor)
         moved = math.exp(error - self.log_error)
         return replace(
             known,
@@ -150,7 +155,8 @@ class Prediction:
 
 
 COLUMNS = tuple(entry.name for entry in fields(Prediction))
-NUMBERS = ("batch", "measured", "predicted", "low", "high", "log_error", *LEFT_OUT)
+LOGARITHMS = ("log_error", *LEFT_OUT, "unknown_half_width")
+NUMBERS = ("batch", "measured", "predicted", "low", "high", *LOGARITHMS)
 
 
 def predictions_of(
@@ -232,6 +238,7 @@ def _prediction(
         high=_digits(result.high),
         log_error=_decimals(result.log_error),
         **left_out,
+        unknown_half_width=number(slower.get("unknown_half_width", "")),
     )
 
 
@@ -257,7 +264,7 @@ def _cell(name: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        exact = f"{value:.{DECIMALS}f}" if name == "log_error" or name in LEFT_OUT else repr(value)
+        exact = f"{value:.{DECIMALS}f}" if name in LOGARITHMS else repr(value)
         return exact.removesuffix(".0")
     return str(value)
 

@@ -37,6 +37,7 @@ REGIMES = (
     "gpu_pcie",
     "gpu_other_chip",
     "gpu_unfitted_family",
+    "gpu_unfitted_class",
     "gpu_unmeasured_family",
     "gpu_experts",
     "gpu_wide_tensor",
@@ -186,7 +187,7 @@ def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -
     if family not in {name for name, chip in measured.pairs if chip not in IPU_SERIES}:
         found.append("gpu_unmeasured_family")
     elif family not in FITTED_FAMILIES:
-        found.append("gpu_unfitted_family")
+        found.append("gpu_unfitted_class" if scenario.software.is_preset else "gpu_unfitted_family")
     if float(np.max(plans.pipeline)) > 1:
         found.append("gpu_pipeline")
     devices = float(np.max(plans.devices))

@@ -14,7 +14,7 @@ from app.sizing.context import SizingContext
 from app.sizing.fitting.figures import Figures
 from app.sizing.fitting.held_out import Errors, by_group, by_profile, by_scale, in_sample, worth
 from app.sizing.fitting.least_squares import Solution, fit
-from app.sizing.fitting.residuals import fit_residuals, misses
+from app.sizing.fitting.residuals import fit_residuals, half_width, misses
 from app.sizing.fitting.runs import Key, Run, runs_of
 
 LEAST_DEVIATION = 0.01
@@ -33,7 +33,7 @@ KNOWN_REGIMES = (
 )
 """Regimes judged by runs left out by group."""
 
-CLASS_REGIMES = ("gpu_class_known",)
+CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 """Regimes judged by runs whose software was taken as unknown."""
 
 
@@ -61,6 +61,8 @@ class Refit:
     by_group: Errors
     by_profile: Errors
     by_scale: Errors
+    unknown_widths: Mapping[str, float]
+    """Half the 80 % band of each run whose software was taken as unknown, as a log-error. [-]"""
 
 
 def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
@@ -79,9 +81,8 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
     spread = deviations(solution)
     held = dict(context.residuals.deviations)
     held |= fit_residuals(misses(groups, solution, spread), held, KNOWN_REGIMES)
-    unknown = [
-        miss for miss in misses(profiles, solution, spread) if set(miss.run.regimes) & set(CLASS_REGIMES)
-    ]
+    strangers = misses(profiles, solution, spread)
+    unknown = [miss for miss in strangers if set(miss.run.regimes) & set(CLASS_REGIMES)]
     held |= fit_residuals(unknown, held, CLASS_REGIMES)
     return Refit(
         figures=_fitted(solution, spread, worth(solution, groups)),
@@ -90,6 +91,7 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
         by_group=groups,
         by_profile=profiles,
         by_scale=by_scale(solution),
+        unknown_widths={miss.run.id: half_width(miss, held) for miss in strangers},
     )
 
 
@@ -210,7 +212,16 @@ def held_out_text(found: Refit) -> str:
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", "in_sample", "group_left_out", "software_unknown", "fitted_on_one_machine"])
+    writer.writerow(
+        [
+            "id",
+            "in_sample",
+            "group_left_out",
+            "software_unknown",
+            "fitted_on_one_machine",
+            "unknown_half_width",
+        ]
+    )
     columns = zip(
         found.in_sample.runs,
         found.in_sample.values,
@@ -220,7 +231,8 @@ def held_out_text(found: Refit) -> str:
         strict=True,
     )
     for run, *errors in columns:
-        writer.writerow([run.id, *("" if np.isnan(error) else f"{error:.4f}" for error in errors)])
+        cells = (*errors, found.unknown_widths.get(run.id, np.nan))
+        writer.writerow([run.id, *("" if np.isnan(cell) else f"{cell:.4f}" for cell in cells)])
     return out.getvalue()
 
 

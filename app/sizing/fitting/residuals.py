@@ -98,6 +98,24 @@ def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequen
     return {name: float(f"{value:.2g}") for name, value in zip(free, deviations, strict=True)}
 
 
+NINETIETH = 1.0842
+"""90th percentile of Student's t with four degrees of freedom, scaled to unit variance: 1.5332 / √2."""
+
+
+def half_width(miss: Miss, deviations: Mapping[str, float]) -> float:
+    """Return half the 80 % band of a left-out run, as a log-error.
+
+    Parameters
+    ----------
+    miss : Miss
+        A left-out run. [-]
+    deviations : mapping
+        Deviation by regime. [-]
+    """
+    variance = miss.variance + sum(deviations[name] ** 2 for name in miss.run.regimes)
+    return NINETIETH * math.sqrt(variance)
+
+
 def _log_likelihood(errors: Floats, variance: Floats) -> Floats:
     """Student's t of unit variance, scaled, up to a constant."""
     degrees = float(len(TAILS))
