@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status
 from app.errors import NotFound
@@ -65,12 +66,16 @@ class Lookup:
     def figures_of(self, item: str, parameters: Iterable[str] | None = None) -> tuple[Figure, ...]:
         """Return all accepted figures of an item in the order of the files."""
         wanted = None if parameters is None else set(parameters)
-        return tuple(
-            figure
-            for (name, parameter, _), series in self.accepted.items()
-            if name == item and (wanted is None or parameter in wanted)
-            for figure in series
-        )
+        known = self.by_item.get(item, ())
+        return tuple(figure for figure in known if wanted is None or figure.parameter in wanted)
+
+    @cached_property
+    def by_item(self) -> Mapping[str, tuple[Figure, ...]]:
+        """Accepted figures by item, in the order of the files."""
+        found: dict[str, list[Figure]] = {}
+        for (item, _, _), series in self.accepted.items():
+            found.setdefault(item, []).extend(series)
+        return {item: tuple(figures) for item, figures in found.items()}
 
     def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
         """Return the competing claims that are not used; the note of each says why."""

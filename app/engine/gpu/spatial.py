@@ -112,17 +112,18 @@ def split_sample_time(
     8.0
     """
     parts = np.maximum(1.0 / plans.micro_batch, 1.0)
+    if np.all(parts == 1.0):
+        return np.zeros(np.shape(parts))
     halo = halo_elements(table)
     wide = halo > 0
     local = np.minimum(parts, machine.devices)
     start = intra_node_allreduce_time(1.0, local, machine)
     slices = float(np.sum(table.count[wide] * halo[wide]))
     exchange = float(np.sum(table.count[wide])) * start + slices * size / machine.bus_bandwidth
-    norms = np.flatnonzero(np.isin(table.pointwise, NORMS))
-    statistics = np.zeros(np.shape(parts))
-    for number in norms:
-        message = STATISTICS_BYTES * float(table.weights[number]) / 2.0
-        once = intra_node_allreduce_time(message, local, machine)
-        statistics = statistics + float(table.count[number]) * once
+    norms = np.isin(table.pointwise, NORMS)
+    column = (-1,) + (1,) * np.ndim(local)
+    messages = (STATISTICS_BYTES * table.weights[norms] / 2.0).reshape(column)
+    counts = table.count[norms].reshape(column)
+    statistics = np.sum(counts * intra_node_allreduce_time(messages, local, machine), axis=0)
     launches = EDGE_KERNELS * float(np.sum(table.count[wide])) * kernel_overhead
     return np.asarray(np.where(parts > 1.0, 2.0 * (exchange + statistics) + launches, 0.0))

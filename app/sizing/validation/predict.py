@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -152,13 +152,14 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
     if scenario.is_ipu and recompute:
         recompute = 2.0
 
-    def plans(micro_batch: float) -> Plans:
+    def plans(micro_batch: FloatLike) -> Plans:
+        parts = ours / np.asarray(micro_batch, dtype=float)
         return Plans.of(
             tensor=case.tensor,
             pipeline=case.pipeline,
             data=np.array([data]),
             micro_batch=micro_batch,
-            accumulation=max(1.0, round(ours / micro_batch)) if not scenario.is_ipu else ours / micro_batch,
+            accumulation=parts if scenario.is_ipu else np.maximum(1.0, np.round(parts)),
             interleave=interleave,
             recompute=recompute,
             sequence_parallel=float(case.sequence_parallel),
@@ -180,14 +181,23 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
 
 
 def _fastest_micro_batch(
-    scenario: Scenario, plans: Callable[[float], Plans], ours: float, most: float
+    scenario: Scenario, plans: Callable[[FloatLike], Plans], ours: float, most: float
 ) -> float:
     """Return the micro-batch of the fastest plan that fits, of those that a device's samples divide into."""
-    tried = [ours / parts for parts in range(1, MOST_PARTS + 1) if ours % parts == 0 and ours / parts <= most]
-    fitting = [micro for micro in tried if _fits(scenario, plans(micro))]
-    if not fitting:
+    tried = np.array([ours / parts for parts in range(1, MOST_PARTS + 1) if ours % parts == 0])
+    tried = tried[tried <= most]
+    if not tried.size:
         return 1.0
-    return min(fitting, key=lambda micro: float(scenario.step(plans(micro)).total[0]))
+    plain = plans(tried)
+    options = Plans(
+        **{entry.name: np.broadcast_to(getattr(plain, entry.name), tried.shape) for entry in fields(Plans)}
+    )
+    memory = scenario.memory(options)
+    fits = np.broadcast_to(memory.total <= memory.capacity, tried.shape)
+    if not fits.any():
+        return 1.0
+    seconds = np.broadcast_to(scenario.step(options).total, tried.shape)
+    return float(tried[np.argmin(np.where(fits, seconds, np.inf))])
 
 
 def _is_convolutional(scenario: Scenario) -> bool:
