@@ -121,41 +121,6 @@ def samples_to_target(
     return np.asarray(np.maximum(inside * (law / at_nearest), np.min(reference_samples)))
 
 
-def critical_batch(smallest_samples: FloatLike, smallest_steps: FloatLike) -> Floats:
-    r"""Batch at which a run needs twice its fewest samples and twice its fewest steps.
-
-    .. math:: B_c = E_{min} / S_{min}, \qquad (S / S_{min} - 1)(E / E_{min} - 1) = 1
-
-    Parameters
-    ----------
-    smallest_samples : FloatLike
-        Samples to target in the limit of small batches, :math:`E_{min}`. [samples]
-    smallest_steps : FloatLike
-        Steps to target in the limit of large batches, :math:`S_{min}`. [steps]
-
-    Returns
-    -------
-    batch : Floats
-        Critical batch. [samples]
-
-    Notes
-    -----
-    A batch well above it buys little time for many more samples. It grows as the loss falls: the
-    value belongs to one target.
-
-    References
-    ----------
-    .. [1] S. McCandlish, J. Kaplan, D. Amodei, "An empirical model of large-batch training,"
-       arXiv:1812.06162, 2018.
-
-    Examples
-    --------
-    >>> float(critical_batch(4.71e7, 1000.0))
-    47100.0
-    """
-    return np.asarray(np.asarray(smallest_samples, dtype=float) / smallest_steps)
-
-
 def samples_of_epochs(epochs: FloatLike, dataset_samples: FloatLike) -> Floats:
     """Return the samples seen in passes over a data set.
 
@@ -182,34 +147,6 @@ def samples_of_epochs(epochs: FloatLike, dataset_samples: FloatLike) -> Floats:
     44840845.0
     """
     return np.asarray(np.asarray(epochs, dtype=float) * dataset_samples)
-
-
-def epochs_of_samples(samples: FloatLike, dataset_samples: FloatLike) -> Floats:
-    """Return the passes over a data set that a number of samples makes.
-
-    Parameters
-    ----------
-    samples : FloatLike
-        Samples seen. [samples]
-    dataset_samples : FloatLike
-        Samples of the data set. [samples]
-
-    Returns
-    -------
-    epochs : Floats
-        Passes over the data; a part of one counts as that part. [-]
-
-    References
-    ----------
-    .. [1] O. Russakovsky et al., "ImageNet large scale visual recognition challenge," IJCV, 2015
-       (1,281,167 training images).
-
-    Examples
-    --------
-    >>> float(epochs_of_samples(44_840_845, 1_281_167))
-    35.0
-    """
-    return np.asarray(np.asarray(samples, dtype=float) / dataset_samples)
 
 
 def training_steps(samples: FloatLike, global_batch: FloatLike) -> Floats:

@@ -7,38 +7,6 @@ import numpy as np
 from app.engine.records import FloatLike, Floats
 
 
-def pipeline_slots(micro_batches: FloatLike, stages: FloatLike, chunks: FloatLike) -> Floats:
-    r"""Slots a step of 1F1B takes, each as long as one micro-batch on the slowest stage.
-
-    .. math:: M + \frac{p - 1}{v}
-
-    Parameters
-    ----------
-    micro_batches : float or array
-        Micro-batches per step, :math:`M`. [-]
-    stages : float or array
-        Pipeline stages, :math:`p`. [-]
-    chunks : float or array
-        Model chunks per stage, :math:`v`. [-]
-
-    Returns
-    -------
-    slots : array
-        Working slots and the bubble. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-       Megatron-LM," SC, 2021, section 2.2.
-
-    Examples
-    --------
-    >>> float(pipeline_slots(64, 8, 1)), float(pipeline_slots(64, 8, 2))
-    (71.0, 67.5)
-    """
-    return np.asarray(np.asarray(micro_batches) + bubble_slots(stages, chunks))
-
-
 def bubble_slots(stages: FloatLike, chunks: FloatLike) -> Floats:
     """Slots a step loses while the pipeline fills and drains.
 

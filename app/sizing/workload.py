@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.catalog import ConvergenceTarget
+from app.engine.convergence import samples_of_epochs
 from app.engine.operators import Kind, OperatorTable
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
@@ -163,7 +164,7 @@ def _samples(
     if asked.epochs is not None:
         if asked.dataset_samples is None:
             raise BadInput.at("workload.dataset_samples", "epochs need the number of samples of the data set")
-        return asked.epochs * asked.dataset_samples
+        return float(samples_of_epochs(asked.epochs, asked.dataset_samples))
     raise Unprocessable.at(
         "workload",
         "what is to be done is missing; give tokens, samples, epochs with dataset_samples, or a target "

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.convergence import (
-    critical_batch,
-    epochs_of_samples,
     evaluation_time,
     samples_law,
     samples_of_epochs,
@@ -49,7 +47,7 @@ def test_reference_points_are_reproduced() -> None:
     assert found == pytest.approx(BERT_SAMPLES, rel=1e-12)
     images = samples_of_epochs(RESNET_EPOCHS, IMAGENET)
     found = samples_to_target(RESNET_BATCHES, RESNET_BATCHES, images, *RESNET_LAW)
-    assert epochs_of_samples(found, IMAGENET) == pytest.approx(RESNET_EPOCHS, rel=1e-12)
+    assert found / IMAGENET == pytest.approx(RESNET_EPOCHS, rel=1e-12)
 
 
 def test_the_geometric_mean_of_two_batches_has_the_geometric_mean_of_their_samples() -> None:
@@ -98,12 +96,6 @@ def test_far_above_the_table_grows_as_the_law() -> None:
 def test_a_batch_of_nothing_is_refused() -> None:
     with pytest.raises(BadInput, match="global batch"):
         bert(0.0)
-
-
-@given(st.floats(1e3, 1e9), st.floats(10.0, 1e5), batches)
-def test_critical_batch_trades_steps_for_samples(fewest: float, steps: float, batch: float) -> None:
-    samples = float(samples_law(batch, fewest, critical_batch(fewest, steps), 1.0))
-    assert (samples / batch / steps - 1) * (samples / fewest - 1) == pytest.approx(1.0, rel=1e-4)
 
 
 def test_steps_of_published_runs() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.pipeline import bubble_slots, pipeline_slots, stage_transfer_time
+from app.engine.pipeline import bubble_slots, stage_transfer_time
 
 stages = st.integers(1, 128)
 chunks = st.integers(1, 8)
@@ -15,24 +15,18 @@ micro_batches = st.integers(1, 4096)
 @given(p=stages, v=chunks, m=micro_batches)
 def test_the_bubble_is_the_published_fraction(p: int, v: int, m: int) -> None:
     """Narayanan et al. 2021, section 2.2: (p - 1)/m of the ideal time, 1/v of it in v chunks."""
-    ideal = float(pipeline_slots(m, 1, 1))
-    assert float(pipeline_slots(m, p, v)) / ideal - 1 == pytest.approx((p - 1) / (v * m))
+    assert float(bubble_slots(p, v)) / m == pytest.approx((p - 1) / (v * m))
 
 
-@given(m=micro_batches, v=chunks)
-def test_one_stage_has_no_bubble(m: int, v: int) -> None:
+@given(v=chunks)
+def test_one_stage_has_no_bubble(v: int) -> None:
     assert bubble_slots(1, v) == 0
-    assert pipeline_slots(m, 1, v) == m
 
 
-def test_many_micro_batches_hide_the_bubble() -> None:
-    assert float(pipeline_slots(1e6, 64, 1)) / 1e6 == pytest.approx(1.0, abs=1e-4)
-
-
-@given(p=stages, v=chunks, m=micro_batches)
-def test_more_stages_wait_longer_and_more_chunks_less(p: int, v: int, m: int) -> None:
-    assert pipeline_slots(m, p + 1, v) > pipeline_slots(m, p, v)
-    assert pipeline_slots(m, p, v + 1) <= pipeline_slots(m, p, v)
+@given(p=stages, v=chunks)
+def test_more_stages_wait_longer_and_more_chunks_less(p: int, v: int) -> None:
+    assert bubble_slots(p + 1, v) > bubble_slots(p, v)
+    assert bubble_slots(p, v + 1) <= bubble_slots(p, v)
 
 
 @given(size=st.floats(0, 1e10), v=chunks, bandwidth=st.floats(1e9, 1e12))
@@ -47,4 +41,4 @@ def test_each_chunk_sends_its_activations(size: float, v: int, bandwidth: float)
 
 def test_arrays_of_plans() -> None:
     p, v = np.array([1.0, 8.0, 8.0]), np.array([1.0, 1.0, 4.0])
-    assert pipeline_slots(16.0, p, v).tolist() == [16.0, 23.0, 17.75]
+    assert bubble_slots(p, v).tolist() == [0.0, 7.0, 1.75]
