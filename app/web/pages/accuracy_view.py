@@ -44,6 +44,7 @@ NAMES = {
     "tacotron2": "Tacotron 2",
     "tft": "TFT",
     "transformer-xl": "Transformer-XL",
+    "efficientdet": "EfficientDet",
     "unet": "U-Net",
     "unet3d": "3D U-Net",
     "vit": "ViT",
