@@ -92,7 +92,7 @@ class Prediction:
     group_left_out: float | None
     software_unknown: float | None
     fitted_on_one_machine: float | None
-    unknown_half_width: float | None
+    unknown_half_width: float | None = None
     """Half the band with the software unknown, as a log-error. [-]"""
 
     @property
