@@ -26,13 +26,10 @@ from app.engine.calibration import (
     posterior_transform,
 )
 from app.engine.records import Floats
-from app.sizing.spread import Residuals
+from app.sizing.spread import SHARED, Residuals
 
 NOISE = "measurement"
 """Row of data/residuals.csv with the log-deviation between repeated runs of one configuration."""
-
-SHARED = 0.5
-"""Share of the variance of a regime's residual that runs of one model and code have in common."""
 
 
 @dataclass(frozen=True, slots=True)

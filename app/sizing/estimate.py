@@ -22,7 +22,7 @@ from app.sizing.quantities import quantity
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.runtime import reliability, run_of
 from app.sizing.sensitivity import sensitivity_of
-from app.sizing.spread import common_normals, regimes, residual_samples, scatter_of
+from app.sizing.spread import common_normals, own_column, regimes, residual_samples, scatter_of
 from app.sizing.summaries import (
     all_in_hours,
     breakdown_of,
@@ -130,7 +130,13 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     normals = common_normals()
     names = regimes(scenario, plans, sizing.profile.family, context.measured)
     family_error = context.family_errors.get((sizing.profile.family, hardware.entry.chip))
-    factors = residual_samples(names, context.residuals, normals, scatter_of(scenario.software))
+    factors = residual_samples(
+        names,
+        context.residuals,
+        normals,
+        own_column(scenario.chip.name, plans),
+        scatter_of(scenario.software),
+    )
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     assumed = reliability(reliability_defaults, request.assumptions)
     rate = request.assumptions.input_samples_per_second

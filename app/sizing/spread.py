@@ -7,6 +7,8 @@ left out of the fit, by how far a case is from anything measured.
 from __future__ import annotations
 
 import csv
+import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -62,6 +64,13 @@ TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
 """Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
 runs miss by far more than a normal law allows, for reasons no column of theirs tells."""
 
+OWN = tuple(f"own_{number:02d}" for number in range(32))
+"""Columns of what belongs to one option alone; two options with the same column are rare."""
+
+SHARED = 0.5
+"""Share of a residual's variance that runs of a regime have in common. In chains of measured runs of one
+model and software the offsets of the chains scatter about as much as what is left after them."""
+
 SCATTER = "calibration_scatter"
 OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
@@ -70,6 +79,7 @@ COLUMNS = (
         {
             *REGIMES,
             *TAILS,
+            *OWN,
             *OTHERS,
             *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
         }
@@ -238,11 +248,12 @@ def _ipu_regimes(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, s
 
 
 def residual_samples(
-    names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scatter: float = 0.0
+    names: list[str], residuals: Residuals, normals: Mapping[str, Floats], own: str, scatter: float = 0.0
 ) -> Floats:
     r"""Return factors on a time for what the figures of the software do not explain.
 
-    .. math:: f = \exp\left(\tau \sum_r \sigma_r z_r\right)
+    .. math:: \ln f = \tau \left(\sqrt{s} \sum_r \sigma_r z_r + \sqrt{1 - s} \, \sigma z_{own}\right)
+        \qquad \sigma^2 = \sum_r \sigma_r^2
 
     Parameters
     ----------
@@ -252,10 +263,15 @@ def residual_samples(
         Log-deviation of each, :math:`\sigma_r`. [-]
     normals : mapping
         Standard normals by name, :math:`z_r`; four of them make the common :math:`\tau` of Student's t. [-]
+    own : str
+        Column of what belongs to this option alone, :math:`z_{own}`. [-]
     scatter : float
         Log-deviation that the runs of a calibration show among themselves beyond what is known. [-]
     """
-    together = sum(residuals[name] * normals[name] for name in names) + scatter * normals[SCATTER]
+    common = sum(residuals[name] * normals[name] for name in names)
+    deviation = math.sqrt(sum(residuals[name] ** 2 for name in names))
+    alone = deviation * normals[own]
+    together = math.sqrt(SHARED) * common + math.sqrt(1.0 - SHARED) * alone + scatter * normals[SCATTER]
     mixing = np.stack([normals[name] for name in TAILS], axis=-1)
     return np.exp(student_t_samples(np.asarray(together), mixing))
 
@@ -263,3 +279,17 @@ def residual_samples(
 def scatter_of(software: SoftwareProfile) -> float:
     """Return how far the runs of a calibration disagree beyond what is known; none for other profiles."""
     return 0.0 if software.calibration is None else software.calibration.scatter
+
+
+def own_column(chip: str, plans: Plans) -> str:
+    """Return the column of what belongs to one option alone: its chip, devices, batch and layout.
+
+    Parameters
+    ----------
+    chip : str
+        Chip. [-]
+    plans : Plans
+        One plan. [-]
+    """
+    layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
+    return OWN[zlib.crc32(repr((chip, layout)).encode()) % len(OWN)]

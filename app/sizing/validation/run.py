@@ -12,7 +12,7 @@ import numpy as np
 from app.engine.uncertainty import band
 from app.errors import AppError, BadInput
 from app.sizing.context import SizingContext
-from app.sizing.spread import Measured, common_normals, regimes, residual_samples
+from app.sizing.spread import Measured, common_normals, own_column, regimes, residual_samples
 from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
 from app.sizing.validation.predict import predict
 from app.sizing.validation.report import RowResult, Summary, chain_correlations, summaries, summary
@@ -117,7 +117,9 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
         normals = common_normals()
         found = predict(case, context, profile, normals)
         names = regimes(found.scenario, found.plans, case.family, measured)
-        factors = residual_samples(names, context.residuals, normals)
+        factors = residual_samples(
+            names, context.residuals, normals, own_column(found.scenario.chip.name, found.plans)
+        )
         factors = factors * np.exp(found.run_deviation * normals["run_length"])
         samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors
         low, high = band(samples, found.value)
