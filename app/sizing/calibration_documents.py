@@ -42,7 +42,7 @@ class CalibrationRun(Schema):
 
     samples_per_s: Number | None = Field(
         None,
-        gt=0,
+        ge=1e-6,
         le=1e12,
         description="Measured throughput; this or step_time_s. [samples/s]",
         examples=[1440.0],
@@ -74,6 +74,10 @@ class CalibrationRequest(Schema):
     label: str | None = Field(None, max_length=200, description="What to call the calibration.")
 
 
+Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
+"""A throughput somebody measured; beyond these ends it is a slip of the pen. [samples/s]"""
+
+
 class GainRequest(Schema):
     """Measured runs on alternatives of a system, such as two fabrics: is the dearer one worth it?"""
 
@@ -86,7 +90,7 @@ class GainRequest(Schema):
     threshold: Number = Field(
         0.05, ge=0, le=10, description="Gain below which the reference is recommended. [-]"
     )
-    runs: dict[str, Annotated[list[Number], Field(min_length=1, max_length=1000)]] = Field(
+    runs: dict[str, Annotated[list[Rate], Field(min_length=1, max_length=1000)]] = Field(
         min_length=2, max_length=8, description="Measured throughputs by label. [samples/s]"
     )
     label: str | None = Field(None, max_length=200, description="What to call the answer.")

@@ -27,7 +27,10 @@ UNVALIDATED = frozenset(
 """Regimes of data/residuals.csv in which nothing was measured."""
 
 MEASURED = frozenset(
-    {"gpu_profile_known", "gpu_class_known", "gpu_pipeline", "ipu_known", "ipu_small_operations"}
+    {
+        *("gpu_profile_known", "gpu_class_known", "gpu_calibrated", "gpu_pipeline"),
+        *("ipu_known", "ipu_calibrated", "ipu_small_operations"),
+    }
 )
 """Regimes that many measured runs are in."""
 

@@ -331,3 +331,12 @@ def test_all_in_hours_of_every_sourced_run_are_predicted(
     found = summary("GPU hours", chosen)
     assert found.median is not None
     assert found.median <= 0.2, figures(found)
+
+
+def test_columns_that_betray_the_answer_are_not_read(rows: list[dict[str, str]]) -> None:
+    context = sizing_context()
+    betrayed = {"model_tflops_per_accel": "999", "mfu_pct": "99", "mfu_basis": "none", "source": "nobody"}
+    some = rows[::25]
+    plain = validate(some, context).rows
+    other = validate([{**row, **betrayed} for row in some], context).rows
+    assert [row.predicted for row in plain] == [row.predicted for row in other]

@@ -1,7 +1,7 @@
 r"""Robust, regularised least squares over the free figures.
 
 .. math:: \sum_g \frac{1}{n_g} \sum_{i \in g} \rho\!\left(\frac{e_i}{s}\right)
-    + \sum_k \left(\frac{\theta_k - \theta_{above(k)}}{\sigma_k}\right)^2
+    + \tfrac{1}{2} \sum_k \left(\frac{\theta_k - \theta_{above(k)}}{\sigma_k}\right)^2
 
 with Huber's :math:`\rho` and a group counted once. Runs of families whose operators are less well known
 inform only the figures that no other run informs: what they miss must not bend the others.

@@ -15,7 +15,14 @@ from app.errors import AppError
 from app.sizing.context import SizingContext
 from app.sizing.scenario import Scenario
 from app.sizing.spread import regimes
-from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
+from app.sizing.validation.cases import (
+    THROUGHPUT,
+    Case,
+    Unsupported,
+    number,
+    read_case,
+    without_answers,
+)
 from app.sizing.validation.predict import build, conversion
 
 Key = tuple[str, str]
@@ -82,7 +89,7 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> Run | None:
     if measured is None or measured <= 0 or row.get("metric") not in THROUGHPUT:
         return None
     try:
-        case = read_case({name: value for name, value in row.items() if name != "value"}, context.rules)
+        case = read_case(without_answers(row), context.rules)
         if case.profile is None:
             return None
         profile = context.software.profile(case.profile)

@@ -19,7 +19,7 @@ from app.errors import AppError
 from app.sizing.calibrated import Fit, MeasuredStep, fit_profile
 from app.sizing.context import SizingContext
 from app.sizing.spread import common_normals, regimes
-from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
+from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case, without_answers
 from app.sizing.validation.predict import build, conversion
 
 RUNS = 3
@@ -93,7 +93,7 @@ def check_calibration(
         if row.get("metric") not in THROUGHPUT or not measured or row.get("confidence") == "memory":
             continue
         try:
-            case = read_case({name: value for name, value in row.items() if name != "value"}, context.rules)
+            case = read_case(without_answers(row), context.rules)
         except Unsupported:
             continue
         # A rate that counts evaluation is not what somebody measures who times a few steps.

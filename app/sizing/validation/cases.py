@@ -14,6 +14,12 @@ ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_b
 """Columns that hold or betray the measured value; a case never sees them, but for the one word in
 the notes that says what a rate counts (see :attr:`Case.includes_evaluation`)."""
 
+
+def without_answers(row: Mapping[str, str]) -> dict[str, str]:
+    """Return a row of measured.csv without the columns that betray its value."""
+    return {name: cell for name, cell in row.items() if name == "notes" or name not in ANSWER_COLUMNS}
+
+
 THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
 """Metrics of a rate or a step, without the length of a run."""
 

@@ -13,7 +13,14 @@ from app.engine.uncertainty import band
 from app.errors import AppError, BadInput
 from app.sizing.context import SizingContext
 from app.sizing.spread import Measured, common_normals, own_column, regimes, residual_samples
-from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case
+from app.sizing.validation.cases import (
+    THROUGHPUT,
+    Case,
+    Unsupported,
+    number,
+    read_case,
+    without_answers,
+)
 from app.sizing.validation.predict import predict
 from app.sizing.validation.report import RowResult, Summary, chain_correlations, summaries, summary
 
@@ -68,7 +75,7 @@ def read_rows(text: str) -> list[dict[str, str]]:
 
 def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> ValidationReport:
     """Predict every row without its measured value, then compare."""
-    hidden = [{name: value for name, value in row.items() if name != "value"} for row in rows]
+    hidden = [without_answers(row) for row in rows]
     measured_pairs = context.measured
     predicted = [predict_row(row, context, measured_pairs) for row in hidden]
     results = tuple(
