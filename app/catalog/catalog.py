@@ -78,6 +78,10 @@ class Catalog(Lookup):
         """Return the engine's record of a node, of a system or machine, perhaps with fewer devices."""
         return records.machine(self, name, devices, bridged)
 
+    def host_memory(self, name: str) -> float:
+        """Return the memory of a machine's host, of a system or machine; 0 where it is not known. [B]"""
+        return records.host_memory(self, name)
+
     def fabric(self, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
         """Return the engine's record of a fabric."""
         return records.fabric(self, fabric_id, ports_per_node, oversubscription)

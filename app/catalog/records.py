@@ -210,6 +210,12 @@ def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool
     )
 
 
+def host_memory(lookup: Lookup, name: str) -> float:
+    """Return the memory of a machine's host, of a system or machine; 0 where it is not known. [B]"""
+    figure = lookup.find(machine_name(lookup, name), "host_memory")
+    return 0.0 if figure is None else figure.si
+
+
 def _curve(lookup: Lookup, figures: Figures) -> tuple[Floats, Floats]:
     if "allreduce_seconds" not in figures:
         return np.array([]), np.array([])

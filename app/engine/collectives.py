@@ -160,6 +160,65 @@ def collective_time(
     return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))
 
 
+def all_to_all_time(
+    size: FloatLike,
+    ranks: FloatLike,
+    ranks_per_node: FloatLike,
+    machine: Machine,
+    fabric: Fabric,
+    efficiency: FloatLike,
+) -> Floats:
+    r"""Time in which every rank sends every other rank of its group an equal share of what it holds.
+
+    Shares for the same machine and shares for others travel side by side, each rank on its part of the
+    machine's ports:
+
+    .. math:: t = \max\left(\frac{g-1}{n} \frac{S}{B_{node}}, \frac{n-g}{n} \frac{S}{B_{port}}\right)
+        + \alpha
+
+    Parameters
+    ----------
+    size : float or array
+        Bytes one rank holds, :math:`S`. [B]
+    ranks : float or array
+        Ranks of the group, :math:`n`; one rank costs nothing. [-]
+    ranks_per_node : float or array
+        Ranks of the group in one machine, :math:`g`. [-]
+    machine : Machine
+        Links inside a machine. [-]
+    fabric : Fabric
+        Links between machines. [-]
+    efficiency : float or array
+        Share of the fabric's bandwidth the software stack reaches. [-]
+
+    Returns
+    -------
+    seconds : array
+        Time until every rank has received all its shares. [s]
+
+    References
+    ----------
+    .. [1] D. Lepikhin et al., "GShard: scaling giant models with conditional computation and automatic
+       sharding," ICLR, 2021, section 3.3 (AllToAll).
+
+    Examples
+    --------
+    Eight ranks on eight machines send seven eighths of 100 MB through one port each:
+
+    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)
+    >>> node = Machine("m", 8, Intra.NVLINK, np.array([]), np.array([]), 232e9, 3.4e-6)
+    >>> round(float(all_to_all_time(100e6, 8, 1, node, hdr, 1.0)) * 1e3, 3)
+    3.676
+    """
+    size, ranks = np.asarray(size, float), np.asarray(ranks, float)
+    local = np.minimum(np.maximum(np.asarray(ranks_per_node, float), 1.0), ranks)
+    inside = (local - 1.0) / ranks * size / machine.bus_bandwidth
+    port = np.minimum(node_bandwidth(fabric, efficiency) / machine.devices, machine.bus_bandwidth)
+    outside = (ranks - local) / ranks * size / port
+    start = np.where(ranks > local, fabric.message_latency, machine.latency)
+    return np.asarray(np.where(ranks > 1, np.maximum(inside, outside) + start, 0.0))
+
+
 def exposed_time(communication: FloatLike, overlap: FloatLike, cover: FloatLike) -> Floats:
     r"""Part of a communication that computation does not hide.
 

@@ -7,12 +7,12 @@ A plan says how a model is laid over devices. All fields of :class:`Plans` are a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
 
-from app.engine.records import Floats
+from app.engine.records import Floats, Indices
 
 
 class Recompute(IntEnum):
@@ -61,6 +61,8 @@ class Plans:
     """Replicas over which IPU optimizer state is sharded. [-]"""
     phases: Floats
     """Phases of one pipeline stage on an IPU; 1 keeps the whole stage resident. [-]"""
+    expert: Floats
+    """Data-parallel ranks over which the experts of a layer are spread; GPU only. [-]"""
 
     @classmethod
     def of(cls, **values: object) -> Plans:
@@ -75,6 +77,10 @@ class Plans:
             name: np.asarray(values.get(name, default), dtype=float) for name, default in neutral.items()
         }
         return cls(**arrays)
+
+    def take(self, index: Indices) -> Plans:
+        """Return some of the plans, whose fields all have the same shape."""
+        return Plans(**{entry.name: getattr(self, entry.name)[index] for entry in fields(self)})
 
     @property
     def devices(self) -> Floats:

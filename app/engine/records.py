@@ -288,3 +288,15 @@ class GpuKernels:
     """Allocated over live activations. [-]"""
     host_bandwidth: float
     """Between one device and the host's memory, one direction, as achieved. [B/s]"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSystem:
+    """Where a step runs: chip, kernel libraries, machine and fabric."""
+
+    chip: GpuChip
+    kernels: GpuKernels
+    machine: Machine
+    fabric: Fabric
+    host_memory: float
+    """Share of one device of its host's memory; 0 where it is not known. [B]"""

@@ -9,7 +9,7 @@ from app.reports.agreement import counted
 from app.reports.predictions import Prediction
 from app.sizing.context import SizingContext
 from app.sizing.nearest import UNVALIDATED
-from app.sizing.spread import REGIMES
+from app.sizing.regimes import REGIMES
 
 OF_CALIBRATIONS = frozenset(
     {"gpu_calibrated", "gpu_beyond_calibration", "ipu_calibrated", "ipu_beyond_calibration"}

@@ -13,7 +13,7 @@ from app.errors import Message
 from app.sizing.calibrated import Fit
 from app.sizing.document import CheckWarning
 from app.sizing.quantities import significant
-from app.sizing.spread import BEYOND
+from app.sizing.regimes import BEYOND
 
 IMPLAUSIBLE = 2.5
 """Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what

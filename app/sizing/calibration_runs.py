@@ -18,7 +18,7 @@ from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.models import resolve_model
 from app.sizing.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
-from app.sizing.spread import regimes
+from app.sizing.regimes import regimes
 
 Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
 """Logarithm of a step time with a profile, from standard normals by figure."""

@@ -252,10 +252,11 @@ def model_checks(scenario: Scenario) -> list[CheckWarning]:
     if table.active_parameters < table.parameters:
         return [
             CheckWarning.of(
-                "experts_not_parallel",
+                "experts_evenly_loaded",
                 "caution",
                 Message(
-                    "experts are not spread over devices: neither their exchange nor uneven load is counted"
+                    "every expert is taken to get the same share of the tokens; an uneven load is slower, and no "
+                    "mixture of experts was measured"
                 ),
                 "model",
             )

@@ -15,7 +15,8 @@ from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
 from app.sizing.nearest import MeasuredRun, Outcome, load_family_errors, load_outcomes, measured_runs
-from app.sizing.spread import Measured, Residuals, chip_series, load_residuals
+from app.sizing.regimes import Measured, chip_series
+from app.sizing.spread import Residuals, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
 
 

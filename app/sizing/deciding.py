@@ -18,6 +18,7 @@ from app.sizing.document import CheckWarning
 from app.sizing.hardware import Hardware
 from app.sizing.planning import Choice, choose_plan, given_fields
 from app.sizing.request import EstimateRequest
+from app.sizing.risk import risk_of
 from app.sizing.runtime import samples_at
 from app.sizing.scenario import Scenario
 from app.sizing.software_choice import choose_software
@@ -66,6 +67,7 @@ def decide(
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
     given = given_fields(request.plan)
+    risk = risk_of(scenario, profile.family, context)
     devices = hardware.devices
     used = _devices_used(given, devices, scenario.is_ipu)
     warnings = list(training.warnings)
@@ -79,6 +81,7 @@ def decide(
             per_node=hardware.devices_per_machine,
             global_batch=batch,
             margin=margin,
+            risk=risk,
         )
 
     if training.global_batch is not None:

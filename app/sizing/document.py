@@ -338,6 +338,8 @@ class PlanSummary(Document):
     """What copies share instead of each holding it."""
     sharding_ranks: int
     """Copies that share one set of it. [-]"""
+    expert: int = 1
+    """Copies over which the experts of a layer are spread. [-]"""
     offload: bool
     """Whether the optimizer state lives off the device."""
     rts: int

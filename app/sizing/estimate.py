@@ -22,7 +22,8 @@ from app.sizing.quantities import quantity
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.runtime import reliability, run_of
 from app.sizing.sensitivity import sensitivity_of
-from app.sizing.spread import common_normals, own_column, regimes, residual_samples, scatter_of
+from app.sizing.regimes import regimes
+from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import (
     all_in_hours,
     breakdown_of,

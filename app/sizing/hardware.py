@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.catalog.software import SoftwareCatalog
-from app.engine.gpu.step import GpuSystem
-from app.engine.records import Intra, IpuChip
+from app.engine.records import GpuSystem, Intra, IpuChip
 from app.errors import BadInput, Conflict, NotFound
 
 BRIDGE = "BRIDGE"
@@ -97,6 +96,12 @@ class HardwareFinder:
                 ports_per_node=entry.ports_per_node,
                 devices_per_machine=entry.devices_per_machine,
             )
+        if streaming_memory_gb is not None:
+            raise BadInput.at(
+                "system.streaming_memory_gb",
+                "{system} has no streaming memory, which is that of IPU systems; leave it out",
+                system=entry.name,
+            )
         name = entry.fabric if fabric is None else known_id(self.catalog, "fabric", fabric, "system.fabric")
         if name == "ipu-fabric":
             raise Conflict.at("system.fabric", "{fabric} joins IPUs only", fabric=name)
@@ -144,6 +149,7 @@ class HardwareFinder:
             kernels=self.software.kernels,
             machine=machine,
             fabric=self.catalog.fabric(fabric, ports),
+            host_memory=self.catalog.host_memory(entry.id) / fitted,
         )
 
 

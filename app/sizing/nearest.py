@@ -21,6 +21,7 @@ UNVALIDATED = frozenset(
         "gpu_unmeasured_family",
         "gpu_experts",
         "gpu_wide_tensor",
+        "gpu_deep_interleave",
         "gpu_offload",
     }
 )

@@ -1,18 +1,17 @@
-"""Choose a plan: every legal one, memory first, then time for what fits."""
+"""Choose a plan: every legal one, memory first, then time for what fits, risk weighed in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.gpu import gpu_operator_times, gpu_step
 from app.engine.ipu import phases_needed
-from app.engine.plans import MemoryUse, OperatorTimes, Plans, Recompute, Sharding
-from app.engine.records import Floats, GpuChip, Indices, IpuChip
-from app.engine.search import Space, legal_plans
+from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
+from app.engine.records import Floats, GpuChip, IpuChip
+from app.engine.search import Evaluated, Space, evaluate_gpu_plans, gpu_plans, ipu_plans, phased
 from app.errors import BadInput, Conflict
 from app.sizing.request import PlanInput
 from app.sizing.scenario import Scenario
@@ -26,10 +25,12 @@ IPU_MARGIN = 0.05
 
 RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
-CHUNK = 4096
 
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
+
+Risk = Callable[[Plans], Floats]
+"""Factors on the times of plans, for what is not known of their kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,47 @@ class Choice:
     searched: tuple[str, ...]
     """Fields that were not given. [-]"""
     evaluated: int
-    """Plans whose memory was computed. [-]"""
+    """Distinct legal plans whose memory was computed and, where they fit, whose step time was. [-]"""
     feasible: int
     """Plans that fit. [-]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Every legal plan of a space with its memory, its time and its rank."""
+
+    plans: Plans
+    evaluated: Evaluated
+    cost: Floats
+    """Time of one step with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+    enumerated: int
+    """Combinations of the dimensions that span the plans. [-]"""
+    borderline: bool
+    """True where a plan fits only into the memory that is otherwise left free."""
+    limit: float
+    """Memory of one device that a plan was allowed to fill. [B]"""
+    elsewhere_limit: float
+    """Host or streaming memory of one device; 0 where it is not known. [B]"""
+
+    @property
+    def feasible(self) -> int:
+        """Plans that fit. [-]"""
+        return int(self.evaluated.fits.sum())
+
+    @property
+    def best(self) -> int:
+        """Place of the best plan that fits, else of the one that comes closest to fitting."""
+        if self.feasible:
+            return int(np.argmin(self.cost))
+        return int(np.argmin(self.fullness))
+
+    @property
+    def fullness(self) -> Floats:
+        """Fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
+        device = self.evaluated.memory / self.limit
+        if not self.elsewhere_limit:
+            return np.asarray(device)
+        return np.maximum(device, self.evaluated.elsewhere / self.elsewhere_limit)
 
 
 def given_fields(plan: PlanInput) -> dict[str, float]:
@@ -54,22 +93,100 @@ def given_fields(plan: PlanInput) -> dict[str, float]:
     given: dict[str, float] = {}
     for name in PlanInput.model_fields:
         value = getattr(plan, name)
-        if value is None:
-            continue
-        if name == "recompute":
-            given[name] = RECOMPUTE[value]
-        elif name == "sharding":
-            given[name] = SHARDING[value]
-        else:
-            if not isinstance(value, bool) and not 1 <= value <= MOST:
-                raise BadInput.at(
-                    f"plan.{name}", "{value} is not between 1 and {most}", value=value, most=MOST
-                )
-            given[name] = float(value)
+        if value is not None:
+            given[name] = plan_number(name, value)
     return given
 
 
+def plan_number(name: str, value: object) -> float:
+    """Return the number that stands for a value of a plan's field."""
+    if name == "recompute":
+        return RECOMPUTE[str(value)]
+    if name == "sharding":
+        return SHARDING[str(value)]
+    number = float(value)  # type: ignore[arg-type]
+    if not isinstance(value, bool) and not 1 <= number <= MOST:
+        raise BadInput.at(f"plan.{name}", "{value} is not between 1 and {most}", value=value, most=MOST)
+    return number
+
+
 MOST = 1_000_000
+
+
+def space_of(
+    scenario: Scenario,
+    allowed: Mapping[str, Sequence[float]],
+    *,
+    devices: int,
+    available: int,
+    per_node: int,
+    global_batch: int,
+) -> Space:
+    """Return the space of a scenario's plans; refuse values that can never be right.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    allowed : mapping
+        Values of the fields of the plan that are not free. [-]
+    devices : int
+        Accelerators to use. [-]
+    available : int
+        Accelerators of the system. [-]
+    per_node : int
+        Accelerators of one machine. [-]
+    global_batch : int
+        Samples per step. [-]
+    """
+    # Among several values those that cannot be are passed over; a single one is an order.
+    orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
+    _check_kind(scenario, allowed)
+    _check_devices(scenario, orders, available)
+    return Space(
+        devices=devices,
+        devices_per_node=per_node,
+        global_batch=global_batch,
+        depth=scenario.table.depth,
+        heads=int(scenario.table.attention_heads),
+        ipu=scenario.is_ipu,
+        allowed=allowed,
+        experts=scenario.table.experts,
+        fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
+    )
+
+
+def search_space(
+    scenario: Scenario, space: Space, *, margin: float | None = None, risk: Risk | None = None
+) -> Searched:
+    """Return every legal plan of a space with memory, time and rank.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    space : Space
+        What spans the plans. [-]
+    margin : float or None
+        Share of the memory to leave free; the default of the hardware where None. [-]
+    risk : callable or None
+        Factors on the times by which plans are ranked; none where None. [-]
+    """
+    strict, loose = _limits(scenario, margin)
+    find = _ipu_search if scenario.is_ipu else _gpu_search
+    plans, evaluated, enumerated = find(scenario, space, strict)
+    if not plans.tensor.size:
+        raise _nothing_legal(space)
+    borderline = False
+    if loose > strict and not evaluated.fits.any():
+        plans, tried, enumerated = find(scenario, space, loose)
+        borderline = bool(tried.fits.any())
+        evaluated = tried
+    cost = evaluated.seconds
+    if risk is not None:
+        cost = cost * risk(plans)
+    limit = loose if borderline else strict
+    return Searched(plans, evaluated, cost, enumerated, borderline, limit, scenario.memory_elsewhere)
 
 
 def choose_plan(
@@ -81,8 +198,9 @@ def choose_plan(
     per_node: int,
     global_batch: int,
     margin: float | None,
+    risk: Risk | None = None,
 ) -> Choice:
-    """Return the fastest legal plan that fits, or the one that comes closest to fitting.
+    """Return the best legal plan that fits, or the one that comes closest to fitting.
 
     Parameters
     ----------
@@ -100,78 +218,67 @@ def choose_plan(
         Samples per step. [-]
     margin : float or None
         Share of the memory to leave free; the default of the hardware where None. [-]
+    risk : callable or None
+        Factors on the times by which plans are ranked; none where None. [-]
     """
-    _check_kind(scenario, given)
-    _check_devices(scenario, given, available)
-    space = Space(
+    space = space_of(
+        scenario,
+        {name: (value,) for name, value in given.items()},
         devices=devices,
-        devices_per_node=per_node,
+        available=available,
+        per_node=per_node,
         global_batch=global_batch,
-        depth=scenario.table.depth,
-        heads=int(scenario.table.attention_heads),
-        ipu=scenario.is_ipu,
-        fixed=given,
     )
-    plans = legal_plans(space)
-    if not plans.tensor.size:
-        raise _nothing_legal(given, devices, global_batch)
-    memory = scenario.memory(plans)
-    strict, loose = _limits(scenario, margin)
-    fits = _fits(memory, strict)
-    if scenario.is_ipu and not fits.any() and "phases" not in given:
-        plans, memory = _phased(scenario, plans)
-        fits = _fits(memory, strict)
-    borderline = not fits.any() and bool(_fits(memory, loose).any())
-    if borderline:
-        fits = _fits(memory, loose)
-    elsewhere = GPU_ONLY if scenario.is_ipu else {**IPU_ONLY, "offload": 0.0}
-    searched = tuple(
-        name for name in PlanInput.model_fields if name not in {*given, *elsewhere, "sharding_ranks"}
-    )
-    evaluated, feasible = int(plans.tensor.size), int(fits.sum())
-    if feasible:
-        kept = np.flatnonzero(fits)
-        seconds = step_seconds(scenario, _take(plans, kept))
-        best = int(kept[int(np.argmin(seconds))])
-    else:
-        best = int(np.argmin(_fullness(memory)))
-    chosen = _take(plans, np.array([best]))
+    found = search_space(scenario, space, margin=margin, risk=risk)
+    chosen = found.plans.take(np.array([found.best]))
+    elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
+    free = set(PlanInput.model_fields) - {*given, *elsewhere, "sharding_ranks"}
+    if space.experts == 1:
+        free.discard("expert")
     return Choice(
         plans=chosen,
         memory=scenario.memory(chosen),
-        fits=bool(feasible),
-        borderline=borderline,
-        searched=searched,
-        evaluated=evaluated,
-        feasible=feasible,
+        fits=found.feasible > 0,
+        borderline=found.borderline,
+        searched=tuple(name for name in PlanInput.model_fields if name in free),
+        evaluated=int(found.plans.tensor.size),
+        feasible=found.feasible,
     )
 
 
-def step_seconds(scenario: Scenario, plans: Plans) -> Floats:
-    """Return the step time of many plans; operator times once per tensor degree and micro-batch."""
-    if isinstance(scenario.hardware, IpuChip):
-        return scenario.step(plans).total
-    system, software = scenario.hardware, scenario.gpu_software()
-    seconds = np.empty(plans.tensor.size)
-    for start in range(0, plans.tensor.size, CHUNK):
-        part = _take(plans, np.arange(start, min(start + CHUNK, plans.tensor.size)))
-        keys, place = np.unique(np.stack([part.tensor, part.micro_batch]), axis=1, return_inverse=True)
-        distinct = Plans.of(tensor=keys[0], micro_batch=keys[1], recompute=np.zeros(keys.shape[1]))
-        times = gpu_operator_times(
-            scenario.table, distinct, system.chip, system.kernels, software, scenario.precision
-        )
-        gathered = OperatorTimes(
-            **{entry.name: getattr(times, entry.name)[:, place.ravel()] for entry in fields(OperatorTimes)}
-        )
-        step = gpu_step(
-            scenario.table, part, system, software, scenario.precision, scenario.optimizer, gathered
-        )
-        seconds[start : start + part.tensor.size] = step.total
-    return seconds
+def _gpu_search(scenario: Scenario, space: Space, limit: float) -> tuple[Plans, Evaluated, int]:
+    assert not isinstance(scenario.hardware, IpuChip)
+    candidates = gpu_plans(space)
+    evaluated = evaluate_gpu_plans(
+        scenario.table,
+        candidates,
+        scenario.hardware,
+        scenario.gpu_software(),
+        scenario.precision,
+        scenario.optimizer,
+        limit=limit,
+        host_memory=scenario.memory_elsewhere,
+    )
+    evaluated.seconds[:] *= scenario.time_factor()
+    return candidates.plans, evaluated, candidates.enumerated
 
 
-def _take(plans: Plans, index: Indices) -> Plans:
-    return Plans(**{entry.name: np.asarray(getattr(plans, entry.name)[index]) for entry in fields(Plans)})
+def _ipu_search(scenario: Scenario, space: Space, limit: float) -> tuple[Plans, Evaluated, int]:
+    plans, enumerated = ipu_plans(space)
+    if not plans.tensor.size:
+        nothing = np.empty(0)
+        return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated
+    memory = scenario.memory(plans)
+    fits = _fits(memory, limit)
+    if not fits.any() and "phases" not in space.allowed:
+        plans, memory = _phased(scenario, plans)
+        fits = _fits(memory, limit)
+    seconds = np.full(fits.shape, np.inf)
+    kept = np.flatnonzero(fits)
+    if kept.size:
+        seconds[kept] = scenario.step(plans.take(kept)).total
+    streaming = np.broadcast_to(memory.streaming, fits.shape)
+    return plans, Evaluated(memory.total, streaming, fits, seconds), enumerated
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
@@ -194,21 +301,13 @@ def _fits(memory: MemoryUse, limit: float) -> NDArray[np.bool_]:
     return np.asarray(inside)
 
 
-def _fullness(memory: MemoryUse) -> Floats:
-    """Return the fuller of device memory and streaming memory, as shares of what there is."""
-    device = memory.total / memory.capacity
-    if not memory.streaming_capacity:
-        return np.asarray(device)
-    return np.maximum(device, memory.streaming / memory.streaming_capacity)
-
-
 def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
     """Return the plans that keep their optimizer off chip, cut into the phases they need."""
-    offloaded = _take(plans, np.flatnonzero(plans.offload > 0)) if (plans.offload > 0).any() else plans
+    off_chip = np.flatnonzero(plans.offload > 0)
+    offloaded = plans.take(off_chip) if off_chip.size else plans
     chip = scenario.hardware
-    if not isinstance(chip, IpuChip):
-        return plans, scenario.memory(plans)
-    phases = phases_needed(
+    assert isinstance(chip, IpuChip)
+    least = phases_needed(
         scenario.table,
         offloaded,
         chip,
@@ -216,27 +315,21 @@ def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
         precision=scenario.precision,
         optimizer=scenario.optimizer,
     )
-    possible = np.flatnonzero(np.isfinite(phases) & (phases >= 1) & (phases <= scenario.table.depth + 2))
-    if not possible.size:
+    found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
+    if not found.tensor.size:
         return plans, scenario.memory(plans)
-    least = np.asarray(phases[possible], dtype=float)
-    longest = float(scenario.table.depth + 2)
-    # Shorter phases leave room where the fewest only just fit.
-    several = [np.minimum(np.ceil(least * more), longest) for more in PHASES_TRIED]
-    repeated = _take(offloaded, np.tile(possible, len(PHASES_TRIED)))
-    found = replace(repeated, phases=np.concatenate(several))
     return found, scenario.memory(found)
 
 
 IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
-GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0}
+GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0, "expert": 1.0}
 """Fields of a plan that one kind of hardware has, with the value that changes nothing."""
 
 
-def _check_kind(scenario: Scenario, given: Mapping[str, float]) -> None:
+def _check_kind(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> None:
     other, kind = (GPU_ONLY, "GPU") if scenario.is_ipu else (IPU_ONLY, "IPU")
     for name, neutral in other.items():
-        if given.get(name, neutral) != neutral:
+        if any(value != neutral for value in allowed.get(name, ())):
             raise BadInput.at(
                 f"plan.{name}", "{name} applies to {kind} systems only; leave it out", name=name, kind=kind
             )
@@ -280,14 +373,17 @@ def _check_devices(scenario: Scenario, given: Mapping[str, float], devices: int)
                 )
 
 
-def _nothing_legal(given: Mapping[str, float], devices: int, global_batch: int) -> BadInput:
+def _nothing_legal(space: Space) -> BadInput:
+    asked = [
+        f"{name} {' | '.join(f'{value:g}' for value in values)}" for name, values in space.allowed.items()
+    ]
     return BadInput.at(
         "plan",
         "no plan divides {devices} devices and a global batch of {batch} as asked ({given}); leave a field "
         "out, or choose degrees whose product divides the devices and a batch that the replicas divide",
-        devices=devices,
-        batch=global_batch,
-        given=", ".join(f"{name} {value:g}" for name, value in given.items()) or "-",
+        devices=space.devices,
+        batch=space.global_batch,
+        given=", ".join(asked) or "-",
     )
 
 

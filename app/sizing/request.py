@@ -124,6 +124,8 @@ class PlanInput(Schema):
     """What copies share instead of each holding it (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
     """Copies that share one set of what is sharded. [-]"""
+    expert: Whole | None = None
+    """Copies over which the experts of a layer are spread. [-]"""
     offload: bool | None = None
     """Whether the optimizer state lives in host or streaming memory."""
     rts: Whole | None = None

@@ -13,11 +13,19 @@ import numpy as np
 
 from app.catalog.software import SoftwareProfile
 from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
-from app.engine.gpu.step import GpuSystem
 from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step, pipeline_stages, stage_list
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
-from app.engine.records import FloatLike, Floats, GpuChip, GpuSoftware, IpuChip, IpuSoftware, Precision
+from app.engine.records import (
+    FloatLike,
+    Floats,
+    GpuChip,
+    GpuSoftware,
+    GpuSystem,
+    IpuChip,
+    IpuSoftware,
+    Precision,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,13 @@ class Scenario:
             return 2.0 * chip.tiles * chip.products_per_cycle * chip.clock * share
         return self.hardware.chip.matrix_peak[self.precision]
 
+    @property
+    def memory_elsewhere(self) -> float:
+        """Host or streaming memory of one device; 0 where it is not known. [B]"""
+        if isinstance(self.hardware, IpuChip):
+            return self.hardware.streaming_capacity
+        return self.hardware.host_memory
+
     def gpu_software(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
         """Return the software record of a GPU, single or as samples."""
         return replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
@@ -87,8 +102,12 @@ class Scenario:
             )
         if self.software.calibration is None:
             return step
-        factor = self.software.time_factor(normals)
+        factor = self.time_factor(normals)
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
+
+    def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
+        """Return what measured runs of the code say its times are multiplied by; 1 without any."""
+        return self.software.time_factor(normals)
 
     def memory(self, plans: Plans) -> MemoryUse:
         """Return the memory of the fullest device of each plan."""
@@ -111,6 +130,7 @@ class Scenario:
             self.gpu_software(),
             self.precision,
             self.optimizer,
+            host_memory=self.hardware.host_memory,
         )
 
     def stage_list(self, plans: Plans) -> tuple[float, ...]:

@@ -36,6 +36,7 @@ WHOLE_FIELDS = (
     "accumulation",
     "interleave",
     "sharding_ranks",
+    "expert",
     "rts",
     "rts_optimizer",
     "phases",

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.catalog import ChipKind
-from app.engine.gpu.step import GpuSystem
+from app.engine.records import GpuSystem
 from app.engine.search import Space, legal_plans
 from app.errors import AppError
 from app.sizing.context import SizingContext

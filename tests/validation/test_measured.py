@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.gpu.step import GpuSystem
+from app.engine.records import GpuSystem
 from app.errors import BadInput
 from app.sizing.validation.cases import read_case
 from app.sizing.validation.predict import build

@@ -63,7 +63,7 @@ class _Setting:
     table: OperatorTable
     tensor: Floats
     micro_batch: Floats
-    recompute: Floats
+    expert: Floats
     peak: float
     bandwidth: float
     size: float
@@ -84,6 +84,10 @@ class _Setting:
         share = np.where(self.column("split", index) == split, self.tensor, 1.0)
         return self.column(name, index) / share
 
+    def experts_apart(self, index: Indices) -> Floats:
+        """Return the ranks over which each operator's experts are spread; all of their tokens meet there."""
+        return np.where(self.column("active", index) < 1.0, self.expert, 1.0)
+
 
 def gpu_operator_times(
     table: OperatorTable,
@@ -100,7 +104,7 @@ def gpu_operator_times(
     table : OperatorTable
         The model. [-]
     plans : Plans
-        Tensor degree, micro-batch and recomputation count. [-]
+        Tensor degree, micro-batch and expert degree count. [-]
     chip : GpuChip
         Rates of the chip. [-]
     kernels : GpuKernels
@@ -129,7 +133,7 @@ def gpu_operator_times(
     >>> Bound(1).name
     'MEMORY'
     """
-    arrays = (plans.tensor, plans.micro_batch, plans.recompute)
+    arrays = (plans.tensor, plans.micro_batch, plans.expert)
     efficiencies = (software.matrix_efficiency, software.attention_efficiency, software.elementwise_factor)
     shape = np.broadcast_shapes(*(np.shape(x) for x in (*arrays, *efficiencies)))
     peak = chip.matrix_peak[precision]
@@ -140,7 +144,7 @@ def gpu_operator_times(
         table=table,
         tensor=plans.tensor,
         micro_batch=plans.micro_batch,
-        recompute=plans.recompute,
+        expert=plans.expert,
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
         size=element_bytes(precision),
@@ -186,7 +190,7 @@ Evaluated = tuple[Floats, Floats, Floats, Floats, Floats]
 
 def _three_products(setting: _Setting, index: Indices) -> tuple[Floats, ...]:
     """Rows, columns, inner of the forward, input-gradient and weight-gradient products, (3, O, …)."""
-    rows = setting.column("rows", index) * setting.micro_batch
+    rows = setting.column("rows", index) * setting.micro_batch * setting.experts_apart(index)
     columns = setting.divided("columns", index, Split.COLUMNS)
     inner = setting.divided("inner", index, Split.INNER)
     area, stride = setting.column("kernel_area", index), setting.column("stride", index)
@@ -205,7 +209,7 @@ def _three_products(setting: _Setting, index: Indices) -> tuple[Floats, ...]:
 
 def _products(setting: _Setting, index: Indices) -> Evaluated:
     rows, columns, inner = _three_products(setting, index)
-    batch = setting.divided("batch", index, Split.BATCH)
+    batch = setting.divided("batch", index, Split.BATCH) / setting.experts_apart(index)
     steps = setting.column("steps", index)
     convolution = setting.column("kind", index) == Kind.CONVOLUTION
     weights = columns[0] * inner[0] * batch

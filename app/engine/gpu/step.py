@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
-from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count, update_kernels
+from app.engine.collectives import exposed_time, node_bandwidth
+from app.engine.gpu.dispatch import exposed_dispatch_time, update_kernels
+from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
 from app.engine.gpu.host import host_wait_time, input_sharers
-from app.engine.gpu.memory import GRADIENT_BYTES, rank_weights, stage_share
-from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
-from app.engine.gpu.spatial import split_sample_time
-from app.engine.operators import Kind, OperatorTable, Section, Split
+from app.engine.gpu.memory import GRADIENT_BYTES
+from app.engine.gpu.operators import element_bytes
+from app.engine.gpu.weights import DeviceWeights, device_weights
+from app.engine.gpu.work import WORK_PARTS, MicroBatchWork, micro_batch_work
+from app.engine.operators import OperatorTable
 from app.engine.pipeline import bubble_slots, stage_transfer_time
-from app.engine.plans import OperatorTimes, Plans, Recompute, Sharding, StepTime
-from app.engine.records import (
-    Fabric,
-    FloatLike,
-    Floats,
-    GpuChip,
-    GpuKernels,
-    GpuSoftware,
-    Machine,
-    Precision,
-)
+from app.engine.plans import Plans, Sharding, StepTime
+from app.engine.records import FloatLike, Floats, GpuSoftware, GpuSystem, Precision
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
@@ -38,28 +29,6 @@ OPTIMIZER_TRAFFIC = {
 moments read and written, half-precision weights written; LAMB passes twice for its norms."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuSystem:
-    """Where a step runs: chip, kernel libraries, machine and fabric."""
-
-    chip: GpuChip
-    kernels: GpuKernels
-    machine: Machine
-    fabric: Fabric
-
-
-@dataclass(frozen=True, slots=True)
-class _MicroBatch:
-    """One micro-batch on the slowest stage, by part; and the head where it has a stage to itself."""
-
-    stage: dict[str, Floats]
-    head: dict[str, Floats]
-
-    @property
-    def total(self) -> Floats:
-        return np.asarray(sum(self.stage.values()))
-
-
 def gpu_step(
     table: OperatorTable,
     plans: Plans,
@@ -67,7 +36,9 @@ def gpu_step(
     software: GpuSoftware,
     precision: Precision,
     optimizer: str,
-    times: OperatorTimes | None = None,
+    weights: DeviceWeights | None = None,
+    work: MicroBatchWork | None = None,
+    exchanges: Exchanges | None = None,
 ) -> StepTime:
     r"""Time of one training step, by part.
 
@@ -88,8 +59,12 @@ def gpu_step(
         Number format of the products. [-]
     optimizer : str
         A key of :data:`OPTIMIZER_TRAFFIC`. [-]
-    times : OperatorTimes or None
-        Operator times, if they were computed before; else they are computed here. [s]
+    weights : DeviceWeights or None
+        Weights of the device of every plan, if they were computed before; else they are computed here. [-]
+    work : MicroBatchWork or None
+        Work of a micro-batch of every plan, likewise. [s]
+    exchanges : Exchanges or None
+        Collectives of every plan, likewise. [s]
 
     Returns
     -------
@@ -109,90 +84,70 @@ def gpu_step(
     >>> sorted(OPTIMIZER_TRAFFIC)[0]
     'adafactor'
     """
-    if times is None:
-        times = gpu_operator_times(table, plans, system.chip, system.kernels, software, precision)
+    if weights is None:
+        weights = device_weights(table, plans)
+    if work is None:
+        work = micro_batch_work(table, plans, system, software, precision)
+    if exchanges is None:
+        exchanges = gradient_exchanges(table, plans, system, software, precision, weights)
     size = element_bytes(precision)
-    weights = np.asarray(sum(rank_weights(table, plans)))
-    micro = _micro_batch(table, plans, system, software, times, size, weights)
     accumulation = plans.accumulation
-    bubble = bubble_slots(plans.pipeline, plans.interleave) * micro.total
-    parts = {name: seconds * accumulation for name, seconds in micro.stage.items()}
-    for name, seconds in micro.head.items():
-        parts[name] = parts[name] + seconds * accumulation
-    parts["pipeline_bubble"] = bubble
-    parts["data_comm"] = _data_parallel_time(
-        table, plans, system, software, micro, weights, max(size, software.gradient_bytes), size
-    )
-    parts["data_comm"] = parts["data_comm"] + _row_exchange_time(table, plans, system, software, size)
-    shards = np.where(plans.sharding >= Sharding.OPTIMIZER, plans.sharding_ranks, 1.0)
-    traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     bandwidth = system.chip.memory_bandwidth * system.chip.achieved_bandwidth
-    on_device = weights / shards * traffic / bandwidth
+    stage, head = _slowest_stage(table, plans, system, software, work, weights, size, bandwidth)
+    slot = np.asarray(sum(stage.values()))
+    parts = {name: seconds * accumulation for name, seconds in stage.items()}
+    after = np.zeros(())
+    if head is not None:
+        for number, name in enumerate(WORK_PARTS):
+            parts[name] = parts[name] + head[number] * accumulation
+        after = np.asarray(head.sum(axis=0))
+    parts["pipeline_bubble"] = bubble_slots(plans.pipeline, plans.interleave) * slot
+    exposed = _data_parallel_time(plans, system, software, exchanges, slot, after)
+    parts["data_comm"] = exposed + _row_exchange_time(table, plans, system, software, size)
+    traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
+    updated = np.where(plans.sharding >= Sharding.OPTIMIZER, weights.sharded, weights.total)
     # An optimizer on the host takes gradients down and brings new weights back over PCIe.
-    moved = weights / shards * (software.gradient_bytes + size) / system.kernels.host_bandwidth
-    parts["optimizer"] = np.where(plans.offload > 0, moved, on_device)
+    moved = (software.gradient_bytes + size) / system.kernels.host_bandwidth
+    parts["optimizer"] = updated * np.where(plans.offload > 0, moved, traffic / bandwidth)
     updates = update_kernels(table, plans, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, parts["optimizer"])
     several = np.where(plans.devices > 1, 1.0, 0.0)
     shared = np.asarray(software.input_time_per_sample) * input_sharers(plans, system.machine)
     per_sample = np.maximum(np.asarray(software.host_time_per_sample), shared)
-    parts["input"] = accumulation * host_wait_time(plans.micro_batch, per_sample, micro.total)
+    parts["input"] = accumulation * host_wait_time(plans.micro_batch, per_sample, slot)
     parts["fixed"] = (
         parts["fixed"] + waiting + software.step_overhead + several * software.multi_device_overhead
     )
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
 
 
-def _micro_batch(
+def _slowest_stage(
     table: OperatorTable,
     plans: Plans,
     system: GpuSystem,
     software: GpuSoftware,
-    times: OperatorTimes,
+    work: MicroBatchWork,
+    weights: DeviceWeights,
     size: float,
-    weights: Floats,
-) -> _MicroBatch:
-    share = stage_share(table.depth, plans)
-    again = recomputed_share(table, plans, software.fused_attention)
-    again = again.reshape(again.shape + (1,) * (times.forward.ndim - again.ndim))
-    seconds = times.forward * (1.0 + again) + times.backward
-    shape = (-1,) + (1,) * (seconds.ndim - 1)
-    part = np.where(
-        np.isin(table.kind, (Kind.POINTWISE, Kind.EMBEDDING)), 2, np.where(table.kind == Kind.ATTENTION, 1, 0)
-    ).reshape(shape)
-    section = table.section.reshape(shape)
-    divided = np.where(plans.sequence_parallel > 0, plans.tensor, 1.0)
-    by_tokens = (table.split == Split.SEQUENCE).reshape(shape)
-    seconds = seconds / np.where(by_tokens, divided, 1.0)
-    launched = kernel_count(table, plans, system.kernels, software)
-    deep = plans.pipeline > 1
+    bandwidth: float,
+) -> tuple[dict[str, Floats], Floats | None]:
+    """One micro-batch on the slowest stage, by part; and the head where it has a stage to itself."""
+    share, deep = weights.share, plans.pipeline > 1
     spread = np.where(deep, 1.0 / plans.pipeline if software.balanced_head else 0.0, 1.0)
-    stage: dict[str, Floats] = {}
-    head: dict[str, Floats] = {}
-    alone = np.where(deep, 0.0 if software.balanced_head else 1.0, 0.0)
-    for number, name in enumerate(("gemm", "attention", "memory_bound")):
-        chosen = np.where(part == number, seconds, 0.0)
-        inside = np.sum(np.where(section == Section.LAYER, chosen, 0.0), axis=0)
-        last = np.sum(np.where(section == Section.HEAD, chosen, 0.0), axis=0)
-        first = np.sum(np.where(section == Section.EMBEDDING, chosen, 0.0), axis=0)
-        stage[name] = inside * share + (first + last) * spread
-        head[name] = last * alone
-    held = weights / np.where(plans.sharding >= Sharding.GRADIENTS, plans.sharding_ranks, 1.0)
-    summing = gradient_accumulation_time(
-        held, size, system.chip.memory_bandwidth * system.chip.achieved_bandwidth
-    )
+    inside = work.layers * share + (work.embedding + work.head) * spread
+    stage = {name: inside[number] for number, name in enumerate(WORK_PARTS)}
+    head = None if software.balanced_head else work.head * deep
+    held = np.where(plans.sharding >= Sharding.GRADIENTS, weights.sharded, weights.total)
+    summing = gradient_accumulation_time(held, size, bandwidth)
     stage["memory_bound"] = stage["memory_bound"] + np.where(plans.accumulation > 1, summing, 0.0)
-    launched = launched * share
+    launched = work.kernels * share
     launches = launched * system.chip.kernel_overhead
-    busy = np.asarray(sum(stage.values())) + launches
+    busy = stage["gemm"] + stage["attention"] + stage["memory_bound"] + launches
     waiting = exposed_dispatch_time(launched, software.dispatch_interval, busy)
-    stage["fixed"] = launches + waiting + np.where(deep, 1.0, 0.0) * software.micro_batch_overhead
-    stage["tensor_comm"] = _tensor_parallel_time(table, plans, system, software, size) * share
-    stage["tensor_comm"] = stage["tensor_comm"] + split_sample_time(
-        table, plans, system.machine, size, system.chip.kernel_overhead
-    )
+    stage["fixed"] = launches + waiting + deep * software.micro_batch_overhead
+    stage["tensor_comm"] = work.layer_comm * share + work.sample_comm
     stage["pipeline_comm"] = np.where(deep, _between_stages(table, plans, system, software, size), 0.0)
-    return _MicroBatch(stage, head)
+    return stage, head
 
 
 def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float) -> Floats:
@@ -234,30 +189,6 @@ def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float
     return np.asarray(np.asarray(weights) * (size + 2.0 * GRADIENT_BYTES) / bandwidth)
 
 
-def _tensor_parallel_time(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
-) -> Floats:
-    """Two all-reduces a layer forward and two backward, none of it hidden."""
-    if np.all(plans.tensor == 1.0):
-        return np.zeros(np.shape(plans.tensor))
-    inner = np.flatnonzero((table.split == Split.INNER) & (table.section == Section.LAYER))
-    total: FloatLike = 0.0
-    again = np.where(plans.recompute == Recompute.FULL, 2.0, 1.0)
-    local = np.minimum(plans.tensor, system.machine.devices)
-    for number in inner:
-        message = (
-            size * plans.micro_batch * float(table.rows[number] * table.batch[number] * table.columns[number])
-        )
-        within = intra_node_allreduce_time(message, plans.tensor, system.machine)
-        across = collective_time(
-            message, plans.tensor, local, system.machine, system.fabric, software.network_efficiency, 2.0
-        )
-        one = np.where(plans.tensor > system.machine.devices, across, within)
-        total = total + one * float(table.count[number]) * (again + 1.0)
-    volume = np.where(plans.sequence_parallel > 0, system.kernels.sequence_parallel_volume, 1.0)
-    return np.asarray(total * volume)
-
-
 def _between_stages(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
@@ -291,63 +222,31 @@ def _row_exchange_time(
 
 
 def _data_parallel_time(
-    table: OperatorTable,
     plans: Plans,
     system: GpuSystem,
     software: GpuSoftware,
-    micro: _MicroBatch,
-    weights: Floats,
-    gradient_bytes: float,
-    size: float,
+    exchanges: Exchanges,
+    slot: Floats,
+    after: Floats,
 ) -> Floats:
     """Gradient reduction and parameter gathering that computation does not hide."""
-    local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
-
-    def collective(message: FloatLike, ranks: FloatLike, passes: float) -> Floats:
-        return collective_time(
-            message, ranks, local, system.machine, system.fabric, software.network_efficiency, passes
-        )
-
-    gradients = weights * gradient_bytes
-    buckets = np.clip(np.ceil(gradients / system.kernels.bucket_bytes), 1.0, system.kernels.most_buckets)
-    window = system.kernels.overlap_window * np.asarray(micro.total + sum(micro.head.values()))
-    reduced = buckets * collective(gradients / buckets, plans.data, 2.0)
-    plain = exposed_time(reduced, software.overlap, window)
-
-    shared = plans.sharding_ranks < plans.data
-    scattered = np.where(
-        shared, collective(gradients, plans.data, 2.0), collective(gradients, plans.data, 1.0)
-    )
-    gathered = collective(weights * size, plans.sharding_ranks, 1.0)
-    sharded = exposed_time(scattered, software.overlap, window) + gathered * (
-        1.0 - np.asarray(software.overlap)
-    )
-    sharded = sharded + np.where(plans.data > 1, plans.sharding_ranks, 0.0) * software.broadcast_latency
-
-    # Gradients that stay sharded are reduced after every micro-batch.
-    every = plans.accumulation * collective(gradients, plans.data, 1.0)
-    scattering = exposed_time(every, software.overlap, plans.accumulation * window)
-    scattering = scattering + gathered * (1.0 - np.asarray(software.overlap))
-
-    layers = max(table.depth, 1)
-    one_layer = 2.0 * collective(weights * size / layers, plans.sharding_ranks, 1.0)
-    one_layer = one_layer + collective(gradients / layers, plans.sharding_ranks, 1.0)
-    streamed = plans.accumulation * layers * one_layer
-    fully = exposed_time(streamed, software.overlap, plans.accumulation * micro.total)
-    # Groups that each hold a copy sum their shares of the gradients once a step.
-    groups = plans.data / plans.sharding_ranks
-    between = collective_time(
-        gradients / plans.sharding_ranks,
-        groups,
-        1.0,
-        system.machine,
-        system.fabric,
-        software.network_efficiency,
-        2.0,
-    )
-    fully = fully + np.where(groups > 1, exposed_time(between, software.overlap, window), 0.0)
-
-    sharding = plans.sharding
-    chosen = np.where(sharding >= Sharding.OPTIMIZER, sharded, plain)
-    chosen = np.where(sharding >= Sharding.GRADIENTS, scattering, chosen)
-    return np.asarray(np.where(sharding >= Sharding.PARAMETERS, fully, chosen))
+    overlap = np.asarray(software.overlap)
+    window = system.kernels.overlap_window * (slot + after)
+    chosen = exposed_time(exchanges.reduced, overlap, window)
+    if np.any(plans.sharding >= Sharding.OPTIMIZER):
+        gathered = exchanges.gathered * (1.0 - overlap)
+        sharded = exposed_time(exchanges.scattered, overlap, window) + gathered
+        each = np.where(plans.data > 1, plans.sharding_ranks, 0.0) * software.broadcast_latency
+        chosen = np.where(plans.sharding >= Sharding.OPTIMIZER, sharded + each, chosen)
+    if np.any(plans.sharding >= Sharding.GRADIENTS):
+        # Gradients that stay sharded are reduced after every micro-batch.
+        every = plans.accumulation * exchanges.scattered_once
+        scattering = exposed_time(every, overlap, plans.accumulation * window) + gathered
+        chosen = np.where(plans.sharding >= Sharding.GRADIENTS, scattering, chosen)
+        streamed = plans.accumulation * exchanges.streamed
+        fully = exposed_time(streamed, overlap, plans.accumulation * slot)
+        # Groups that each hold a copy sum their shares of the gradients once a step.
+        between = exposed_time(exchanges.between, overlap, window)
+        fully = fully + np.where(plans.data > plans.sharding_ranks, between, 0.0)
+        chosen = np.where(plans.sharding >= Sharding.PARAMETERS, fully, chosen)
+    return np.asarray(chosen)

@@ -215,6 +215,12 @@ class OperatorTable:
         return float(np.sum(self.weights * self.count * self.active))
 
     @property
+    def experts(self) -> int:
+        """Experts of a layer that can be spread over devices; 1 where there are none. [-]"""
+        routed = self.batch[self.active < 1.0]
+        return int(routed.min()) if routed.size else 1
+
+    @property
     def forward_flop(self) -> Floats:
         """Model FLOP of the forward pass of one sample, by operator. [FLOP]
 

@@ -14,7 +14,7 @@ from app.engine.records import FloatLike, Floats
 from app.errors import AppError
 from app.sizing.context import SizingContext
 from app.sizing.scenario import Scenario
-from app.sizing.spread import regimes
+from app.sizing.regimes import regimes
 from app.sizing.validation.cases import (
     THROUGHPUT,
     Case,

@@ -18,7 +18,8 @@ from app.engine.records import FloatLike, Floats
 from app.errors import AppError
 from app.sizing.calibrated import Fit, MeasuredStep, fit_profile
 from app.sizing.context import SizingContext
-from app.sizing.spread import common_normals, regimes
+from app.sizing.regimes import regimes
+from app.sizing.spread import common_normals
 from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case, without_answers
 from app.sizing.validation.predict import build, conversion
 

@@ -18,6 +18,7 @@ from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.planning import choose_plan
+from app.sizing.risk import risk_of
 from app.sizing.runtime import evaluations_time, log_deviation, samples_at_batch
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import Case, Unsupported
@@ -74,7 +75,7 @@ def build(
     )
     if not scenario.is_ipu and scenario.precision not in scenario.hardware.chip.matrix_peak:  # type: ignore[union-attr]
         scenario = replace(scenario, precision=Precision.FP16)
-    return scenario, model, _plans(case, scenario)
+    return scenario, model, _plans(case, scenario, context)
 
 
 def predict(
@@ -124,7 +125,7 @@ def _tokens(case: Case, model: ModelProfile) -> Tokens | None:
     return model.tokens(seq_len, float(mean) if mean else None)
 
 
-def _plans(case: Case, scenario: Scenario) -> Plans:
+def _plans(case: Case, scenario: Scenario, context: SizingContext) -> Plans:
     data = case.data or case.devices / (case.tensor * case.pipeline)
     data = max(1.0, float(data))
     completed = case.completed
@@ -178,7 +179,7 @@ def _plans(case: Case, scenario: Scenario) -> Plans:
     chosen = plans(min(micro, ours))
     if case.laid_out or _fits(scenario, chosen):
         return chosen
-    return _searched(case, scenario, int(batch)) or chosen
+    return _searched(case, scenario, context, int(batch)) or chosen
 
 
 def _fastest_micro_batch(
@@ -214,7 +215,7 @@ def _split_samples(case: Case, batch: float, data: float) -> Plans:
     return Plans.of(data=np.array([batch * parts]), micro_batch=1.0 / parts)
 
 
-def _searched(case: Case, scenario: Scenario, batch: int) -> Plans | None:
+def _searched(case: Case, scenario: Scenario, context: SizingContext, batch: int) -> Plans | None:
     """Return the plan a search finds where a row states no layout and one device does not hold the model."""
     given: dict[str, float] = {}
     if case.recompute is not None and not scenario.is_ipu:
@@ -230,6 +231,7 @@ def _searched(case: Case, scenario: Scenario, batch: int) -> Plans | None:
             per_node=case.devices_per_node,
             global_batch=batch,
             margin=None,
+            risk=risk_of(scenario, case.family, context),
         )
     except AppError:
         return None

@@ -12,7 +12,8 @@ import numpy as np
 from app.engine.uncertainty import band
 from app.errors import AppError, BadInput
 from app.sizing.context import SizingContext
-from app.sizing.spread import Measured, common_normals, own_column, regimes, residual_samples
+from app.sizing.regimes import Measured, regimes
+from app.sizing.spread import common_normals, own_column, residual_samples
 from app.sizing.validation.cases import (
     THROUGHPUT,
     Case,

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from app.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
-from app.engine.gpu.step import GpuSystem
 from app.engine.operators import OperatorTable
-from app.engine.records import GpuSoftware
+from app.engine.records import GpuSoftware, GpuSystem
 from app.profiles.presets import preset
 
 DATA = Path(__file__).parents[3] / "data"
@@ -34,6 +33,7 @@ def dgx(fabric: str = "hdr-infiniband", ports: int = 8) -> GpuSystem:
         kernels=software_catalog().kernels,
         machine=catalog().machine("dgx-a100-640gb"),
         fabric=catalog().fabric(fabric, ports),
+        host_memory=catalog().host_memory("dgx-a100-640gb") / 8,
     )
 
 

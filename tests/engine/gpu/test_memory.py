@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu import gpu_memory
-from app.engine.gpu.memory import activation_bytes, rank_weights, stage_share
+from app.engine.gpu.activations import activation_bytes, micro_batch_activations
+from app.engine.gpu.weights import rank_weights, stage_share
 from app.engine.operators import OperatorTable, Stack, TransformerShape, transformer_operators
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
-from app.engine.records import Precision, Tokens
+from app.engine.records import GpuKernels, Precision, Tokens
 from tests.engine.gpu.records import DATA, dgx, software, table
 
 SYSTEM = dgx()
@@ -56,9 +57,15 @@ def predicted(row: Mapping[str, str]) -> float:
     plans = Plans.of(**degrees, **MODES[row["recompute"]], accumulation=MANY)
     if row["part"] == "activations":
         unbroken = replace(SYSTEM.kernels, fragmentation=1.0)
-        return float(activation_bytes(model, plans, unbroken, fused=False, size=2.0)[0])
+        return kept(model, plans, unbroken)
     memory = memory_of(model, plans)
     return float(sum(memory.parts[name] for name in ("weights", "gradients", "optimizer")))
+
+
+def kept(model: OperatorTable, plans: Plans, kernels: GpuKernels) -> float:
+    """Bytes of activations in flight on the first stage."""
+    one = micro_batch_activations(model, plans, fused=False, size=2.0)
+    return float(activation_bytes(plans, stage_share(model.depth, plans), one, kernels)[0])
 
 
 def memory_of(model: OperatorTable, plans: Plans, stack: str = "gpu-fused") -> MemoryUse:
@@ -127,7 +134,7 @@ def test_sharding_leaves_what_each_rank_must_hold(sharding: Sharding) -> None:
 def activations(model: OperatorTable, **plan: float) -> float:
     unbroken = replace(SYSTEM.kernels, fragmentation=1.0)
     plans = Plans.of(**({"accumulation": MANY} | plan))
-    return float(activation_bytes(model, plans, unbroken, fused=False, size=2.0)[0])
+    return kept(model, plans, unbroken)
 
 
 def test_a_layer_keeps_what_korthikanti_counts() -> None:

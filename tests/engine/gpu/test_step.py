@@ -8,10 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.engine.gpu import gpu_step
-from app.engine.gpu.step import GpuSystem
 from app.engine.operators import OperatorTable
 from app.engine.plans import PARTS, Plans, Recompute, Sharding, StepTime
-from app.engine.records import GpuSoftware, Precision
+from app.engine.records import GpuSoftware, GpuSystem, Precision
 from tests.engine.gpu.records import dgx, software, table
 
 SYSTEM = dgx()

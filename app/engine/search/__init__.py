@@ -1,0 +1,21 @@
+"""Search over plans: every legal one as arrays, memory first, then time for what fits."""
+
+from app.engine.search.evaluate import CHUNK, Evaluated, evaluate_gpu_plans
+from app.engine.search.gpu_plans import gpu_plans
+from app.engine.search.ipu_plans import ipu_plans, phased
+from app.engine.search.selection import best_that_differ, pareto_set
+from app.engine.search.space import Candidates, Space, divisors
+
+__all__ = [
+    "CHUNK",
+    "Candidates",
+    "Evaluated",
+    "Space",
+    "best_that_differ",
+    "divisors",
+    "evaluate_gpu_plans",
+    "gpu_plans",
+    "ipu_plans",
+    "pareto_set",
+    "phased",
+]

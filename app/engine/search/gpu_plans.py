@@ -1,0 +1,237 @@
+"""Every legal plan on GPUs, without options that have no effect."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.engine.plans import Plans, Recompute, Sharding
+from app.engine.records import Floats, Indices
+from app.engine.search.space import Candidates, Space, divisors, layouts
+
+Combination = tuple[int, ...]
+MODES = [float(mode) for mode in Recompute]
+STAGES = [float(stage) for stage in Sharding]
+SWITCH = [0.0, 1.0]
+RANK_CHOICES = 2
+"""Shards over all copies, or over those of one machine."""
+
+
+def gpu_plans(space: Space) -> Candidates:
+    """Every legal plan of a space on GPUs.
+
+    Tensor ranks divide the heads and fill a part of a machine or whole machines; stages divide the layers as
+    evenly as they can, for transformers only unless a degree is given; data-parallel ranks divide the global
+    batch, and experts spread over them divide both. Options without effect are left out: interleaving without
+    a pipeline, sequence parallelism without tensor ranks, sharding without data-parallel ranks, selective
+    recomputation where attention is fused, shards inside a machine where a machine holds one rank.
+
+    Parameters
+    ----------
+    space : Space
+        Devices, batch, layers, heads, experts and what is allowed. [-]
+
+    Returns
+    -------
+    candidates : Candidates
+        Each plan once; none where nothing is legal. [-]
+
+    Notes
+    -----
+    Gradients and weights are sharded without a pipeline only, which would scatter and gather them for every
+    micro-batch. An interleaved schedule runs micro-batches in rounds of one per stage and chunks of as many
+    layers.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+       Megatron-LM," SC, 2021, section 3.
+    .. [2] S. Rajbhandari et al., "ZeRO," SC, 2020, section 5.
+    .. [3] G. Wang et al., "ZeRO++," arXiv:2306.10209, 2023, section 3.2 (shards inside a machine).
+
+    Examples
+    --------
+    One A100 and a batch of 4 leave the micro-batch, the recomputation and the place of the optimizer:
+
+    >>> space = Space(devices=1, devices_per_node=8, global_batch=4, depth=1, heads=0, ipu=False, allowed={})
+    >>> gpu_plans(space).count
+    12
+    """
+    found = layouts(space)
+    degrees, ranks = _divided(space, found)
+    tensor, pipeline, data = degrees[:3]
+    # Layouts of the same traits have the same options.
+    several = (ranks[1] > 0).astype(int) + 1
+    traits = (tensor > 1) * 8 + (pipeline > 1) * 4 + (data > 1) * 2 + several - 1
+    work, by_work = _distinct(degrees[[0, 3, 6]])
+    near = np.where(ranks[1] > 0, ranks[1], ranks[0])
+    members = degrees[[0, 1, 5, 2, 6]]
+    both = np.concatenate([np.vstack([members, ranks[:1]]), np.vstack([members, near[np.newaxis]])], axis=1)
+    exchange, by_exchange = _distinct(both)
+    by_exchange = by_exchange.reshape(2, -1)
+    parts: list[tuple[Indices, Floats]] = []
+    for trait in np.unique(traits).tolist():
+        mine = np.flatnonzero(traits == trait)
+        possible = _options(space, trait & 8 > 0, trait & 4 > 0, trait & 2 > 0, 1 + (trait & 1))
+        parts.append((mine, np.array(possible, dtype=float).reshape(-1, 5)))
+    count = sum(mine.size * len(options) for mine, options in parts)
+    columns, keys = np.empty((12, count)), np.empty((2, count), dtype=np.intp)
+    start = 0
+    for mine, options in parts:
+        stop = start + mine.size * len(options)
+        block = columns[:, start:stop].reshape(12, mine.size, len(options))
+        key = keys[:, start:stop].reshape(2, mine.size, len(options))
+        slot = options[:, 3].astype(int)
+        block[:7] = degrees[:, mine, np.newaxis]
+        block[7:11] = options.T[[0, 1, 2, 4], np.newaxis, :]
+        block[11] = ranks[slot][:, mine].T
+        modes = (options[:, 0] * len(SWITCH) + options[:, 1]).astype(np.intp)
+        key[0] = by_work[mine, np.newaxis] * (len(MODES) * len(SWITCH)) + modes
+        key[1] = by_exchange[slot][:, mine].T
+        start = stop
+    return Candidates(
+        plans=_plans(columns),
+        work=_work_keys(work),
+        work_index=keys[0],
+        exchange=_exchange_keys(exchange),
+        exchange_index=keys[1],
+        enumerated=_enumerated(space, found),
+    )
+
+
+def _distinct(columns: Floats) -> tuple[Floats, Indices]:
+    """Return distinct columns, and which of them each column is."""
+    code = np.zeros(columns.shape[1])
+    for row in columns:
+        code = code * (row.max(initial=0.0) + 1.0) + row
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return columns[:, first], inverse.ravel()
+
+
+def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats]:
+    """Return the layouts with every way to interleave their stages and to spread their experts.
+
+    Rows of the first array are tensor, pipeline, data, micro-batch, accumulation, interleave and experts
+    apart; those of the second the copies over which shards lie, and another number of them or 0.
+    """
+    rows: list[Combination] = []
+    ranks: list[Combination] = []
+    for (tensor, pipeline, data), group in itertools.groupby(found, key=lambda layout: layout[:3]):
+        shared = _ranks(space, tensor, data)
+        experts = _expert_degrees(space, data)
+        for micro_batch in (layout[3] for layout in group):
+            accumulation = max(space.global_batch // (data * micro_batch), 1)
+            rows.extend(
+                (tensor, pipeline, data, micro_batch, accumulation, chunks, degree)
+                for chunks in _chunks(space, pipeline, accumulation)
+                for degree in experts
+                if shared
+            )
+        ranks.extend([(*shared, 0)[:RANK_CHOICES]] * (len(rows) - len(ranks)))
+    return (
+        np.array(rows, dtype=float).reshape(-1, 7).T.copy(),
+        np.array(ranks, dtype=float).reshape(-1, RANK_CHOICES).T.copy(),
+    )
+
+
+def _chunks(space: Space, pipeline: int, accumulation: int) -> list[int]:
+    """Return the chunks of a stage: equal ones, in rounds of one micro-batch per stage."""
+    natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
+    return [
+        int(chunks)
+        for chunks in space.choices("interleave", natural)
+        if chunks == 1
+        or (
+            space.depth % (pipeline * chunks) == 0
+            and accumulation % pipeline == 0
+            and pipeline * chunks <= space.depth
+        )
+    ]
+
+
+def _expert_degrees(space: Space, data: int) -> list[int]:
+    return [
+        int(degree)
+        for degree in space.choices("expert", divisors(math.gcd(space.experts, data)))
+        if data % degree == 0 and (degree == 1 or space.experts % degree == 0)
+    ]
+
+
+def _ranks(space: Space, tensor: int, data: int) -> tuple[int, ...]:
+    """Return over how many copies shards may lie: all of them, or those of one machine."""
+    if "sharding_ranks" in space.allowed:
+        return tuple(int(ranks) for ranks in space.allowed["sharding_ranks"] if data % ranks == 0)[
+            :RANK_CHOICES
+        ]
+    near = max(min(space.devices_per_node, space.devices) // tensor, 1)
+    return (data, near) if 1 < near < data and data % near == 0 else (data,)
+
+
+def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
+    """Return recomputation, sequence parallelism, sharding, where shards lie, and offload."""
+    transformer = space.heads > 0
+    modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
+    stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
+    sharding = [
+        (stage, float(slot))
+        for stage in space.choices("sharding", stages if data else STAGES[:1])
+        for slot in range(ranks if stage > 0 else 1)
+    ]
+    return [
+        (float(recompute), float(sequence), float(stage), slot, float(offload))
+        for recompute, sequence, (stage, slot), offload in itertools.product(
+            space.choices("recompute", modes),
+            space.choices("sequence_parallel", SWITCH if tensor and transformer else SWITCH[:1]),
+            sharding,
+            space.choices("offload", SWITCH),
+        )
+    ]
+
+
+def _plans(columns: Floats) -> Plans:
+    names = (
+        *("tensor", "pipeline", "data", "micro_batch", "accumulation", "interleave", "expert"),
+        *("recompute", "sequence_parallel", "sharding", "offload", "sharding_ranks"),
+    )
+    one = np.broadcast_to(1.0, columns.shape[1:])
+    others = dict.fromkeys(("rts", "rts_optimizer", "phases"), one)
+    return Plans(**dict(zip(names, columns, strict=True)), **others)
+
+
+def _work_keys(distinct: Floats) -> Plans:
+    """Return the combinations of tensor, micro-batch and experts with every mode, modes running fastest."""
+    modes = np.array(list(itertools.product(MODES, SWITCH)))
+    tensor, micro_batch, expert = np.repeat(distinct, len(modes), axis=1)
+    recompute, sequence = np.tile(modes.T, distinct.shape[1])
+    return _filled(
+        tensor=tensor, micro_batch=micro_batch, expert=expert, recompute=recompute, sequence_parallel=sequence
+    )
+
+
+def _exchange_keys(distinct: Floats) -> Plans:
+    names = ("tensor", "pipeline", "interleave", "data", "expert", "sharding_ranks")
+    return _filled(**dict(zip(names, distinct, strict=True)))
+
+
+def _filled(**values: Floats) -> Plans:
+    """Return plans whose other fields are neutral, all of one shape."""
+    shape = next(iter(values.values())).shape
+    plain = Plans.of(**values)
+    return Plans(**{name: np.broadcast_to(getattr(plain, name), shape) for name in Plans.__slots__})
+
+
+def _enumerated(space: Space, found: Sequence[Combination]) -> int:
+    """Return the combinations of all values of all dimensions, whether or not they have an effect."""
+    sizes = (
+        len(space.choices("interleave", divisors(space.depth))),
+        len(space.choices("expert", divisors(space.experts))),
+        len(space.choices("recompute", MODES)),
+        len(space.choices("sequence_parallel", SWITCH)),
+        len(space.choices("sharding", STAGES)),
+        len(space.choices("sharding_ranks", range(RANK_CHOICES))),
+        len(space.choices("offload", SWITCH)),
+    )
+    return len(found) * math.prod(sizes)

@@ -1,0 +1,216 @@
+"""Regimes of a plan: what its error may come from beside the figures of the software.
+
+Each is a row of data/residuals.csv. Regimes that were never measured carry wider deviations, by which a
+search ranks a plan lower than its central time alone would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.plans import Plans
+from app.engine.records import Floats, Intra, IpuChip
+from app.engine.uncertainty import combined_standard_deviation
+from app.sizing.families import DECODERS, FITTED_FAMILIES, SMALL_OPERATIONS
+from app.sizing.scenario import Scenario
+
+Mask = NDArray[np.bool_]
+
+REGIMES = (
+    "gpu_profile_known",
+    "gpu_class_known",
+    "gpu_pipeline",
+    "gpu_many_devices",
+    "gpu_few_samples",
+    "gpu_pcie",
+    "gpu_other_chip",
+    "gpu_unfitted_family",
+    "gpu_unfitted_class",
+    "gpu_unmeasured_family",
+    "gpu_experts",
+    "gpu_wide_tensor",
+    "gpu_deep_interleave",
+    "gpu_offload",
+    "gpu_long_sequence",
+    "ipu_known",
+    "ipu_few_accumulations",
+    "ipu_other_family",
+    "ipu_small_operations",
+    "ipu_gateway",
+    "ipu_decoder",
+    "ipu_phased",
+    "gpu_calibrated",
+    "gpu_beyond_calibration",
+    "ipu_calibrated",
+    "ipu_beyond_calibration",
+)
+"""What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
+one column of samples, so that two options share the errors of the regimes they are both in."""
+
+ENDED = frozenset(
+    {
+        *("gpu_class_known", "gpu_profile_known", "gpu_other_chip"),
+        "gpu_unmeasured_family",
+        *("ipu_known", "ipu_other_family"),
+    }
+)
+"""Regimes that measured runs of the model on the chip put an end to."""
+
+KNOWN = {"gpu": "gpu_profile_known", "ipu": "ipu_known"}
+
+BEYOND = 8.0
+"""Times the measured devices from which a calibrated range is wider."""
+
+FEW_SAMPLES = 8.0
+MANY_DEVICES = 512.0
+LARGE_GRADIENTS = 0.5e9
+PCIE_DEVICES = 8
+FEW_ACCUMULATIONS = 4.0
+LONG_SEQUENCE = 8192.0
+"""Tokens of the longest measured samples."""
+
+DEEPEST_INTERLEAVE = 3.0
+"""Chunks of a stage in published runs (Korthikanti et al. 2022, table 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured at all."""
+
+    pairs: frozenset[tuple[str, str]]
+    """Family and chip. [-]"""
+    series: frozenset[str]
+    """Series of chips that a software profile was fitted on. [-]"""
+
+
+def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> list[str]:
+    """Return the regimes a plan falls into, the base first.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    plans : Plans
+        One plan, or several that count as one. [-]
+    family : str
+        Family of the model. [-]
+    measured : Measured
+        What was measured. [-]
+
+    Returns
+    -------
+    regimes : list of str
+        Rows of data/residuals.csv. [-]
+    """
+    return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
+
+
+def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
+    """Return which of many plans fall into which regime, the base first.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    plans : Plans
+        The plans, (N,). [-]
+    family : str
+        Family of the model. [-]
+    measured : Measured
+        What was measured. [-]
+
+    Returns
+    -------
+    masks : dict
+        Row of data/residuals.csv and a mask over the plans, or a single truth for all of them. [-]
+    """
+    calibration = scenario.software.calibration
+    if calibration is not None and calibration.holds_for(family, scenario.chip.name):
+        # What the runs were in has been measured; what lies beyond them widens the range as ever.
+        kind = "ipu" if scenario.is_ipu else "gpu"
+        plain = replace(scenario, software=replace(scenario.software, calibration=None))
+        known = ENDED | calibration.regimes
+        # Runs of a known stack do not make it less known.
+        base = f"{kind}_calibrated" if scenario.software.is_preset else KNOWN[kind]
+        found = {base: np.asarray(True)}
+        found |= {
+            name: mask
+            for name, mask in regime_masks(plain, plans, family, measured).items()
+            if name not in known
+        }
+        found[f"{kind}_beyond_calibration"] = plans.devices >= BEYOND * calibration.devices
+        return found
+    if isinstance(scenario.hardware, IpuChip):
+        seen = (family, scenario.chip.name) in measured.pairs
+        return _ipu_masks(scenario, scenario.hardware, plans, family, seen)
+    return _gpu_masks(scenario, plans, family, measured)
+
+
+def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
+    assert not isinstance(scenario.hardware, IpuChip)
+    preset = scenario.software.is_preset
+    machine, table = scenario.hardware.machine, scenario.table
+    known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
+    unfitted = known and family not in FITTED_FAMILIES
+    few = (plans.global_batch / plans.devices < FEW_SAMPLES) & (plans.tensor * plans.pipeline == 1)
+    boards = machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES
+    found: dict[str, Mask | bool] = {
+        "gpu_class_known" if preset else "gpu_profile_known": True,
+        "gpu_other_chip": chip_series(scenario.chip.name) not in measured.series,
+        "gpu_unmeasured_family": not known,
+        "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,
+        "gpu_pipeline": plans.pipeline > 1,
+        "gpu_many_devices": plans.devices > MANY_DEVICES,
+        "gpu_few_samples": few & (family not in DECODERS),
+        "gpu_pcie": boards and 2.0 * table.parameters > LARGE_GRADIENTS,
+        "gpu_experts": table.active_parameters < table.parameters,
+        "gpu_wide_tensor": plans.tensor > machine.devices,
+        "gpu_deep_interleave": plans.interleave > DEEPEST_INTERLEAVE,
+        "gpu_offload": plans.offload > 0,
+        "gpu_long_sequence": table.tokens > LONG_SEQUENCE,
+    }
+    return {name: np.asarray(mask) for name, mask in found.items()}
+
+
+def _ipu_masks(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, seen: bool) -> dict[str, Mask]:
+    phased = (plans.tensor > 1) | (plans.phases > 1)
+    decoder = family in DECODERS or (scenario.table.tokens > 1 and family == "t5")
+    small = not decoder and family in SMALL_OPERATIONS
+    plain = not decoder and not small
+    found: dict[str, Mask | bool] = {
+        "ipu_phased": phased,
+        "ipu_decoder": decoder & ~phased,
+        "ipu_small_operations": small & ~phased,
+        "ipu_known": (plain and seen) & ~phased,
+        "ipu_other_family": (not decoder and not seen) & ~phased,
+        "ipu_few_accumulations": plans.accumulation < FEW_ACCUMULATIONS,
+        "ipu_gateway": plans.devices > chip.pod_size,
+    }
+    return {name: np.asarray(mask) for name, mask in found.items()}
+
+
+def chip_series(chip: str) -> str:
+    """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
+    return "ipu" if chip in IPU_SERIES else chip.split("-")[0]
+
+
+IPU_SERIES = frozenset({"gc200", "bow"})
+
+
+def deviations(masks: Mapping[str, Mask], residuals: Mapping[str, float]) -> Floats:
+    r"""Return the log-deviation of each plan's time: what its regimes add up to.
+
+    .. math:: \sigma^2 = \sum_r \sigma_r^2
+
+    Parameters
+    ----------
+    masks : mapping
+        Regimes and the plans in them. [-]
+    residuals : mapping
+        Log-deviation of each regime, :math:`\sigma_r`. [-]
+    """
+    return combined_standard_deviation([np.where(mask, residuals[name], 0.0) for name, mask in masks.items()])

@@ -1,0 +1,47 @@
+"""Risk in the rank of plans: a kind of plan that was never measured has to be faster by more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.engine.plans import Plans
+from app.engine.records import Floats
+from app.errors import BadInput
+from app.sizing.context import SizingContext
+from app.sizing.planning import Risk
+from app.sizing.regimes import deviations, regime_masks
+from app.sizing.scenario import Scenario
+from app.sizing.spread import residual_quantile
+
+RANKED_AT = 0.8
+"""Share of the runs of a plan that are to stay below the time by which it is ranked."""
+
+
+def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
+    r"""Return the factors that take the central times of plans to an upper quantile.
+
+    .. math:: f = e^{q_P \sigma}
+
+    where :math:`\sigma` is the deviation that the regimes of a plan add up to. What is uncertain in the
+    software's figures moves all plans alike and does not change their order.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    family : str
+        Family of the model. [-]
+    context : SizingContext
+        What was measured, and the deviations. [-]
+    probability : float
+        Share of the runs that stay below, :math:`P`; 0.5 ranks by central times. [-]
+    """
+    if not 0.5 <= probability < 1.0:
+        raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
+    quantile = residual_quantile(probability)
+
+    def factors(plans: Plans) -> Floats:
+        masks = regime_masks(scenario, plans, family, context.measured)
+        return np.exp(quantile * deviations(masks, context.residuals.deviations))
+
+    return factors
