@@ -17,8 +17,8 @@ from app.sizing.calibration_documents import CalibrationRun, RunSystem
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.models import resolve_model
-from app.sizing.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.sizing.regimes import regimes
+from app.sizing.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 
 Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
 """Logarithm of a step time with a profile, from standard normals by figure."""

@@ -19,10 +19,10 @@ from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import validation_of
 from app.sizing.quantities import quantity
+from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.runtime import reliability, run_of
 from app.sizing.sensitivity import sensitivity_of
-from app.sizing.regimes import regimes
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import (
     all_in_hours,

@@ -13,8 +13,8 @@ from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats
 from app.errors import AppError
 from app.sizing.context import SizingContext
-from app.sizing.scenario import Scenario
 from app.sizing.regimes import regimes
+from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import (
     THROUGHPUT,
     Case,
