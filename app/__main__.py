@@ -22,11 +22,13 @@ from app.reports.evidence import HELD_OUT, counts_of, in_headline
 from app.reports.fits import count_lines, error_cells, figure_cells
 from app.reports.generated import generated_documents
 from app.reports.wording import voice
+from app.services.searches import timed_search
 from app.sizing.context import load_context
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.request import EstimateRequest
+from app.sizing.search_documents import Search, SearchRequest
 from app.sizing.validation.report import Summary
 from app.sizing.validation.run import read_rows, validate
 from app.web.api.reference import PAGE, with_reference
@@ -96,6 +98,20 @@ def estimate_command(
         raise from_validation(error.errors()) from None
     answer = estimate(asked, load_context(data_directory()))
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(estimate_text(answer)))
+
+
+@cli.command("search")
+def search_command(
+    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A search request.")],
+    as_json: AsJson = False,
+) -> None:
+    """Search for the best plans of a model on a system."""
+    try:
+        asked = SearchRequest.model_validate(read_json(content(request)))
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+    answer = timed_search(asked, load_context(data_directory()))
+    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(search_text(answer)))
 
 
 @cli.command()
@@ -261,6 +277,47 @@ def estimate_text(answer: Estimate) -> list[str]:
     lines += ["", *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings)]
     lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
     return lines
+
+
+SEARCH_COLUMNS = (
+    *("tensor", "pipeline", "data", "micro_batch", "interleave", "recompute", "sequence_parallel"),
+    *("sharding", "offload", "expert", "rts", "rts_optimizer", "phases"),
+)
+
+
+def search_text(answer: Search) -> list[str]:
+    """Return the best plans as aligned lines, without the columns in which they are all alike and neutral."""
+    speaker = voice("en")
+    plans = [entry.plan.model_dump() for entry in answer.plans]
+    shown = [
+        name
+        for name in SEARCH_COLUMNS
+        if any(plain(plan[name]) not in ("1", "no", "none") for plan in plans) or name == "data"
+    ]
+    rows = [["step time", "behind", "MFU", "memory", *shown]]
+    for entry, plan in zip(answer.plans, plans, strict=True):
+        figures = (
+            speaker.quantity(entry.step_time),
+            speaker.percent(entry.behind),
+            speaker.percent(entry.mfu.value),
+            speaker.percent(entry.memory_share),
+        )
+        rows.append([*figures, *(plain(plan[name]) for name in shown)])
+    changes = [
+        [f"{speaker.label(entry.change)} × {entry.factor:g}", f"{speaker.percent(entry.gain)} faster"]
+        for entry in answer.what_if
+    ]
+    return [
+        f"{answer.model.name} on {answer.system.count} × {answer.system.name}, "
+        f"global batch {answer.global_batch}",
+        f"{answer.enumerated:,} combinations, {answer.evaluated:,} legal plans, {answer.feasible:,} fit; "
+        f"{answer.seconds:.3f} s",
+        "",
+        *table(rows if answer.plans else [["no plan fits"]]),
+        *(["", *table(changes)] if changes else []),
+        "",
+        *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings),
+    ]
 
 
 SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from app.catalog import ChipKind
-from app.engine.plans import Plans
 from app.engine.reliability import restart_outlasts_failures
 from app.errors import Message
 from app.sizing.document import CheckWarning
@@ -108,6 +107,17 @@ def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWa
     """Return the warning of a model that is too large, with what would fit."""
     memory = choice.memory
     streaming = float(np.ravel(memory.streaming)[0])
+    if 0 < memory.streaming_capacity < streaming and not scenario.is_ipu:
+        message = Message(
+            "the leanest plan keeps {needed} GB a device in the host's memory, which has {capacity} GB a "
+            "device; {remedy}",
+            {
+                "needed": significant(streaming / 1e9),
+                "capacity": significant(memory.streaming_capacity / 1e9),
+                "remedy": remedy,
+            },
+        )
+        return CheckWarning.of("does_not_fit", "serious", message, "plan", "system.count")
     if 0 < memory.streaming_capacity < streaming:
         message = Message(
             "the leanest plan keeps {needed} GB a device in streaming memory, which has {capacity} GB a "
@@ -255,8 +265,8 @@ def model_checks(scenario: Scenario) -> list[CheckWarning]:
                 "experts_evenly_loaded",
                 "caution",
                 Message(
-                    "every expert is taken to get the same share of the tokens; an uneven load is slower, and no "
-                    "mixture of experts was measured"
+                    "every expert is taken to get the same share of the tokens; an uneven load is slower, "
+                    "and no mixture of experts was measured"
                 ),
                 "model",
             )
@@ -279,8 +289,7 @@ def batch_adjusted(asked: int, used: int, devices: int, suggested: int) -> Check
     )
 
 
-def stage_layers_of(plans: Plans, depth: int) -> list[int]:
+def stage_layers_of(stages: int, depth: int) -> list[int]:
     """Return the layers of each stage of a GPU pipeline, spread as evenly as they can be."""
-    stages = int(plans.pipeline[0])
     whole, rest = divmod(depth, stages)
     return [whole + (1 if place < rest else 0) for place in range(stages)]

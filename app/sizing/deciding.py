@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from app.sizing.document import CheckWarning
 from app.sizing.hardware import Hardware
 from app.sizing.planning import Choice, choose_plan, given_fields
 from app.sizing.request import EstimateRequest
-from app.sizing.risk import risk_of
+from app.sizing.risk import RANKED_AT, risk_of
 from app.sizing.runtime import samples_at
 from app.sizing.scenario import Scenario
 from app.sizing.software_choice import choose_software
@@ -37,13 +37,37 @@ class Sizing:
     choice: Choice
     batch: int
     batch_searched: bool
+    margin: float | None
+    """Share of the memory to leave free; the default of the hardware where None. [-]"""
     warnings: list[CheckWarning]
 
 
 def decide(
-    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+    request: EstimateRequest,
+    profile: ModelProfile,
+    hardware: Hardware,
+    context: SizingContext,
+    *,
+    allowed: Mapping[str, Sequence[float]] | None = None,
+    probability: float = RANKED_AT,
 ) -> Sizing:
-    """Resolve workload and software, then choose batch and plan."""
+    """Resolve workload and software, then choose batch and plan.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        What is asked. [-]
+    profile : ModelProfile
+        The model. [-]
+    hardware : Hardware
+        The system. [-]
+    context : SizingContext
+        Catalogue, software profiles, what was measured. [-]
+    allowed : mapping or None
+        Values of the fields of the plan that are not free; those of the request's plan where None. [-]
+    probability : float
+        Share of the runs of a plan that stay below the time by which it is ranked. [-]
+    """
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
     table = profile.operators(training.tokens, training.image_size)
@@ -66,8 +90,10 @@ def decide(
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    given = given_fields(request.plan)
-    risk = risk_of(scenario, profile.family, context)
+    if allowed is None:
+        allowed = {name: (value,) for name, value in given_fields(request.plan).items()}
+    given = {name: values[0] for name, values in allowed.items() if len(values) == 1}
+    risk = risk_of(scenario, profile.family, context, probability)
     devices = hardware.devices
     used = _devices_used(given, devices, scenario.is_ipu)
     warnings = list(training.warnings)
@@ -75,7 +101,7 @@ def decide(
     def choose(batch: int) -> Choice:
         return choose_plan(
             scenario,
-            given=given,
+            allowed=allowed,
             devices=used,
             available=devices,
             per_node=hardware.devices_per_machine,
@@ -90,14 +116,14 @@ def decide(
             choice = choose(batch)
         except BadInput:
             adjusted = -(-batch // used) * used
-            if given or adjusted == batch:
+            if allowed or adjusted == batch:
                 raise
             choice = choose(adjusted)
             warnings.append(batch_adjusted(batch, adjusted, used, _dividing_devices(batch, used)))
             batch = adjusted
-        return Sizing(request, profile, hardware, training, scenario, choice, batch, False, warnings)
+        return Sizing(request, profile, hardware, training, scenario, choice, batch, False, margin, warnings)
     batch, choice = _best_batch(training, context.batch_limits, scenario, used, given, choose)
-    return Sizing(request, profile, hardware, training, scenario, choice, batch, True, warnings)
+    return Sizing(request, profile, hardware, training, scenario, choice, batch, True, margin, warnings)
 
 
 def _devices_used(given: dict[str, float], devices: int, ipu: bool) -> int:

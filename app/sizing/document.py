@@ -141,12 +141,12 @@ class Memory(Document):
 
 
 class Part(Document):
-    """One part of the time to train."""
+    """One part of a run or of a step."""
 
     part: str
     """Name of the part."""
     seconds: float
-    """Seconds of the whole run. [s]"""
+    """Seconds of it. [s]"""
 
 
 class RooflinePoint(Document):

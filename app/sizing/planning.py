@@ -44,10 +44,10 @@ class Choice:
     borderline: bool
     searched: tuple[str, ...]
     """Fields that were not given. [-]"""
-    evaluated: int
-    """Distinct legal plans whose memory was computed and, where they fit, whose step time was. [-]"""
-    feasible: int
-    """Plans that fit. [-]"""
+    found: Searched
+    """All plans it was chosen from."""
+    space: Space
+    """What spans them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Searched:
     """Time of one step with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
     enumerated: int
     """Combinations of the dimensions that span the plans. [-]"""
+    count: int
+    """Distinct legal plans whose memory was computed and, where they fit, whose step time was. [-]"""
     borderline: bool
     """True where a plan fits only into the memory that is otherwise left free."""
     limit: float
@@ -174,25 +176,24 @@ def search_space(
     """
     strict, loose = _limits(scenario, margin)
     find = _ipu_search if scenario.is_ipu else _gpu_search
-    plans, evaluated, enumerated = find(scenario, space, strict)
+    plans, evaluated, enumerated, count = find(scenario, space, strict)
     if not plans.tensor.size:
         raise _nothing_legal(space)
     borderline = False
     if loose > strict and not evaluated.fits.any():
-        plans, tried, enumerated = find(scenario, space, loose)
-        borderline = bool(tried.fits.any())
-        evaluated = tried
+        plans, evaluated, enumerated, count = find(scenario, space, loose)
+        borderline = bool(evaluated.fits.any())
     cost = evaluated.seconds
     if risk is not None:
         cost = cost * risk(plans)
     limit = loose if borderline else strict
-    return Searched(plans, evaluated, cost, enumerated, borderline, limit, scenario.memory_elsewhere)
+    return Searched(plans, evaluated, cost, enumerated, count, borderline, limit, scenario.memory_elsewhere)
 
 
 def choose_plan(
     scenario: Scenario,
     *,
-    given: Mapping[str, float],
+    allowed: Mapping[str, Sequence[float]],
     devices: int,
     available: int,
     per_node: int,
@@ -206,8 +207,8 @@ def choose_plan(
     ----------
     scenario : Scenario
         Model, hardware and software. [-]
-    given : mapping
-        Fields of the plan that are not to be searched. [-]
+    allowed : mapping
+        Values of the fields of the plan that are not free. [-]
     devices : int
         Accelerators to use. [-]
     available : int
@@ -223,7 +224,7 @@ def choose_plan(
     """
     space = space_of(
         scenario,
-        {name: (value,) for name, value in given.items()},
+        allowed,
         devices=devices,
         available=available,
         per_node=per_node,
@@ -232,6 +233,7 @@ def choose_plan(
     found = search_space(scenario, space, margin=margin, risk=risk)
     chosen = found.plans.take(np.array([found.best]))
     elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
+    given = {name for name, values in allowed.items() if len(values) == 1}
     free = set(PlanInput.model_fields) - {*given, *elsewhere, "sharding_ranks"}
     if space.experts == 1:
         free.discard("expert")
@@ -241,12 +243,16 @@ def choose_plan(
         fits=found.feasible > 0,
         borderline=found.borderline,
         searched=tuple(name for name in PlanInput.model_fields if name in free),
-        evaluated=int(found.plans.tensor.size),
-        feasible=found.feasible,
+        found=found,
+        space=space,
     )
 
 
-def _gpu_search(scenario: Scenario, space: Space, limit: float) -> tuple[Plans, Evaluated, int]:
+Found = tuple[Plans, Evaluated, int, int]
+"""Plans, what evaluating them gave, combinations, plans evaluated."""
+
+
+def _gpu_search(scenario: Scenario, space: Space, limit: float) -> Found:
     assert not isinstance(scenario.hardware, IpuChip)
     candidates = gpu_plans(space)
     evaluated = evaluate_gpu_plans(
@@ -260,25 +266,26 @@ def _gpu_search(scenario: Scenario, space: Space, limit: float) -> tuple[Plans, 
         host_memory=scenario.memory_elsewhere,
     )
     evaluated.seconds[:] *= scenario.time_factor()
-    return candidates.plans, evaluated, candidates.enumerated
+    return candidates.plans, evaluated, candidates.enumerated, candidates.count
 
 
-def _ipu_search(scenario: Scenario, space: Space, limit: float) -> tuple[Plans, Evaluated, int]:
+def _ipu_search(scenario: Scenario, space: Space, limit: float) -> Found:
     plans, enumerated = ipu_plans(space)
     if not plans.tensor.size:
         nothing = np.empty(0)
-        return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated
-    memory = scenario.memory(plans)
+        return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated, 0
+    memory, count = scenario.memory(plans), int(plans.tensor.size)
     fits = _fits(memory, limit)
     if not fits.any() and "phases" not in space.allowed:
         plans, memory = _phased(scenario, plans)
+        count += int(plans.tensor.size)
         fits = _fits(memory, limit)
     seconds = np.full(fits.shape, np.inf)
     kept = np.flatnonzero(fits)
     if kept.size:
         seconds[kept] = scenario.step(plans.take(kept)).total
     streaming = np.broadcast_to(memory.streaming, fits.shape)
-    return plans, Evaluated(memory.total, streaming, fits, seconds), enumerated
+    return plans, Evaluated(memory.total, streaming, fits, seconds), enumerated, count
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:

@@ -133,10 +133,10 @@ class Scenario:
             host_memory=self.hardware.host_memory,
         )
 
-    def stage_list(self, plans: Plans) -> tuple[float, ...]:
-        """Return the layers of each stage of one plan on IPUs."""
+    def stage_lists(self, plans: Plans) -> list[tuple[float, ...]]:
+        """Return the layers of each stage of every plan, of shape (N,), on IPUs."""
         if not isinstance(self.hardware, IpuChip):
-            return ()
+            return [() for _ in plans.pipeline]
         found = pipeline_stages(
             self.table,
             plans,
@@ -146,7 +146,13 @@ class Scenario:
             optimizer=self.optimizer,
             split=self.stage_layers,
         )
-        return stage_list(found.layout.counts, self.table.depth, int(np.ravel(plans.pipeline)[0]))
+        counts = found.layout.counts
+        shape = (counts.shape[0], plans.pipeline.size)
+        by_plan = np.broadcast_to(counts.reshape(counts.shape[0], -1), shape).T
+        return [
+            stage_list(stages, self.table.depth, int(degree))
+            for stages, degree in zip(by_plan, plans.pipeline, strict=True)
+        ]
 
     def operator_times(self, plans: Plans) -> OperatorTimes:
         """Return the time of every operator of one micro-batch."""

@@ -64,27 +64,44 @@ def system_summary(hardware: Hardware) -> SystemSummary:
 
 
 def plan_summary(sizing: Sizing, plans: Plans) -> PlanSummary:
-    """Return every choice of a plan, and which of them were searched."""
-    depth = sizing.scenario.table.depth
-    stages = int(plans.pipeline[0])
-    layers = ipu_stages(sizing.scenario, plans) if sizing.scenario.is_ipu else stage_layers_of(plans, depth)
-    whole = {name: int(getattr(plans, name)[0]) for name in WHOLE_FIELDS}
+    """Return every choice of one plan, and which of them were searched."""
+    return plan_summaries(sizing, plans)[0]
+
+
+def plan_summaries(sizing: Sizing, plans: Plans) -> list[PlanSummary]:
+    """Return every choice of each of some plans, and which of them were searched.
+
+    Parameters
+    ----------
+    sizing : Sizing
+        What was decided. [-]
+    plans : Plans
+        Plans of shape (N,). [-]
+    """
     searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
-    return PlanSummary(
-        **whole,
-        global_batch=int(plans.global_batch[0]),
-        recompute=recompute_name(float(plans.recompute[0])),
-        sequence_parallel=bool(plans.sequence_parallel[0] > 0),
-        sharding=sharding_name(float(plans.sharding[0])),
-        offload=bool(plans.offload[0] > 0),
-        stage_layers=layers[:stages],
-        searched=searched,
-    )
+    found = []
+    for place, layers in enumerate(_stage_layers(sizing.scenario, plans)):
+        whole = {name: int(getattr(plans, name)[place]) for name in WHOLE_FIELDS}
+        found.append(
+            PlanSummary(
+                **whole,
+                global_batch=int(plans.global_batch[place]),
+                recompute=recompute_name(float(plans.recompute[place])),
+                sequence_parallel=bool(plans.sequence_parallel[place] > 0),
+                sharding=sharding_name(float(plans.sharding[place])),
+                offload=bool(plans.offload[place] > 0),
+                stage_layers=layers[: whole["pipeline"]],
+                searched=searched,
+            )
+        )
+    return found
 
 
-def ipu_stages(scenario: Scenario, plans: Plans) -> list[int]:
-    """Return the layers of each stage of an IPU pipeline, as the engine lays them."""
-    return [int(layers) for layers in scenario.stage_list(plans)]
+def _stage_layers(scenario: Scenario, plans: Plans) -> list[list[int]]:
+    """Return the layers of each stage of every plan, as the engine lays them."""
+    if scenario.is_ipu:
+        return [[int(layers) for layers in stages] for stages in scenario.stage_lists(plans)]
+    return [stage_layers_of(int(stages), scenario.table.depth) for stages in plans.pipeline]
 
 
 def memory_summary(sizing: Sizing) -> Memory:

@@ -79,7 +79,7 @@ def test_a_published_split_of_bert_is_taken_as_it_is(rows: list[dict[str, str]])
         case = read_case(row_of(rows, start), context.rules)
         assert case.profile is not None
         scenario, _, plans = build(case, context, context.software.profile(case.profile))
-        assert scenario.stage_list(plans) == layers
+        assert scenario.stage_lists(plans)[0] == layers
 
 
 def larger(row: Row, system: str, devices: int, batch: int) -> dict[str, str]:

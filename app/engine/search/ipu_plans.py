@@ -116,7 +116,9 @@ def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float])
     [2.0, 3.0]
     """
     longest = float(depth + 2)
-    possible = np.flatnonzero(np.isfinite(phases) & (phases >= 1) & (phases <= longest))
+    # A phase always computes its activations again, so that recomputation makes no difference.
+    plain = plans.recompute == np.min(plans.recompute)
+    possible = np.flatnonzero(plain & np.isfinite(phases) & (phases >= 1) & (phases <= longest))
     least = np.asarray(phases[possible], dtype=float)
     tried = np.stack([np.minimum(np.ceil(least * more), longest) for more in multiples])
     new = np.ones(tried.shape, dtype=bool)

@@ -217,15 +217,15 @@ def _split_samples(case: Case, batch: float, data: float) -> Plans:
 
 def _searched(case: Case, scenario: Scenario, context: SizingContext, batch: int) -> Plans | None:
     """Return the plan a search finds where a row states no layout and one device does not hold the model."""
-    given: dict[str, float] = {}
+    allowed: dict[str, tuple[float, ...]] = {}
     if case.recompute is not None and not scenario.is_ipu:
-        given["recompute"] = case.recompute
+        allowed["recompute"] = (case.recompute,)
     if case.sharding and not scenario.is_ipu:
-        given["sharding"] = case.sharding
+        allowed["sharding"] = (case.sharding,)
     try:
         choice = choose_plan(
             scenario,
-            given=given,
+            allowed=allowed,
             devices=case.devices,
             available=case.devices,
             per_node=case.devices_per_node,

@@ -147,3 +147,32 @@ FABRIC_GAIN: dict[str, Any] = {
     "threshold": 0.05,
     "runs": {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]},
 }
+SEARCH: dict[str, Any] = {
+    "model": {"preset": "gpt3-175b"},
+    "workload": {"global_batch": 64, "seq_len": 2048, "precision": "bf16", "optimizer": "adam"},
+    "system": {"id": "dgx-a100-640gb", "count": 8},
+    "software": "megatron-2022",
+    "constraints": {"tensor": [4, 8], "offload": False, "memory_margin": 0.1},
+    "keep": 5,
+    "probability": 0.8,
+}
+MIXTURE_SEARCH: dict[str, Any] = {
+    "model": {
+        "transformer": {
+            "layers": 32,
+            "hidden": 4096,
+            "heads": 32,
+            "kv_heads": 8,
+            "ffn": 14336,
+            "vocab": 32000,
+            "seq_len": 4096,
+            "gated": True,
+            "experts": 8,
+            "experts_per_token": 2,
+        }
+    },
+    "workload": {"tokens": 1e11, "global_batch": 512},
+    "system": {"id": "dgx-a100-640gb", "count": 8},
+    "constraints": {"expert": [1, 2, 4, 8], "recompute": ["none", "full"], "sharding": "optimizer"},
+    "what_if": False,
+}

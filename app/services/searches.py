@@ -1,0 +1,22 @@
+"""Search for plans and say how long it took."""
+
+from __future__ import annotations
+
+import time
+
+from app.services.workbench import Workbench
+from app.sizing.context import SizingContext
+from app.sizing.search_documents import Search, SearchRequest
+from app.sizing.searching import search
+
+
+def run_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
+    """Return the best plans of a model on a system."""
+    return timed_search(request, bench.context(workspace_id))
+
+
+def timed_search(request: SearchRequest, context: SizingContext) -> Search:
+    """Return the best plans, with the seconds that the search took."""
+    started = time.perf_counter()
+    found = search(request, context)
+    return found.model_copy(update={"seconds": time.perf_counter() - started})

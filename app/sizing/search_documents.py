@@ -1,0 +1,220 @@
+"""What a plan search is asked and what it answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from app.sizing.document import (
+    CheckWarning,
+    Default,
+    Document,
+    ModelSummary,
+    Part,
+    PlanSummary,
+    Quantity,
+    SystemSummary,
+)
+from app.sizing.request import AssumptionsInput, ModelInput, Number, Schema, SystemInput, Whole, WorkloadInput
+
+MOST_KEPT = 100
+MOST_VALUES = 64
+
+Wholes: TypeAlias = Whole | Annotated[list[Whole], Field(min_length=1, max_length=MOST_VALUES)]
+RecomputeName = Literal["none", "selective", "full"]
+ShardingName = Literal["none", "optimizer", "gradients", "parameters"]
+
+
+class SearchConstraints(Schema):
+    """What a plan may be: one value or several for each field; what is left out is free."""
+
+    tensor: Wholes | None = None
+    """Devices that share each layer. [-]"""
+    pipeline: Wholes | None = None
+    """Pipeline stages. [-]"""
+    data: Wholes | None = None
+    """Copies of the model. [-]"""
+    micro_batch: Wholes | None = None
+    """Samples of one micro-batch. [-]"""
+    accumulation: Wholes | None = None
+    """Micro-batches per step and copy. [-]"""
+    interleave: Wholes | None = None
+    """Model chunks per pipeline stage. [-]"""
+    recompute: RecomputeName | Annotated[list[RecomputeName], Field(min_length=1)] | None = None
+    """Which activations the backward pass computes again."""
+    sequence_parallel: bool | None = None
+    """Whether tensor ranks also split tokens between tensor-parallel blocks."""
+    sharding: ShardingName | Annotated[list[ShardingName], Field(min_length=1)] | None = None
+    """What copies share instead of each holding it (ZeRO 1 to 3)."""
+    sharding_ranks: Whole | None = None
+    """Copies that share one set of what is sharded. [-]"""
+    expert: Wholes | None = None
+    """Copies over which the experts of a layer are spread. [-]"""
+    offload: bool | None = None
+    """Whether the optimizer state lives in host or streaming memory."""
+    rts: Wholes | None = None
+    """IPU: copies over which weights are sharded (replicated tensor sharding). [-]"""
+    rts_optimizer: Wholes | None = None
+    """IPU: copies over which optimizer state is sharded. [-]"""
+    phases: Wholes | None = None
+    """IPU: phases of one stage; 1 keeps it in the processor. [-]"""
+    memory_margin: Number | None = None
+    """Share of device memory left free; left out, that of the hardware. [-]"""
+
+
+class SearchRequest(Schema):
+    """The best plans of a model on a system."""
+
+    model: ModelInput
+    """What is trained."""
+    workload: WorkloadInput = WorkloadInput()
+    """In which batches; how much of it matters only where the batch is left open."""
+    system: SystemInput
+    """On what."""
+    software: str | None = None
+    """Identifier of a software profile; left out, the class usual on the chip."""
+    constraints: SearchConstraints = SearchConstraints()
+    """What a plan may be."""
+    assumptions: AssumptionsInput = AssumptionsInput()
+    """Taken over into the estimates of the plans."""
+    keep: Whole = Field(10, description="Most plans of the answer.", examples=[10])
+    probability: Number = Field(
+        0.8,
+        description="Share of the runs of a plan that stay below the time by which it is ranked; 0.5 ranks "
+        "by central times.",
+    )
+    what_if: bool = True
+    """Whether to search again with twice the memory, memory bandwidth and network."""
+    currency: Literal["USD", "KRW"] = "USD"
+    """Currency of the estimates of the plans."""
+
+
+class Dimension(Document):
+    """One field that spans the plans."""
+
+    field: str
+    """Name of the field of the plan."""
+    values: list[float | str | bool]
+    """Values that occur among the plans evaluated."""
+
+
+class SearchedPlan(Document):
+    """One of the best plans."""
+
+    plan: PlanSummary
+    """Every choice of it."""
+    step_time: Quantity
+    """Time of one step."""
+    ranked_time: float
+    """Time by which it is ranked: the quantile asked for of what is not known of its kind. [s]"""
+    behind: float
+    """By how much that is above the first plan's; 0 for the first. [-]"""
+    throughput: Quantity
+    """Samples a second."""
+    mfu: Quantity
+    """Model FLOP over the peak of the devices."""
+    memory: Quantity
+    """Filled on the fullest device."""
+    memory_share: float
+    """The same over the memory of the device. [-]"""
+    parts: list[Part]
+    """Parts of one step."""
+    more: list[Part]
+    """Seconds of a step above the first plan's by part, largest first; negative where it is faster."""
+    unmeasured: list[str]
+    """What no measured run covers of such a plan."""
+
+
+class PlanPoint(Document):
+    """One plan that no other beats in both time and memory."""
+
+    plan: PlanSummary
+    """Every choice of it."""
+    step_time: float
+    """Central time of one step. [s]"""
+    memory: float
+    """Filled on the fullest device. [B]"""
+
+
+class MapCell(Document):
+    """The best plan of one tensor and pipeline degree."""
+
+    tensor: int
+    """Devices that share each layer. [-]"""
+    pipeline: int
+    """Pipeline stages. [-]"""
+    plans: int
+    """Plans evaluated. [-]"""
+    feasible: int
+    """Plans that fit. [-]"""
+    step_time: float | None
+    """Central step time of the best that fits; null where none does. [s]"""
+    memory_share: float
+    """Memory of that plan, or of the smallest where none fits, over the memory of the device. [-]"""
+    plan: PlanSummary
+    """That plan."""
+
+
+class WhatIf(Document):
+    """What would be best on other hardware."""
+
+    change: str
+    """What is changed: memory_capacity, memory_bandwidth or network_bandwidth."""
+    factor: float
+    """By how much. [-]"""
+    plan: PlanSummary
+    """The plan that would be best."""
+    step_time: float
+    """Its central step time. [s]"""
+    gain: float
+    """Share of the best plan's ranked time that it saves. [-]"""
+
+
+class Search(Document):
+    """The best plans of a model on a system, and what they were taken from."""
+
+    engine_version: str
+    """Version of the engine."""
+    catalog_version: str
+    """Version of the catalogue."""
+    model: ModelSummary
+    """The model as it was understood."""
+    system: SystemSummary
+    """The system as it was understood."""
+    software: str
+    """Software profile."""
+    precision_used: str
+    """Number format of the products."""
+    global_batch: int
+    """Samples per step. [-]"""
+    defaults: list[Default]
+    """What was taken where nothing was asked."""
+    probability: float
+    """Share of the runs of a plan that stay below the time by which it is ranked. [-]"""
+    fits: bool
+    """Whether any plan fits."""
+    memory_limit: Quantity
+    """Memory of one device that a plan may fill."""
+    memory_capacity: Quantity
+    """Memory of one device."""
+    enumerated: int
+    """Combinations of the values of all dimensions, legal or not."""
+    evaluated: int
+    """Distinct legal plans whose memory was computed and, where they fit, whose full step time was."""
+    feasible: int
+    """Plans that fit."""
+    seconds: float
+    """Time of the search. [s]"""
+    dimensions: list[Dimension]
+    """What spans the plans."""
+    plans: list[SearchedPlan]
+    """The best plans that differ in their degrees, recomputation, offload or phases, best first."""
+    pareto: list[PlanPoint]
+    """Plans that no other beats in both time and memory, fastest first."""
+    map: list[MapCell]
+    """The best plan of every tensor and pipeline degree."""
+    what_if: list[WhatIf]
+    """What would be best with twice the memory or bandwidth."""
+    warnings: list[CheckWarning]
+    """What to beware of."""
