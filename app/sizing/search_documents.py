@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from app.sizing.document import (
     CheckWarning,
@@ -21,9 +21,31 @@ from app.sizing.request import AssumptionsInput, ModelInput, Number, Schema, Sys
 MOST_KEPT = 100
 MOST_VALUES = 64
 
-Wholes: TypeAlias = Whole | Annotated[list[Whole], Field(min_length=1, max_length=MOST_VALUES)]
+
+def _several(value: object) -> object:
+    """Take a single value for a list of one."""
+    return value if isinstance(value, list) or value is None else [value]
+
+
+def _one_or_several(kind: str, names: tuple[str, ...] = ()) -> WithJsonSchema:
+    one: dict[str, object] = {"type": kind} | ({"enum": list(names)} if names else {})
+    several = {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_VALUES}
+    return WithJsonSchema({"anyOf": [one, several]})
+
+
+_LENGTH = Field(min_length=1, max_length=MOST_VALUES)
 RecomputeName = Literal["none", "selective", "full"]
 ShardingName = Literal["none", "optimizer", "gradients", "parameters"]
+Wholes: TypeAlias = Annotated[list[Whole], BeforeValidator(_several), _LENGTH, _one_or_several("integer")]
+Recomputes: TypeAlias = Annotated[
+    list[RecomputeName],
+    BeforeValidator(_several),
+    _LENGTH,
+    _one_or_several("string", get_args(RecomputeName)),
+]
+Shardings: TypeAlias = Annotated[
+    list[ShardingName], BeforeValidator(_several), _LENGTH, _one_or_several("string", get_args(ShardingName))
+]
 
 
 class SearchConstraints(Schema):
@@ -41,11 +63,11 @@ class SearchConstraints(Schema):
     """Micro-batches per step and copy. [-]"""
     interleave: Wholes | None = None
     """Model chunks per pipeline stage. [-]"""
-    recompute: RecomputeName | Annotated[list[RecomputeName], Field(min_length=1)] | None = None
+    recompute: Recomputes | None = None
     """Which activations the backward pass computes again."""
     sequence_parallel: bool | None = None
     """Whether tensor ranks also split tokens between tensor-parallel blocks."""
-    sharding: ShardingName | Annotated[list[ShardingName], Field(min_length=1)] | None = None
+    sharding: Shardings | None = None
     """What copies share instead of each holding it (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
     """Copies that share one set of what is sharded. [-]"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from app import __version__
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats, IpuChip
 from app.engine.search import best_that_differ, pareto_set
-from app.errors import BadInput, Message
+from app.errors import AppError, BadInput, Message
 from app.sizing.checks import does_not_fit, model_checks, plan_checks
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
@@ -80,6 +81,20 @@ def search(request: SearchRequest, context: SizingContext) -> Search:
     context : SizingContext
         Catalogue, software profiles and uploads. [-]
     """
+    try:
+        return _search(request, context)
+    except AppError as error:
+        # What an estimate calls its plan and its margin are constraints here.
+        error.errors = tuple(
+            replace(entry, field=FIELDS.sub("constraints", entry.field)) for entry in error.errors
+        )
+        raise
+
+
+FIELDS = re.compile(r"^plan\b|^assumptions(?=\.memory_margin$)")
+
+
+def _search(request: SearchRequest, context: SizingContext) -> Search:
     if not 1 <= request.keep <= MOST_KEPT:
         raise BadInput.at("keep", "{value} is not between 1 and {most}", value=request.keep, most=MOST_KEPT)
     if request.model.total_flop is not None:
@@ -143,7 +158,7 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
     workload = request.workload
     if workload.global_batch is not None and not any(getattr(workload, name) for name in AMOUNTS):
         # The rank of plans at a given batch does not depend on how much there is to do.
-        workload = workload.model_copy(update={"samples": float(workload.global_batch)})
+        workload = workload.model_copy(update={"samples": max(float(workload.global_batch), 1.0)})
     return EstimateRequest(
         model=request.model,
         workload=workload,
