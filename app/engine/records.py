@@ -288,6 +288,8 @@ class GpuKernels:
     """Allocated over live activations. [-]"""
     host_bandwidth: float
     """Between one device and the host's memory, one direction, as achieved. [B/s]"""
+    memory_margin: float
+    """Share of the memory left free where nothing else is asked. [-]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,11 +142,6 @@ class ModelProfile:
         return Tokens(rows=rows, mean=mean_tokens, squared=area, scored=scored)
 
     @property
-    def fixed_size(self) -> bool:
-        """True where the operators belong to the one size the file was written for."""
-        return isinstance(self.body, OperatorBody)
-
-    @property
     def total_flop(self) -> float | None:
         """Training compute, where the profile is that bare figure. [FLOP]"""
         return self.body.total_flop if isinstance(self.body, FigureBody) else None

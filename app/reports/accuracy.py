@@ -15,7 +15,7 @@ from app.reports.accuracy_runs import (
 )
 from app.reports.evidence import Counts, Evidence
 from app.reports.markdown import percent, table, whole_percent
-from app.sizing.families import FITTED_FAMILIES
+from app.sizing.families import FITTED_FAMILIES, IPU_SERIES
 from app.sizing.validation.cases import THROUGHPUT
 from app.sizing.validation.report import RowResult, Summary, summaries, summary
 from app.sizing.validation.run import ValidationReport
@@ -23,7 +23,6 @@ from app.sizing.validation.run import ValidationReport
 LEADING = ("bert", "gpt", "llama", "resnet50")
 """Families with the most measured runs; the headline names them."""
 
-IPU_CHIPS = frozenset({"bow", "gc200"})
 SIZES = ((4, "1 to 4"), (8, "5 to 8"), (64, "9 to 64"), (512, "65 to 512"))
 LARGEST = "more than 512"
 ERRORS = ("groups:", "median:", "90 %:", "bias:", "in the band:")
@@ -158,7 +157,7 @@ def _of(rows: Iterable[RowResult], families: Iterable[str]) -> list[RowResult]:
 
 
 def _kind(row: RowResult) -> str:
-    return "IPU" if row.chip in IPU_CHIPS else "GPU"
+    return "IPU" if row.chip in IPU_SERIES else "GPU"
 
 
 def _errors(part: Summary) -> list[str]:

@@ -28,8 +28,6 @@ from app.sizing.taken import assumption_defaults, system_defaults
 from app.sizing.trace import source_ref
 
 DEFAULT_PEAK = "fp16_dense"
-SPARSE_SHARE = 0.5
-"""Structured sparsity doubles a published peak; dense training reaches half of it."""
 
 
 def bare_estimate(

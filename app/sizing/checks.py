@@ -18,7 +18,6 @@ from app.sizing.workload import Training
 MK2 = frozenset({"gc200"})
 THIN = 0.10
 INPUT_SHARE = 0.01
-RECALLED_DEFAULT = "recalled"
 
 
 def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices: int) -> list[CheckWarning]:

@@ -35,6 +35,10 @@ def no_calibration(identifier: str) -> SoftwareProfile | None:
     return None
 
 
+CALIBRATION_PREFIX = "cal_"
+"""Start of the identifiers of calibrations."""
+
+
 @dataclass(frozen=True)
 class SizingContext:
     """Catalogue and look-ups; built once per process, or per workspace for uploads."""
@@ -64,7 +68,9 @@ class SizingContext:
             return self.software.profiles[identifier]
         found = self.find_calibration(identifier)
         if found is None:
-            known = [*self.software.profiles, *self.calibrations()]
+            # Random identifiers look like anything; they are offered to those who mean one.
+            own = self.calibrations() if identifier.startswith(CALIBRATION_PREFIX) else ()
+            known = [*self.software.profiles, *own]
             raise NotFound.named("software profile", identifier, known, "software")
         return found
 

@@ -12,3 +12,6 @@ DECODERS = frozenset({"gpt", "llama"})
 
 SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
 """Families whose time on an IPU is mostly what each operation costs at all."""
+
+IPU_SERIES = frozenset({"gc200", "bow"})
+"""Chips that are IPUs."""

@@ -8,20 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.ipu import phases_needed
+from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE, phases_needed
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Floats, GpuChip, IpuChip
 from app.engine.search import Evaluated, Space, evaluate_gpu_plans, gpu_plans, ipu_plans, phased
 from app.errors import BadInput, Conflict
 from app.sizing.request import PlanInput
 from app.sizing.scenario import Scenario
-
-GPU_MARGIN = 0.06
-"""Share of HBM left free where nothing else is asked: fragmentation and peaks that no formula
-counts. SimuMax keeps 6 GiB of 80; published runs of BLOOM filled 94 % at most."""
-
-IPU_MARGIN = 0.05
-"""An IPU plan above 95 % of the memory counts as borderline, one above 105 % as too large."""
 
 RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
@@ -296,9 +289,15 @@ def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
     capacity = memory_of(scenario.chip)
     if margin is not None:
         return capacity * (1.0 - margin), capacity * (1.0 - margin)
-    if scenario.is_ipu:
-        return capacity * (1.0 - IPU_MARGIN), capacity * (1.0 + IPU_MARGIN)
-    return capacity * (1.0 - GPU_MARGIN), capacity
+    largest = REFUSED_ABOVE if scenario.is_ipu else 1.0
+    return capacity * (1.0 - default_margin(scenario)), capacity * largest
+
+
+def default_margin(scenario: Scenario) -> float:
+    """Return the share of the memory that is left free where nothing else is asked."""
+    if isinstance(scenario.hardware, IpuChip):
+        return 1.0 - FITS_BELOW
+    return scenario.hardware.kernels.memory_margin
 
 
 def _fits(memory: MemoryUse, limit: float) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.engine.plans import Plans
 from app.engine.records import Floats, Intra, IpuChip
 from app.engine.uncertainty import combined_standard_deviation
-from app.sizing.families import DECODERS, FITTED_FAMILIES, SMALL_OPERATIONS
+from app.sizing.families import DECODERS, FITTED_FAMILIES, IPU_SERIES, SMALL_OPERATIONS
 from app.sizing.scenario import Scenario
 
 Mask = NDArray[np.bool_]
@@ -196,9 +196,6 @@ def _ipu_masks(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, see
 def chip_series(chip: str) -> str:
     """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
     return "ipu" if chip in IPU_SERIES else chip.split("-")[0]
-
-
-IPU_SERIES = frozenset({"gc200", "bow"})
 
 
 def deviations(masks: Mapping[str, Mask], residuals: Mapping[str, float]) -> Floats:

@@ -77,7 +77,7 @@ def load_residuals(directory: Path) -> Residuals:
         deviations = {row["regime"]: float(row["deviation"]) for row in rows}
     except ValueError as error:
         raise CatalogError("residuals.csv: every deviation must be a number") from error
-    missing = sorted({*REGIMES, "run_length"} - set(deviations))
+    missing = sorted(set(REGIMES) - set(deviations))
     if missing:
         raise CatalogError(f"residuals.csv: no row for {', '.join(missing)}")
     return Residuals(deviations, sum(row["basis"] == "fitted" for row in rows))

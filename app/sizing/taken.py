@@ -11,7 +11,7 @@ from app.sizing.costing import INCLUDED, KILOWATT_HOUR, Prices
 from app.sizing.deciding import Sizing
 from app.sizing.document import Default
 from app.sizing.hardware import Hardware
-from app.sizing.planning import GPU_MARGIN, IPU_MARGIN
+from app.sizing.planning import default_margin
 from app.sizing.request import EstimateRequest
 from app.sizing.runtime import DAY, MINUTE, Run
 
@@ -55,7 +55,7 @@ def plan_defaults(sizing: Sizing) -> list[Default]:
         why = Message("least time to train within the range where convergence holds")
         found.append(Default.of("workload.global_batch", sizing.batch, why))
     if sizing.request.assumptions.memory_margin is None:
-        margin = IPU_MARGIN if sizing.scenario.is_ipu else GPU_MARGIN
+        margin = round(default_margin(sizing.scenario), 6)
         why = Message("memory left free for what no formula counts")
         found.append(Default.of("assumptions.memory_margin", margin, why))
     return found

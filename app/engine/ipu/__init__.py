@@ -16,15 +16,17 @@ from app.engine.ipu.mapping import (
     weight_fraction,
     weights_per_device,
 )
-from app.engine.ipu.memory import Fit, ipu_memory, memory_fit
+from app.engine.ipu.memory import REFUSED_ABOVE, Fit, ipu_memory, memory_fit
 from app.engine.ipu.phases import phases_needed
 from app.engine.ipu.pipeline import pipeline_stages
-from app.engine.ipu.stage_memory import STATE_BYTES
+from app.engine.ipu.stage_memory import FITS_BELOW, STATE_BYTES
 from app.engine.ipu.stages import Stages, stage_layers, stage_list
 from app.engine.ipu.step import ipu_step
 from app.engine.ipu.times import ipu_operator_times
 
 __all__ = [
+    "FITS_BELOW",
+    "REFUSED_ABOVE",
     "STATE_BYTES",
     "Fit",
     "Stages",

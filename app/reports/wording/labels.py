@@ -271,7 +271,6 @@ LABELS = {
     "gpu_beyond_calibration": "GPU software far beyond the calibrated size",
     "ipu_calibrated": "IPU software calibrated with own runs",
     "ipu_beyond_calibration": "IPU software far beyond the calibrated size",
-    "run_length": "Samples to the target of one run",
     # Documents.
     "methodology": "Methodology",
     "accuracy": "Accuracy",

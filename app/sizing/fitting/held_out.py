@@ -9,15 +9,13 @@ import numpy as np
 
 from app.engine.records import Floats
 from app.sizing.context import SizingContext
-from app.sizing.families import CORE_FAMILIES
+from app.sizing.families import CORE_FAMILIES, IPU_SERIES
 from app.sizing.fitting.least_squares import Solution, fit, predicted
 from app.sizing.fitting.runs import Run, group_weights, run_of
 from app.sizing.validation.report import weighted_quantile
 
 SMALL = 8
 """Devices up to which a run counts as small: one machine."""
-
-IPU_CHIPS = frozenset({"gc200", "bow"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +59,12 @@ class Quantiles:
 
 def core(run: Run) -> bool:
     """Return True for a run of the core families on a GPU."""
-    return run.family in CORE_FAMILIES and run.chip not in IPU_CHIPS
+    return run.family in CORE_FAMILIES and run.chip not in IPU_SERIES
 
 
 def on_ipu(run: Run) -> bool:
     """Return True for a run on IPUs."""
-    return run.chip in IPU_CHIPS
+    return run.chip in IPU_SERIES
 
 
 def large(run: Run) -> bool:

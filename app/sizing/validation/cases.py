@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.errors import Message
+from app.sizing.families import IPU_SERIES
 from app.sizing.validation.rules import Rules
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
@@ -160,7 +161,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     if known is None:
         raise Unsupported("no system is known as {system}", system=measured or "(blank)")
     precision = next((name for text, name in PRECISIONS if text in row.get("precision", "")), "fp16")
-    ipu = known["chip"] in {"gc200", "bow"}
+    ipu = known["chip"] in IPU_SERIES
     if ipu:
         precision = "fp16.16"
     facts = {

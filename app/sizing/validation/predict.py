@@ -14,6 +14,7 @@ from app.engine.convergence import samples_of_epochs
 from app.engine.operators import Kind
 from app.engine.plans import Plans
 from app.engine.records import FloatLike, Floats, Precision, Tokens
+from app.engine.search import divisors
 from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
@@ -27,7 +28,6 @@ from app.sizing.validation.models import find_model
 LARGEST_MICRO_BATCH = 64.0
 """Micro-batch at most where a row states none."""
 
-MOST_PARTS = 256
 """Micro-batches at most that are tried then."""
 
 
@@ -186,8 +186,9 @@ def _fastest_micro_batch(
     scenario: Scenario, plans: Callable[[FloatLike], Plans], ours: float, most: float
 ) -> float:
     """Return the micro-batch of the fastest plan that fits, of those that a device's samples divide into."""
-    tried = np.array([ours / parts for parts in range(1, MOST_PARTS + 1) if ours % parts == 0])
-    tried = tried[tried <= most]
+    if ours % 1.0:
+        return 1.0
+    tried = np.array([float(size) for size in divisors(int(ours)) if size <= most])
     if not tried.size:
         return 1.0
     plain = plans(tried)

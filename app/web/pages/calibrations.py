@@ -122,6 +122,9 @@ def asked_estimate(bench: Workbench, workspace: str, identifier: str) -> Estimat
     return get_estimate_request(bench, workspace, identifier)
 
 
+UNITS = ("samples_per_s", "step_time_s")
+
+
 def asked_runs(values: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the runs that were typed, and the rows they stand in; empty rows are left out."""
     runs, rows = [], []
@@ -133,8 +136,11 @@ def asked_runs(values: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]
         }
         if not field:
             continue
-        unit = values.get(f"runs.{row}.unit", ["samples_per_s"])[0]
-        unit = unit if unit in {"samples_per_s", "step_time_s"} else "samples_per_s"
+        unit = values.get(f"runs.{row}.unit", [UNITS[0]])[0]
+        if unit not in UNITS:
+            raise BadInput.at(
+                f"runs.{row}.unit", "“{unit}” is none of {units}", unit=unit[:40], units=", ".join(UNITS)
+            )
         stated = {name: plain_number(field[name]) for name in NUMBERS if name in field}
         stated |= {name: field[name] for name in WORDS if name in field}
         if "value" in field:
