@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import collective_time, exposed_time, intra_node_allreduce_time, node_bandwidth
+from app.engine.collectives import (
+    all_to_all_time,
+    collective_time,
+    exposed_time,
+    intra_node_allreduce_time,
+    node_bandwidth,
+)
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 from tests.engine.gpu.records import catalog, dgx
 
@@ -184,3 +190,49 @@ def test_arrays_equal_single_calls() -> None:
     ranks, local = np.array([1.0, 4.0, 8.0, 64.0, 96.0]), np.array([8.0, 8.0, 8.0, 8.0, 4.0])
     together = between(3e8, ranks, local)
     assert together.tolist() == [float(between(3e8, one, two)) for one, two in zip(ranks, local, strict=True)]
+
+
+def all_to_all(
+    size: FloatLike, ranks: FloatLike, local: FloatLike, *, fabric: Fabric = HDR.fabric, share: float = 1.0
+) -> Floats:
+    return all_to_all_time(size, ranks, local, HDR.machine, fabric, share)
+
+
+def test_one_rank_has_nobody_to_send_to() -> None:
+    assert all_to_all(LARGE, 1, 1) == 0.0
+
+
+@given(size=sizes, ranks=st.sampled_from([2, 4, 8]), share=st.floats(0.1, 1.0))
+def test_an_all_to_all_inside_a_machine_never_sees_the_fabric(size: float, ranks: int, share: float) -> None:
+    links = HDR.machine
+    expected = (ranks - 1) / ranks * size / links.bus_bandwidth + links.latency
+    assert float(all_to_all(size, ranks, 8, share=share)) == pytest.approx(expected)
+
+
+@given(size=sizes, local=per_node)
+def test_an_all_to_all_over_very_many_ranks_sends_all_it_holds_through_its_port(
+    size: float, local: int
+) -> None:
+    """One of eight HDR ports a rank, at 24 GB/s."""
+    found = float(all_to_all(size, 1e7, local))
+    assert found == pytest.approx(size / 24e9 + HDR.fabric.message_latency, rel=1e-5)
+
+
+@given(size=sizes, ranks=counts, local=per_node)
+def test_an_all_to_all_takes_longer_for_more_bytes_more_ranks_and_fewer_neighbours(
+    size: float, ranks: int, local: int
+) -> None:
+    before = all_to_all(size, ranks, local)
+    assert all_to_all(2 * size, ranks, local) > before
+    assert all_to_all(size, 2 * ranks, local) >= before
+    assert all_to_all(size, ranks, 2 * local if local < 8 else 8) <= before
+    assert all_to_all(size, ranks, local, share=0.5) >= before
+
+
+@given(size=sizes, ranks=counts)
+def test_an_all_to_all_of_lone_ranks_sends_as_much_as_a_reduce_scatter(size: float, ranks: int) -> None:
+    """Each sends (n - 1)/n of what it holds; the ring passes it on step by step, with a start for each."""
+    apart = all_to_all(size, ranks, 1)
+    ring = between(size, ranks, 1, passes=1.0)
+    steps = HDR.fabric.hop_latency * (ranks - 1)
+    assert float(apart) == pytest.approx(float(ring) - steps, rel=1e-9, abs=1e-12)

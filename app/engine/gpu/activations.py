@@ -66,7 +66,8 @@ def micro_batch_activations(table: OperatorTable, plans: Plans, *, fused: bool, 
     >>> int(Recompute.FULL)
     2
     """
-    shape = (-1,) + (1,) * np.broadcast(plans.tensor, plans.recompute).ndim
+    fields_used = (plans.tensor, plans.micro_batch, plans.recompute, plans.sequence_parallel)
+    shape = (-1,) + (1,) * np.broadcast(*fields_used).ndim
     column = {
         name: np.asarray(getattr(table, name)).reshape(shape)
         for name in ("saved", "masks", "saved_split", "count", "section", "kind", "batch", "squared")

@@ -73,7 +73,7 @@ def gradient_exchanges(
     Notes
     -----
     Experts spread over :math:`e` ranks have :math:`e` times fewer copies, whose gradients are exchanged apart
-    from those of the other weights.
+    from those of the other weights; experts that every rank holds travel with the others.
 
     References
     ----------
@@ -90,7 +90,7 @@ def gradient_exchanges(
     size = element_bytes(precision)
     if weights is None:
         weights = device_weights(table, plans)
-    routed = weights.experts
+    routed = np.where(plans.expert > 1, weights.experts, 0.0)
     local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
     groups = [(weights.total - routed, plans.data, plans.sharding_ranks, local)]
     if np.any(routed > 0):

@@ -19,7 +19,7 @@ def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
     table : OperatorTable
         The model. [-]
     plans : Plans
-        Tensor and pipeline degrees, interleave. [-]
+        Tensor, pipeline and expert degrees, interleave. [-]
 
     Returns
     -------
@@ -37,7 +37,7 @@ def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
     >>> [float(part) for part in rank_weights(layer, Plans.of(pipeline=2))]
     [50.0, 0.0]
     """
-    shape = (-1,) + (1,) * np.broadcast(plans.tensor, plans.pipeline).ndim
+    shape = (-1,) + (1,) * np.broadcast(plans.tensor, plans.expert).ndim
     divided = np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH)).reshape(shape)
     lookup = (table.kind == Kind.EMBEDDING).reshape(shape)
     routed = (table.active < 1.0).reshape(shape)

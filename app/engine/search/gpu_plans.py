@@ -64,18 +64,17 @@ def gpu_plans(space: Space) -> Candidates:
     degrees, ranks = _divided(space, found)
     tensor, pipeline, data = degrees[:3]
     # Layouts of the same traits have the same options.
-    several = (ranks[1] > 0).astype(int) + 1
-    traits = (tensor > 1) * 8 + (pipeline > 1) * 4 + (data > 1) * 2 + several - 1
+    several = np.count_nonzero(ranks, axis=0)
+    traits = several * 8 + (tensor > 1) * 4 + (pipeline > 1) * 2 + (data > 1)
     work, by_work = _distinct(degrees[[0, 3, 6]])
-    near = np.where(ranks[1] > 0, ranks[1], ranks[0])
+    shared = np.where(ranks > 0, ranks, ranks[0])
     members = degrees[[0, 1, 5, 2, 6]]
-    both = np.concatenate([np.vstack([members, ranks[:1]]), np.vstack([members, near[np.newaxis]])], axis=1)
-    exchange, by_exchange = _distinct(both)
-    by_exchange = by_exchange.reshape(2, -1)
+    exchange, by_exchange = _distinct(np.concatenate([np.vstack([members, row]) for row in shared], axis=1))
+    by_exchange = by_exchange.reshape(len(shared), -1)
     parts: list[tuple[Indices, Floats]] = []
     for trait in np.unique(traits).tolist():
         mine = np.flatnonzero(traits == trait)
-        possible = _options(space, trait & 8 > 0, trait & 4 > 0, trait & 2 > 0, 1 + (trait & 1))
+        possible = _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3)
         parts.append((mine, np.array(possible, dtype=float).reshape(-1, 5)))
     count = sum(mine.size * len(options) for mine, options in parts)
     columns, keys = np.empty((12, count)), np.empty((2, count), dtype=np.intp)
@@ -104,9 +103,11 @@ def gpu_plans(space: Space) -> Candidates:
 
 def _distinct(columns: Floats) -> tuple[Floats, Indices]:
     """Return distinct columns, and which of them each column is."""
-    code = np.zeros(columns.shape[1])
+    code = np.zeros(columns.shape[1], dtype=np.int64)
     for row in columns:
-        code = code * (row.max(initial=0.0) + 1.0) + row
+        # Places of values, of which there are few, keep the code of a column inside a whole number.
+        values, places = np.unique(row, return_inverse=True)
+        code = code * max(values.size, 1) + places
     _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
     return columns[:, first], inverse.ravel()
 
@@ -115,8 +116,9 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
     """Return the layouts with every way to interleave their stages and to spread their experts.
 
     Rows of the first array are tensor, pipeline, data, micro-batch, accumulation, interleave and experts
-    apart; those of the second the copies over which shards lie, and another number of them or 0.
+    apart; those of the second the copies over which shards may lie, one number after the other, then 0.
     """
+    width = len(space.choices("sharding_ranks", range(RANK_CHOICES)))
     rows: list[Combination] = []
     ranks: list[Combination] = []
     for (tensor, pipeline, data), group in itertools.groupby(found, key=lambda layout: layout[:3]):
@@ -130,10 +132,10 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
                 for degree in experts
                 if shared
             )
-        ranks.extend([(*shared, 0)[:RANK_CHOICES]] * (len(rows) - len(ranks)))
+        ranks.extend([(*shared, *[0] * (width - len(shared)))] * (len(rows) - len(ranks)))
     return (
         np.array(rows, dtype=float).reshape(-1, 7).T.copy(),
-        np.array(ranks, dtype=float).reshape(-1, RANK_CHOICES).T.copy(),
+        np.array(ranks, dtype=float).reshape(-1, width).T.copy(),
     )
 
 
@@ -163,9 +165,9 @@ def _expert_degrees(space: Space, data: int) -> list[int]:
 def _ranks(space: Space, tensor: int, data: int) -> tuple[int, ...]:
     """Return over how many copies shards may lie: all of them, or those of one machine."""
     if "sharding_ranks" in space.allowed:
-        return tuple(int(ranks) for ranks in space.allowed["sharding_ranks"] if data % ranks == 0)[
-            :RANK_CHOICES
-        ]
+        found = (int(ranks) for ranks in space.allowed["sharding_ranks"] if data % ranks == 0)
+        # Plans that share nothing take the first: all copies where that is allowed.
+        return tuple(sorted(found, key=lambda ranks: ranks != data))
     near = max(min(space.devices_per_node, space.devices) // tensor, 1)
     return (data, near) if 1 < near < data and data % near == 0 else (data,)
 

@@ -1,0 +1,156 @@
+"""What copies of weights exchange: volumes, groups, and copies of experts."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.collectives import collective_time
+from app.engine.gpu import gpu_memory, gpu_step
+from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
+from app.engine.gpu.weights import device_weights
+from app.engine.operators import OperatorTable
+from app.engine.plans import Plans, Recompute, Sharding
+from app.engine.records import GpuSoftware, Precision
+from tests.engine.gpu.records import dgx, software, table
+
+SYSTEM = dgx()
+STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
+MIXTURE = table("mixtral-8x7b", 512)
+DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
+"""The same products with every token at every expert, so that none can be told apart."""
+
+
+def exchanges(model: OperatorTable, stack: GpuSoftware = STACK, **plan: object) -> Exchanges:
+    return gradient_exchanges(model, Plans.of(**plan), SYSTEM, stack, Precision.BF16)
+
+
+def collective(size: float, ranks: float, near: float, passes: float) -> float:
+    found = collective_time(
+        size, ranks, near, SYSTEM.machine, SYSTEM.fabric, STACK.network_efficiency, passes
+    )
+    return float(found)
+
+
+def test_one_copy_exchanges_nothing() -> None:
+    found = exchanges(table("llama-7b"), tensor=8.0)
+    assert all(float(getattr(found, entry.name)) == 0.0 for entry in fields(Exchanges))
+
+
+def test_scattering_and_gathering_take_as_long_as_reducing_inside_a_machine() -> None:
+    """Rajbhandari et al. 2020, section 7.2.1: the volume of both together is that of an all-reduce."""
+    model = table("llama-7b")
+    found = exchanges(model, data=8.0)
+    whole = collective(2.0 * model.parameters, 8.0, 8.0, 2.0)
+    assert float(found.scattered + found.gathered) == pytest.approx(whole, rel=1e-12)
+    # Buckets are smaller messages than all gradients at once.
+    assert whole < float(found.reduced) < 1.2 * whole
+
+
+def test_sharded_parameters_travel_half_as_much_again() -> None:
+    """Section 7.2.2: gathered twice and scattered once, 1.5 times the volume of an all-reduce.
+
+    Over one slow port a machine the volume is all that counts.
+    """
+    slow = dgx("ethernet-25", 1)
+    found = gradient_exchanges(table("llama-7b"), Plans.of(data=64.0), slow, STACK, Precision.BF16)
+    assert float(found.streamed) == pytest.approx(1.5 * float(found.reduced), rel=0.01)
+
+
+def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between() -> None:
+    model = table("llama-7b")
+    near = exchanges(model, data=64.0, sharding_ranks=8.0)
+    far = exchanges(model, data=64.0)
+    alone = exchanges(model, data=8.0)
+    assert float(near.gathered) == float(alone.gathered)
+    assert float(near.gathered) < float(far.gathered)
+    assert float(near.between) == pytest.approx(
+        collective(2.0 * model.parameters / 8, 8.0, 1.0, 2.0), rel=1e-12
+    )
+    assert float(far.between) == 0.0
+    # Each machine holds a copy, so that all gradients are reduced over all of them.
+    assert float(near.scattered) == pytest.approx(
+        collective(2.0 * model.parameters, 64.0, 8.0, 2.0), rel=1e-12
+    )
+
+
+def test_tensor_ranks_exchange_their_share_side_by_side() -> None:
+    """Eight groups of one rank a machine share its ports: each carries an eighth over an eighth."""
+    model = table("gpt3-175b", 2048)
+    whole = exchanges(model, data=8.0, tensor=8.0)
+    weights = float(device_weights(model, Plans.of(data=8.0, tensor=8.0)).total)
+    assert float(whole.scattered_once) == pytest.approx(collective(2.0 * weights, 8.0, 1.0, 1.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("degree", [2.0, 4.0, 8.0])
+def test_gradients_of_experts_are_exchanged_over_their_copies(degree: float) -> None:
+    plans = Plans.of(data=64.0, expert=degree)
+    weights = device_weights(MIXTURE, plans)
+    found = exchanges(MIXTURE, data=64.0, expert=degree)
+    dense = collective(2.0 * float(weights.total - weights.experts), 64.0, 8.0, 1.0)
+    routed = collective(2.0 * float(weights.experts), 64.0 / degree, 8.0 / degree, 1.0)
+    assert float(found.scattered_once) == pytest.approx(dense + routed, rel=1e-12)
+
+
+def test_experts_with_one_copy_keep_their_gradients() -> None:
+    """With as many expert ranks as copies only the other weights are exchanged."""
+    weights = device_weights(MIXTURE, Plans.of(data=8.0, expert=8.0))
+    others = float(weights.total - weights.experts)
+    found = exchanges(MIXTURE, data=8.0, expert=8.0)
+    assert float(found.scattered_once) == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
+    assert float(found.gathered) == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("data", [8.0, 64.0])
+def test_more_expert_ranks_exchange_fewer_gradients(data: float) -> None:
+    found = exchanges(MIXTURE, data=data, expert=np.array([1.0, 2.0, 4.0, 8.0]))
+    for name in ("reduced", "scattered_once"):
+        assert np.all(np.diff(getattr(found, name)) < 0), name
+
+
+plans = st.fixed_dictionaries({
+    "tensor": st.sampled_from([1.0, 8.0]), "pipeline": st.sampled_from([1.0, 4.0]),
+    "data": st.sampled_from([8.0, 64.0]), "micro_batch": st.sampled_from([1.0, 4.0]),
+    "accumulation": st.sampled_from([8.0, 64.0]), "recompute": st.sampled_from([float(m) for m in Recompute]),
+    "sharding": st.sampled_from([float(mode) for mode in Sharding]),
+    "sequence_parallel": st.sampled_from([0.0, 1.0]), "offload": st.sampled_from([0.0, 1.0]),
+})  # fmt: skip
+
+
+@given(plan=plans, ranks=st.sampled_from([1.0, 8.0]))
+def test_experts_that_are_not_spread_cost_what_other_weights_cost(
+    plan: dict[str, float], ranks: float
+) -> None:
+    one = Plans.of(**plan, sharding_ranks=plan["data"] / ranks)
+    stack = software("megatron-2022")
+    for model in (MIXTURE, DENSE):
+        assert model.parameters == MIXTURE.parameters
+    step, plain = (gpu_step(model, one, SYSTEM, stack, Precision.BF16, "adam") for model in (MIXTURE, DENSE))
+    memory, same = (
+        gpu_memory(model, one, SYSTEM.chip, SYSTEM.kernels, stack, Precision.BF16, "adam")
+        for model in (MIXTURE, DENSE)
+    )
+    assert float(step.total) == pytest.approx(float(plain.total), rel=1e-12)
+    assert float(memory.total) == pytest.approx(float(same.total), rel=1e-12)
+
+
+@given(plan=plans)
+def test_more_expert_ranks_need_less_memory(plan: dict[str, float]) -> None:
+    spread = Plans.of(**plan, expert=np.array([1.0, 2.0, 4.0, 8.0]))
+    use = gpu_memory(
+        MIXTURE, spread, SYSTEM.chip, SYSTEM.kernels, software("megatron-2022"), Precision.BF16, "adam"
+    )
+    assert np.all(np.diff(use.total) <= 1e-9 * use.total[0])
+    assert np.all(np.diff(use.parts["weights"] + use.parts["buffers"]) < 0)
+    # What is shared by all copies is shared by as many ranks, however the experts lie.
+    if plan["sharding"] == Sharding.PARAMETERS:
+        assert use.parts["weights"] == pytest.approx(use.parts["weights"][0], rel=1e-12)
+
+
+def test_an_eighth_of_the_experts_is_an_eighth_of_their_weights() -> None:
+    held = device_weights(MIXTURE, Plans.of(data=8.0, expert=np.array([1.0, 8.0])))
+    assert held.experts[0] == pytest.approx(32 * 3 * 8 * 4096 * 14336)
+    assert held.experts[1] == pytest.approx(held.experts[0] / 8)
+    assert held.total[0] - held.total[1] == pytest.approx(held.experts[0] * 7 / 8)

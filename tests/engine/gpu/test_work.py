@@ -1,0 +1,146 @@
+"""Work of a micro-batch: what it adds up, what it exchanges, and what it depends on."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.collectives import intra_node_allreduce_time
+from app.engine.gpu.operators import gpu_operator_times
+from app.engine.gpu.work import WORK_KEYS, MicroBatchWork, micro_batch_work
+from app.engine.operators import Section
+from app.engine.plans import Plans, Recompute
+from app.engine.records import Precision
+from tests.engine.gpu.records import dgx, software, table
+
+SYSTEM = dgx()
+EXPERTS = table("mixtral-8x7b", 2048)
+FULL = float(Recompute.FULL)
+
+
+def work(
+    name: str, *, seq_len: int | None = None, stack: str = "megatron-2022", **plan: object
+) -> MicroBatchWork:
+    return micro_batch_work(table(name, seq_len), Plans.of(**plan), SYSTEM, software(stack), Precision.BF16)
+
+
+def exchanged(**plan: object) -> float:
+    """Return what one micro-batch of the mixture of experts exchanges inside its layers. [s]."""
+    return float(work("mixtral-8x7b", seq_len=2048, **plan).layer_comm)
+
+
+@pytest.mark.parametrize("name", ["gpt2-1.5b", "bert-large", "resnet50", "mixtral-8x7b"])
+def test_parts_of_all_sections_add_up_to_the_operators(name: str) -> None:
+    model, plans = table(name), Plans.of(micro_batch=4.0)
+    times = gpu_operator_times(model, plans, SYSTEM.chip, SYSTEM.kernels, software(), Precision.BF16)
+    found = micro_batch_work(model, plans, SYSTEM, software(), Precision.BF16)
+    total = found.layers.sum() + found.embedding.sum() + found.head.sum()
+    assert total == pytest.approx(float((times.forward + times.backward).sum()), rel=1e-12)
+
+
+def test_full_recomputation_repeats_the_forward_pass_of_the_layers_alone() -> None:
+    model, plans = table("gpt2-1.5b"), Plans.of()
+    times = gpu_operator_times(
+        model, plans, SYSTEM.chip, SYSTEM.kernels, software("megatron-2022"), Precision.BF16
+    )
+    layers = model.section == Section.LAYER
+    plain, full = work("gpt2-1.5b"), work("gpt2-1.5b", recompute=FULL)
+    again = float(full.layers.sum() - plain.layers.sum())
+    assert again == pytest.approx(float(times.forward[layers].sum()), rel=1e-12)
+    assert np.array_equal(full.embedding, plain.embedding)
+    assert np.array_equal(full.head, plain.head)
+
+
+@pytest.mark.parametrize(("recompute", "each"), [(0.0, 4), (1.0, 4), (FULL, 6)])
+def test_a_layer_has_four_all_reduces_and_two_more_where_it_runs_again(recompute: float, each: int) -> None:
+    """Shoeybi et al. 2019, figure 4: 2048 tokens by 12 288 half-precision numbers, in 96 layers."""
+    message = 2.0 * 2048 * 12288
+    one = float(intra_node_allreduce_time(message, 8.0, SYSTEM.machine))
+    found = work("gpt3-175b", seq_len=2048, tensor=8.0, recompute=recompute)
+    assert float(found.layer_comm) == pytest.approx(96 * each * one, rel=1e-12)
+
+
+def test_experts_of_one_machine_receive_their_tokens_over_its_links() -> None:
+    """Seven eighths of 2048 tokens, each to two experts, leave a rank and return, forward and backward."""
+    message = 2.0 * 2048 * 2 * 4096
+    once = 7.0 / 8.0 * message / SYSTEM.machine.bus_bandwidth + SYSTEM.machine.latency
+    assert exchanged(data=8.0, expert=8.0) == pytest.approx(32 * 4 * once, rel=1e-12)
+    assert exchanged(data=8.0, expert=8.0, recompute=FULL) == pytest.approx(32 * 6 * once, rel=1e-12)
+
+
+@pytest.mark.parametrize("tensor", [1.0, 2.0, 8.0])
+def test_more_expert_ranks_exchange_more(tensor: float) -> None:
+    """None without any; and with eight tensor ranks each expert rank is a machine of its own."""
+    none, *times = (exchanged(tensor=tensor, data=8.0, expert=degree) for degree in (1.0, 2.0, 4.0, 8.0))
+    assert none == exchanged(tensor=tensor)
+    assert np.all(np.diff([none, *times]) > 0)
+
+
+def test_experts_on_other_machines_wait_for_the_fabric() -> None:
+    apart = exchanged(tensor=8.0, data=8.0, expert=8.0) - exchanged(tensor=8.0, data=8.0)
+    message = 2.0 * 2048 * 2 * 4096 / 8.0
+    port = (
+        SYSTEM.fabric.port_bandwidth
+        * SYSTEM.fabric.ports_per_node
+        * software("megatron-2022").network_efficiency
+        / 8
+    )
+    once = 7.0 / 8.0 * message / float(port) + SYSTEM.fabric.message_latency
+    assert apart == pytest.approx(32 * 4 * once, rel=1e-9)
+
+
+def test_spread_experts_compute_as_many_products_in_fewer_and_larger_ones() -> None:
+    """All tokens of the group meet at an expert: as many rows in all, and no less work; never slower."""
+    whole, spread = (
+        gpu_operator_times(
+            EXPERTS,
+            Plans.of(data=8.0, expert=degree),
+            SYSTEM.chip,
+            SYSTEM.kernels,
+            software(),
+            Precision.BF16,
+        )
+        for degree in (1.0, 8.0)
+    )
+    assert whole.flop.sum() == pytest.approx(spread.flop.sum(), rel=1e-12)
+    assert spread.traffic.sum() < whole.traffic.sum()
+    assert spread.forward.sum() <= whole.forward.sum()
+
+
+@given(
+    data=st.sampled_from([8.0, 64.0]),
+    pipeline=st.sampled_from([1.0, 4.0]),
+    accumulation=st.sampled_from([1.0, 16.0]),
+    sharding=st.sampled_from([0.0, 3.0]),
+    offload=st.sampled_from([0.0, 1.0]),
+    interleave=st.sampled_from([1.0, 2.0]),
+    keys=st.fixed_dictionaries({
+        "tensor": st.sampled_from([1.0, 2.0, 8.0]), "micro_batch": st.sampled_from([1.0, 4.0]),
+        "recompute": st.sampled_from([0.0, 1.0, 2.0]), "sequence_parallel": st.sampled_from([0.0, 1.0]),
+        "expert": st.sampled_from([1.0, 8.0]),
+    }),
+)  # fmt: skip
+def test_nothing_but_its_keys_changes_the_work(keys: dict[str, float], **others: float) -> None:
+    assert set(keys) == set(WORK_KEYS)
+    one, other = (work("mixtral-8x7b", seq_len=512, **keys, **more) for more in ({}, others))
+    for entry in fields(MicroBatchWork):
+        assert np.array_equal(getattr(one, entry.name), getattr(other, entry.name)), entry.name
+
+
+def test_gathered_work_is_that_of_each_plan() -> None:
+    distinct = work(
+        "gpt2-1.5b",
+        tensor=np.array([1.0, 2.0, 4.0]),
+        micro_batch=np.array([1.0, 8.0, 2.0]),
+        recompute=np.array([0.0, 2.0, 0.0]),
+        sequence_parallel=np.zeros(3),
+        expert=np.ones(3),
+    )
+    index = np.array([2, 0, 0, 1])
+    gathered = distinct.gather(index)
+    for place, which in enumerate(index):
+        for entry in fields(MicroBatchWork):
+            whole, part = getattr(distinct, entry.name), getattr(gathered, entry.name)
+            assert np.array_equal(part[..., place], whole[..., which])
