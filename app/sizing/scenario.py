@@ -151,7 +151,7 @@ class Scenario:
         by_plan = np.broadcast_to(counts.reshape(counts.shape[0], -1), shape).T
         return [
             stage_list(stages, self.table.depth, int(degree))
-            for stages, degree in zip(by_plan, plans.pipeline, strict=True)
+            for stages, degree in zip(by_plan, np.ravel(plans.pipeline), strict=True)
         ]
 
     def operator_times(self, plans: Plans) -> OperatorTimes:

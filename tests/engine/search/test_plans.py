@@ -260,7 +260,8 @@ def test_phases_are_as_few_as_needed_or_more_and_never_more_than_layers(
     least: list[float], depth: int
 ) -> None:
     count = len(least)
-    plans = Plans(**{name: np.arange(1.0, count + 1.0) for name in Plans.__slots__})
+    numbered = {name: np.arange(1.0, count + 1.0) for name in Plans.__slots__}
+    plans = Plans(**{**numbered, "recompute": np.zeros(count)})
     found = phased(plans, np.array(least), depth, (1.0, 1.25, 1.5, 2.0))
     needed = np.array(least)[found.tensor.astype(int) - 1]
     assert np.all(found.phases >= needed)
@@ -268,3 +269,11 @@ def test_phases_are_as_few_as_needed_or_more_and_never_more_than_layers(
     assert len(set(rows(found))) == found.tensor.size
     possible = {place + 1.0 for place, value in enumerate(least) if 1 <= value <= depth + 2}
     assert set(found.tensor.tolist()) == possible
+
+
+def test_a_phase_computes_its_activations_again_whatever_a_plan_says() -> None:
+    neutral = {name: np.ones(2) for name in Plans.__slots__}
+    both = Plans(**{**neutral, "recompute": np.array([0.0, 2.0])})
+    found = phased(both, np.array([3.0, 3.0]), 24, (1.0,))
+    assert found.recompute.tolist() == [0.0]
+    assert phased(both.take(np.array([1])), np.array([3.0]), 24, (1.0,)).recompute.tolist() == [2.0]
