@@ -82,6 +82,10 @@ class Catalog(Lookup):
         """Return the memory of a machine's host, of a system or machine; 0 where it is not known. [B]"""
         return records.host_memory(self, name)
 
+    def host_memory_bandwidth(self, name: str) -> float:
+        """Return the bandwidth of that memory; infinite where it is not known. [B/s]"""
+        return records.host_memory_bandwidth(self, name)
+
     def fabric(self, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
         """Return the engine's record of a fabric."""
         return records.fabric(self, fabric_id, ports_per_node, oversubscription)

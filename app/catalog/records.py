@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -214,6 +215,12 @@ def host_memory(lookup: Lookup, name: str) -> float:
     """Return the memory of a machine's host, of a system or machine; 0 where it is not known. [B]"""
     figure = lookup.find(machine_name(lookup, name), "host_memory")
     return 0.0 if figure is None else figure.si
+
+
+def host_memory_bandwidth(lookup: Lookup, name: str) -> float:
+    """Return the bandwidth of the memory of a machine's host; infinite where it is not known. [B/s]"""
+    figure = lookup.find(machine_name(lookup, name), "host_memory_bandwidth")
+    return math.inf if figure is None else figure.si
 
 
 def _curve(lookup: Lookup, figures: Figures) -> tuple[Floats, Floats]:

@@ -302,3 +302,5 @@ class GpuSystem:
     fabric: Fabric
     host_memory: float
     """Share of one device of its host's memory; 0 where it is not known. [B]"""
+    host_memory_bandwidth: float
+    """Share of one device of the bandwidth of that memory; infinite where it is not known. [B/s]"""

@@ -73,6 +73,19 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
                 "plan",
             )
         )
+    if float(choice.plans.offload[0]) > 0 and not scenario.is_ipu:
+        found.append(
+            CheckWarning.of(
+                "optimizer_on_host",
+                "caution",
+                Message(
+                    "{size} GB of optimizer state a device lie in the host's memory and are updated there; "
+                    "no such run was measured",
+                    {"size": significant(float(np.ravel(memory.streaming)[0]) / 1e9)},
+                ),
+                "plan.offload",
+            )
+        )
     if float(choice.plans.phases[0]) > 1:
         found.append(
             CheckWarning.of(

@@ -150,6 +150,7 @@ class HardwareFinder:
             machine=machine,
             fabric=self.catalog.fabric(fabric, ports),
             host_memory=self.catalog.host_memory(entry.id) / fitted,
+            host_memory_bandwidth=self.catalog.host_memory_bandwidth(entry.id) / fitted,
         )
 
 

@@ -136,6 +136,9 @@ def space_of(
     """
     # Among several values those that cannot be are passed over; a single one is an order.
     orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
+    if not scenario.is_ipu and not scenario.memory_elsewhere:
+        # Whether an optimizer fits into a host of unknown memory nobody can say.
+        allowed = {"offload": (0.0,), **allowed}
     _check_kind(scenario, allowed)
     _check_devices(scenario, orders, available)
     return Space(

@@ -48,7 +48,7 @@ def chosen(
 ) -> Choice:
     return choose_plan(
         scenario,
-        given=given_plan or {},
+        allowed={name: (value,) for name, value in (given_plan or {}).items()},
         devices=16,
         available=16,
         per_node=4 if scenario.is_ipu else 8,
@@ -118,7 +118,7 @@ def test_a_plan_that_fits_only_into_the_default_margin_is_borderline() -> None:
 def test_where_nothing_fits_the_plan_that_comes_closest_is_shown() -> None:
     choice = chosen(scenario_of("gpt3-175b"), {"offload": 0.0})
     assert not choice.fits
-    assert choice.feasible == 0
+    assert choice.found.feasible == 0
     found = searched(scenario_of("gpt3-175b"), offload=(0.0,))
     assert float(choice.memory.total[0]) == pytest.approx(found.evaluated.memory.min())
     assert np.isinf(found.cost).all()

@@ -69,7 +69,9 @@ def host_at(scenario: Scenario, times: float) -> Scenario:
     assert isinstance(scenario.hardware, GpuSystem)
     kernels = scenario.hardware.kernels
     faster = replace(kernels, host_bandwidth=kernels.host_bandwidth * times)
-    return replace(scenario, hardware=replace(scenario.hardware, kernels=faster))
+    memory = scenario.hardware.host_memory_bandwidth * times
+    hardware = replace(scenario.hardware, kernels=faster, host_memory_bandwidth=memory)
+    return replace(scenario, hardware=hardware)
 
 
 def test_an_unmeasured_plan_wins_where_it_is_faster_by_the_factor() -> None:

@@ -106,8 +106,9 @@ def gpu_step(
     parts["data_comm"] = exposed + _row_exchange_time(table, plans, system, software, size)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     updated = np.where(plans.sharding >= Sharding.OPTIMIZER, weights.sharded, weights.total)
-    # An optimizer on the host takes gradients down and brings new weights back over PCIe.
+    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
     moved = (software.gradient_bytes + size) / system.kernels.host_bandwidth
+    moved = moved + traffic / system.host_memory_bandwidth
     parts["optimizer"] = updated * np.where(plans.offload > 0, moved, traffic / bandwidth)
     updates = update_kernels(table, plans, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, parts["optimizer"])
