@@ -13,8 +13,10 @@ from app.reports.accuracy_runs import (
     scale_section,
     worst_cases,
 )
+from app.reports.agreement import counted
 from app.reports.evidence import Counts, Evidence
 from app.reports.markdown import percent, table, whole_percent
+from app.reports.regret import regret_section
 from app.sizing.families import FITTED_FAMILIES, IPU_SERIES
 from app.sizing.validation.cases import THROUGHPUT
 from app.sizing.validation.report import RowResult, Summary, summaries, summary
@@ -112,6 +114,7 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Eviden
         coverage_section(evidence),
         scale_section(evidence),
         chain_section(evidence),
+        regret_section(counted(evidence.predictions), evidence.configurations, evidence.repeats),
         worst_cases(evidence),
         gap_section(evidence.gaps),
         refusals(report, evidence.apart),

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -129,7 +130,7 @@ def _chain(
     head = members[0]
     points = tuple(
         sorted(
-            (_point(one, kind, whole) for one in members),
+            (point_of(one, kind, whole=whole) for one in members),
             key=lambda point: (point.devices, point.batch or 0.0, point.id),
         )
     )
@@ -154,7 +155,18 @@ def _chain(
     )
 
 
-def _point(one: Prediction, kind: str, whole: bool) -> Point:
+def point_of(one: Prediction, kind: str, *, whole: bool) -> Point:
+    """Return a run as throughput of one device.
+
+    Parameters
+    ----------
+    one : Prediction
+        Throughput run. [-]
+    kind : str
+        What was left out of the fit. [-]
+    whole : bool
+        True where a step is counted in samples, which needs its batch; else in steps. [-]
+    """
     error, measured = one.error(kind) or 0.0, one.measured or math.nan
     error = -error if one.is_duration else error
     rate = measured
@@ -208,12 +220,37 @@ def ranking(found: Iterable[Chain]) -> Ranking:
     """
     pairs = right = with_pairs = 0
     for chain in found:
-        clear = [
-            (math.log(one.measured / other.measured), math.log(one.predicted / other.predicted))
-            for one, other in itertools.combinations(chain.points, 2)
-            if abs(math.log(one.measured / other.measured)) > CLEAR * chain.repeat_deviation
-        ]
+        clear = clear_pairs(chain.points, chain.repeat_deviation)
         pairs += len(clear)
         right += sum(measured * predicted > 0 for measured, predicted in clear)
         with_pairs += bool(clear)
     return Ranking(pairs, right, with_pairs)
+
+
+class Outcome(Protocol):
+    """What was measured and what was predicted of it."""
+
+    @property
+    def measured(self) -> float:
+        """Measured throughput."""
+
+    @property
+    def predicted(self) -> float:
+        """Predicted throughput."""
+
+
+def clear_pairs(outcomes: Sequence[Outcome], deviation: float) -> list[tuple[float, float]]:
+    """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly.
+
+    Parameters
+    ----------
+    outcomes : sequence
+        What is compared. [-]
+    deviation : float
+        What repeats differ by, as a logarithm; pairs closer than :data:`CLEAR` times it are left out. [-]
+    """
+    return [
+        (apart, math.log(one.predicted / other.predicted))
+        for one, other in itertools.combinations(outcomes, 2)
+        if abs(apart := math.log(one.measured / other.measured)) > CLEAR * deviation
+    ]

@@ -64,13 +64,18 @@ def test_what_does_not_fit_is_answered_with_what_would() -> None:
     for name in ("step_time", "throughput", "tokens_per_second", "mfu", "steps", "time_to_train", "energy",
                  "cost", "breakdown"):  # fmt: skip
         assert getattr(found, name) is None
-    assert "8 × DGX A100 640GB would hold it" in warning(found, "does_not_fit").message
-    assert answer(**GPT3, system={"count": 8}).fits
-    assert not answer(**GPT3, system={"count": 4}).fits
+    assert "2 × DGX A100 640GB would hold it" in warning(found, "does_not_fit").message
+    assert answer(**GPT3, system={"count": 2}).fits
+
+
+def test_without_the_memory_of_hosts_more_machines_are_needed() -> None:
+    """Sixteen bytes a weight and more: 2.8 TB of GPT-3 are in the GPUs of eight machines, not of four."""
+    for count, fits in ((4, False), (8, True)):
+        assert answer(**GPT3, system={"count": count}, plan={"offload": False}).fits is fits
 
 
 def test_a_given_plan_that_does_not_fit_is_told_that_another_would() -> None:
-    plan = {"tensor": 1, "pipeline": 1, "sharding": "none"}
+    plan = {"tensor": 1, "pipeline": 1, "sharding": "none", "offload": False}
     found = answer(model={"preset": "llama-7b"}, workload={"seq_len": 2048}, plan=plan)
     assert found.fits is False
     assert "another plan on the same system would fit" in warning(found, "does_not_fit").message
@@ -95,7 +100,7 @@ def test_streaming_memory_that_overflows_is_named() -> None:
 @pytest.mark.parametrize("margin", [0.0, 0.05])
 def test_a_full_device_is_a_thin_margin(margin: float) -> None:
     """The largest micro-batch that the margin allows: nothing stays free."""
-    plan = {"tensor": 1, "pipeline": 1, "recompute": "none", "sharding": "none"}
+    plan = {"tensor": 1, "pipeline": 1, "recompute": "none", "sharding": "none", "offload": False}
     found = [
         answer(
             plan=plan | {"micro_batch": size},
@@ -117,7 +122,8 @@ def test_a_full_device_is_a_thin_margin(margin: float) -> None:
 
 
 def test_a_margin_that_is_asked_for_is_kept() -> None:
-    plan = {"tensor": 1, "pipeline": 1, "recompute": "none", "sharding": "none", "micro_batch": 48}
+    plan = {"tensor": 1, "pipeline": 1, "recompute": "none", "sharding": "none", "offload": False}
+    plan |= {"micro_batch": 48}
     workload = {"global_batch": 384, "seq_len": 512}
     request = {"plan": plan, "workload": workload, "software": "gpu-fused"}
     assert answer(**request).fits

@@ -68,17 +68,21 @@ def gpu_plans(space: Space) -> Candidates:
     traits = several * 8 + (tensor > 1) * 4 + (pipeline > 1) * 2 + (data > 1)
     work, by_work = _distinct(degrees[[0, 3, 6]])
     shared = np.where(ranks > 0, ranks, ranks[0])
-    members = degrees[[0, 1, 5, 2, 6]]
+    # Chunks of a stage are equal, so that neither weights nor exchanges depend on how many there are.
+    members = degrees[[0, 1, 2, 6]]
     exchange, by_exchange = _distinct(np.concatenate([np.vstack([members, row]) for row in shared], axis=1))
     by_exchange = by_exchange.reshape(len(shared), -1)
     parts: list[tuple[Indices, Floats]] = []
-    for trait in np.unique(traits).tolist():
+    for trait in np.flatnonzero(np.bincount(traits)).tolist():
         mine = np.flatnonzero(traits == trait)
         possible = _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3)
         parts.append((mine, np.array(possible, dtype=float).reshape(-1, 5)))
+    modes, by_mode = _distinct(
+        np.concatenate([options[:, :2] for _, options in parts] or [np.empty((0, 2))]).T
+    )
     count = sum(mine.size * len(options) for mine, options in parts)
     columns, keys = np.empty((12, count)), np.empty((2, count), dtype=np.intp)
-    start = 0
+    start = first = 0
     for mine, options in parts:
         stop = start + mine.size * len(options)
         block = columns[:, start:stop].reshape(12, mine.size, len(options))
@@ -87,13 +91,12 @@ def gpu_plans(space: Space) -> Candidates:
         block[:7] = degrees[:, mine, np.newaxis]
         block[7:11] = options.T[[0, 1, 2, 4], np.newaxis, :]
         block[11] = ranks[slot][:, mine].T
-        modes = (options[:, 0] * len(SWITCH) + options[:, 1]).astype(np.intp)
-        key[0] = by_work[mine, np.newaxis] * (len(MODES) * len(SWITCH)) + modes
+        key[0] = by_work[mine, np.newaxis] * modes.shape[1] + by_mode[first : first + len(options)]
         key[1] = by_exchange[slot][:, mine].T
-        start = stop
+        start, first = stop, first + len(options)
     return Candidates(
         plans=_plans(columns),
-        work=_work_keys(work),
+        work=_work_keys(work, modes),
         work_index=keys[0],
         exchange=_exchange_keys(exchange),
         exchange_index=keys[1],
@@ -102,12 +105,14 @@ def gpu_plans(space: Space) -> Candidates:
 
 
 def _distinct(columns: Floats) -> tuple[Floats, Indices]:
-    """Return distinct columns, and which of them each column is."""
+    """Return distinct columns of whole numbers, and which of them each column is."""
     code = np.zeros(columns.shape[1], dtype=np.int64)
-    for row in columns:
+    for row in columns.astype(np.int64):
         # Places of values, of which there are few, keep the code of a column inside a whole number.
-        values, places = np.unique(row, return_inverse=True)
-        code = code * max(values.size, 1) + places
+        seen = np.zeros(row.max(initial=0) + 1, dtype=bool)
+        seen[row] = True
+        place = np.cumsum(seen)
+        code = code * place[-1] + place[row] - 1
     _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
     return columns[:, first], inverse.ravel()
 
@@ -119,38 +124,40 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
     apart; those of the second the copies over which shards may lie, one number after the other, then 0.
     """
     width = len(space.choices("sharding_ranks", range(RANK_CHOICES)))
-    rows: list[Combination] = []
+    times: list[int] = []
+    chunks: list[int] = []
+    experts: list[int] = []
     ranks: list[Combination] = []
     for (tensor, pipeline, data), group in itertools.groupby(found, key=lambda layout: layout[:3]):
         shared = _ranks(space, tensor, data)
-        experts = _expert_degrees(space, data)
+        apart = _expert_degrees(space, data) if shared else []
+        # Chunks need rounds of one micro-batch per stage.
+        equal = _chunks(space, pipeline)
+        single = [one for one in equal if one == 1]
         for micro_batch in (layout[3] for layout in group):
-            accumulation = max(space.global_batch // (data * micro_batch), 1)
-            rows.extend(
-                (tensor, pipeline, data, micro_batch, accumulation, chunks, degree)
-                for chunks in _chunks(space, pipeline, accumulation)
-                for degree in experts
-                if shared
-            )
-        ranks.extend([(*shared, *[0] * (width - len(shared)))] * (len(rows) - len(ranks)))
+            accumulation = space.global_batch // (data * micro_batch)
+            possible = single if accumulation % pipeline else equal
+            times.append(len(possible) * len(apart))
+            chunks.extend(possible * len(apart))
+            experts.extend(degree for degree in apart for _ in possible)
+            ranks.append((*shared, *[0] * (width - len(shared))))
+    layout = np.array(found, dtype=float).reshape(-1, 4)
+    accumulation = space.global_batch / (layout[:, 2] * layout[:, 3])
+    degrees = np.concatenate([layout.T, accumulation[np.newaxis]])
+    which = np.repeat(np.arange(len(found)), times)
     return (
-        np.array(rows, dtype=float).reshape(-1, 7).T.copy(),
-        np.array(ranks, dtype=float).reshape(-1, width).T.copy(),
+        np.concatenate([degrees[:, which], np.array([chunks, experts], dtype=float)]),
+        np.array(ranks, dtype=float).reshape(-1, width).T[:, which],
     )
 
 
-def _chunks(space: Space, pipeline: int, accumulation: int) -> list[int]:
-    """Return the chunks of a stage: equal ones, in rounds of one micro-batch per stage."""
+def _chunks(space: Space, pipeline: int) -> list[int]:
+    """Return the numbers of equal chunks a stage can be cut into."""
     natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
     return [
         int(chunks)
         for chunks in space.choices("interleave", natural)
-        if chunks == 1
-        or (
-            space.depth % (pipeline * chunks) == 0
-            and accumulation % pipeline == 0
-            and pipeline * chunks <= space.depth
-        )
+        if chunks == 1 or space.depth % (pipeline * chunks) == 0
     ]
 
 
@@ -203,18 +210,18 @@ def _plans(columns: Floats) -> Plans:
     return Plans(**dict(zip(names, columns, strict=True)), **others)
 
 
-def _work_keys(distinct: Floats) -> Plans:
+def _work_keys(distinct: Floats, modes: Floats) -> Plans:
     """Return the combinations of tensor, micro-batch and experts with every mode, modes running fastest."""
-    modes = np.array(list(itertools.product(MODES, SWITCH)))
-    tensor, micro_batch, expert = np.repeat(distinct, len(modes), axis=1)
-    recompute, sequence = np.tile(modes.T, distinct.shape[1])
+    tensor, micro_batch, expert = np.repeat(distinct, modes.shape[1], axis=1)
+    recompute, sequence = np.tile(modes, distinct.shape[1])
     return _filled(
         tensor=tensor, micro_batch=micro_batch, expert=expert, recompute=recompute, sequence_parallel=sequence
     )
 
 
 def _exchange_keys(distinct: Floats) -> Plans:
-    names = ("tensor", "pipeline", "interleave", "data", "expert", "sharding_ranks")
+    """Return the combinations of degrees and shards."""
+    names = ("tensor", "pipeline", "data", "expert", "sharding_ranks")
     return _filled(**dict(zip(names, distinct, strict=True)))
 
 

@@ -50,7 +50,10 @@ class Candidates:
     work_index: Indices
     """Combination of each plan, (N,). [-]"""
     exchange: Plans
-    """Distinct combinations of :data:`~app.engine.gpu.weights.WEIGHT_KEYS`, (X,). [-]"""
+    """Distinct combinations of :data:`~app.engine.gpu.weights.WEIGHT_KEYS`, (X,). [-]
+
+    Without chunks, which are equal in every candidate and change no stage's share of the layers.
+    """
     exchange_index: Indices
     """Combination of each plan, (N,). [-]"""
     enumerated: int

@@ -80,7 +80,8 @@ def check_combinations(found: Candidates) -> None:
         (WORK_KEYS, found.work, found.work_index),
         (WEIGHT_KEYS, found.exchange, found.exchange_index),
     ):
-        for name in names:
+        # Equal chunks leave a stage the same layers, however many there are.
+        for name in set(names) - {"interleave"}:
             assert np.array_equal(getattr(keys, name)[index], getattr(found.plans, name)), name
         assert len(set(rows(keys, names))) == keys.tensor.size
 

@@ -1,0 +1,165 @@
+"""Speed of the plan search: absolute figures are printed, ratios within one run are held."""
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from app.engine.operators import OperatorTable
+from app.engine.records import GpuSystem
+from app.engine.search import Candidates, Evaluated, Space, evaluate_gpu_plans, gpu_plans
+from app.sizing.deciding import decide
+from app.sizing.models import resolve_model
+from app.sizing.scenario import Scenario
+from tests.sizing.asking import asked, sizing_context
+
+pytestmark = pytest.mark.benchmark
+
+MODELS = (
+    *("llama-7b", "llama-13b", "llama-33b", "llama-65b", "llama2-70b", "llama3-405b"),
+    *("megatron-1.7b", "megatron-18.4b", "megatron-39.1b", "megatron-76.1b", "megatron-145.6b"),
+    *("megatron-310.1b", "megatron-1t", "gpt3-175b", "bloom-176b", "mt-nlg-530b"),
+)
+MACHINES = (1, 4, 16, 32, 64, 128, 256, 512)
+BATCHES = (512, 1024, 1536, 2048)
+SEQ_LEN = 2048
+MILLION = 1_000_000
+ROUNDS = 3
+USABLE = 0.94
+"""Share of a device that a plan fills at most."""
+
+MOST_BYTES_A_PLAN = 400
+"""Thirteen columns, two indices, memory, time and fit of a plan are 150 bytes; as much again passes by."""
+
+
+def scenarios() -> dict[str, Scenario]:
+    context = sizing_context()
+    found = {}
+    for name in MODELS:
+        request = asked(model={"preset": name}, workload={"seq_len": SEQ_LEN, "global_batch": 512})
+        hardware = context.hardware.system("dgx-a100-640gb", 512)
+        found[name] = decide(request, resolve_model(request.model, context), hardware, context).scenario
+    return found
+
+
+def sweep(scenarios: dict[str, Scenario]) -> Iterator[tuple[Scenario, Space]]:
+    """Spaces of all models, counts of GPUs and batches."""
+    for scenario in scenarios.values():
+        for machines in MACHINES:
+            for batch in BATCHES:
+                yield scenario, space_of(scenario, 8 * machines, batch)
+
+
+def space_of(scenario: Scenario, devices: int, batch: int) -> Space:
+    table: OperatorTable = scenario.table
+    return Space(
+        devices=devices, devices_per_node=8, global_batch=batch, depth=table.depth,
+        heads=int(table.attention_heads), ipu=False, allowed={},
+        fused_attention=scenario.gpu_software().fused_attention,
+    )  # fmt: skip
+
+
+def search(scenario: Scenario, space: Space, limit: float = np.inf) -> tuple[Candidates, Evaluated]:
+    """Enumerate the plans of a space and evaluate memory and time of each; all fit without a limit."""
+    assert isinstance(scenario.hardware, GpuSystem)
+    candidates = gpu_plans(space)
+    evaluated = evaluate_gpu_plans(
+        scenario.table, candidates, scenario.hardware, scenario.gpu_software(), scenario.precision,
+        scenario.optimizer, limit=limit, host_memory=scenario.memory_elsewhere if np.isfinite(limit) else 0.0,
+    )  # fmt: skip
+    return candidates, evaluated
+
+
+def usable(scenario: Scenario) -> float:
+    """Return what a plan may fill of one device. [B]"""
+    assert isinstance(scenario.hardware, GpuSystem)
+    return USABLE * scenario.hardware.chip.memory_capacity
+
+
+def report(name: str, value: object) -> None:
+    """Print one figure; ``pytest -m benchmark -rP`` shows them."""
+    print(f"{name}: {value}")
+
+
+def swept(found: dict[str, Scenario], *, limited: bool) -> tuple[int, int, float]:
+    """Return distinct plans, those whose time was computed, and the seconds of one sweep."""
+    count = timed = 0
+    start = time.perf_counter()
+    for scenario, space in sweep(found):
+        limit = usable(scenario) if limited else np.inf
+        candidates, evaluated = search(scenario, space, limit)
+        count += candidates.count
+        timed += int(evaluated.fits.sum())
+    return count, timed, time.perf_counter() - start
+
+
+def test_a_sweep_of_a_million_plans_is_faster_than_every_plan_anew() -> None:
+    """Enumeration, memory and full step time of each; the naive way on a sample of the same plans."""
+    found = scenarios()
+    for limited, name in ((False, "memory and time of every plan"), (True, "time of those that fit")):
+        runs = [swept(found, limited=limited) for _ in range(ROUNDS)]
+        count, timed, seconds = min(runs, key=lambda one: one[2])
+        assert count >= MILLION
+        report(f"plans of the sweep, {name}", f"{count:,}, of which timed {timed:,}")
+        report("million plans per second", round(count / seconds / 1e6, 3))
+        if not limited:
+            together = seconds / count
+    alone = naive_seconds(found)
+    report("million plans per second anew", round(1e-6 / alone, 4))
+    report("gathered over anew", round(alone / together, 1))
+    assert alone > 5 * together
+
+
+def naive_seconds(found: dict[str, Scenario], sample: int = 4096) -> float:
+    """Return the seconds of a plan where nothing is gathered: memory and step of a sample, in arrays."""
+    generator = np.random.default_rng(0)
+    spent, plans = 0.0, 0
+    for name in ("llama-7b", "gpt3-175b", "megatron-1t"):
+        scenario = found[name]
+        candidates = gpu_plans(space_of(scenario, 1024, 1536))
+        chosen = candidates.plans.take(generator.integers(0, candidates.count, sample))
+        start = time.perf_counter()
+        scenario.memory(chosen)
+        scenario.step(chosen)
+        spent += time.perf_counter() - start
+        plans += sample
+    return spent / plans
+
+
+def test_plans_of_the_sweep_are_distinct() -> None:
+    distinct = count = 0
+    for _, space in sweep(scenarios()):
+        plans = gpu_plans(space).plans
+        columns = [getattr(plans, name) for name in plans.__slots__]
+        order = np.lexsort(columns)
+        same = np.ones(max(plans.tensor.size - 1, 0), dtype=bool)
+        for column in columns:
+            same &= np.diff(column[order]) == 0
+        count += plans.tensor.size
+        distinct += plans.tensor.size - int(same.sum())
+    report("distinct plans", f"{distinct:,} of {count:,}")
+    assert distinct == count
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_best_plan_takes_as_long_as_that_plan_alone(name: str) -> None:
+    scenario = scenarios()[name]
+    candidates, evaluated = search(scenario, space_of(scenario, 1024, 1536), usable(scenario))
+    best = int(np.argmin(evaluated.seconds))
+    alone = scenario.step(candidates.plans.take(np.array([best]))).total
+    report(f"seconds of the best of {candidates.count:,} plans", float(evaluated.seconds[best]))
+    assert evaluated.seconds[best] == pytest.approx(float(alone[0]), rel=1e-12)
+
+
+def test_the_memory_of_a_search_is_bounded() -> None:
+    scenario = scenarios()["megatron-1t"]
+    space = space_of(scenario, 3072, 1536)
+    tracemalloc.start()
+    candidates, _ = search(scenario, space)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    report(f"megabytes at the peak of {candidates.count:,} plans", round(peak / 1e6, 1))
+    report("bytes a plan", round(peak / candidates.count))
+    assert peak < MOST_BYTES_A_PLAN * candidates.count + 64e6
