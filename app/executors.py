@@ -152,7 +152,7 @@ class DaskCrew:
         except OSError:
             # The scheduler is gone; the chunks that were sent to it will tell.
             threads = {}
-        return max(1, sum(threads.values()))
+        return max(1, sum(map(int, threads.values())))
 
     def renew(self) -> None:
         """Connect anew where the scheduler was lost; it replaces its own workers."""

@@ -92,14 +92,22 @@ class Sweep:
         _priced_systems_are_asked_for(request)
         return cls(request, total, _digest(request)[:16])
 
+    def labels(self) -> dict[str, list[str]]:
+        """Return the labels of models, systems, prices and scenarios in their order."""
+        request = self.request
+        return {
+            "model": [model_label(one, place) for place, one in enumerate(request.models)],
+            "system": list(dict.fromkeys(one.label for one in _sized(request.systems))),
+            "price": [one.label for one in request.prices],
+            "scenario": [one.label for one in request.scenarios],
+        }
+
     def points(self) -> Iterator[Point]:
         """Return the points in their order; scenarios vary fastest, then prices, systems, models."""
         request = self.request
-        models = [
-            (model_label(one, place), _digest(one), one) for place, one in enumerate(request.models)
-        ]
-        prices = [(_digest(one), one) for one in request.prices] or [("", None)]
-        scenarios = [(_digest(one), one) for one in request.scenarios] or [("", None)]
+        models = [(model_label(one, place), _digest(one), one) for place, one in enumerate(request.models)]
+        prices = [(_digest(one) if one else "", one) for one in request.prices or (None,)]
+        scenarios = [(_digest(one) if one else "", one) for one in request.scenarios or (None,)]
         systems = _sized(request.systems)
         position = 0
         for model_name, model_digest, model in models:
@@ -163,7 +171,9 @@ def _labels_differ(field: str, labels: Sequence[str]) -> None:
     for place, label in enumerate(labels):
         if label in seen:
             raise BadInput.at(
-                f"{field}.{place}.label", "“{label}” is there twice; give each a label of its own", label=label
+                f"{field}.{place}.label",
+                "“{label}” is there twice; give each a label of its own",
+                label=label,
             )
         seen.add(label)
 
@@ -244,9 +254,7 @@ def _asked(
 
 
 def _money(stated: Prices) -> dict[str, object]:
-    return {
-        name: getattr(stated, name) for name in Prices.model_fields if getattr(stated, name) is not None
-    }
+    return {name: getattr(stated, name) for name in Prices.model_fields if getattr(stated, name) is not None}
 
 
 def _lasting(below: WorkloadInput, above: WorkloadInput) -> WorkloadInput:

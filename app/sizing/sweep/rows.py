@@ -164,7 +164,9 @@ def refused_row(point: Point, error: AppError, catalog_version: str) -> SweepRow
 def problem_row(point: Point, field: str, message: Message, catalog_version: str) -> SweepRow:
     """Return the row of a point without an estimate."""
     asked = point.request
-    empty = {name: None for name, one in SweepRow.model_fields.items() if type(None) in get_args(one.annotation)}
+    empty = {
+        name: None for name, one in SweepRow.model_fields.items() if type(None) in get_args(one.annotation)
+    }
     return SweepRow(
         **empty
         | _asked(point)
