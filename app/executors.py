@@ -5,11 +5,13 @@ Nothing else knows of either; a sweep sees a :class:`app.sizing.sweep.run.Crew`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
@@ -75,11 +77,13 @@ class LocalCrew:
         self._pool: ProcessPoolExecutor | None = None
 
     def executor(self) -> Executor:
-        """Return the pool; its processes start when they are first needed."""
+        """Return the pool, started when it is first asked for."""
         if self._pool is None:
             # Spawned, not forked: the server has threads, and a fork copies their locks.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=enter_service)
+            with without_interrupts():
+                self._pool.submit(os.getpid)
         return self._pool
 
     def size(self) -> int:
@@ -91,10 +95,29 @@ class LocalCrew:
         self.close()
 
     def close(self) -> None:
-        """Let go of the processes; each ends with the chunk it is at."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        """End the processes, whatever they are at.
+
+        A pool that is interrupted while it starts forgets the processes it has started, which would
+        then wait for work for ever; so all children of this process are ended. It has no others.
+        """
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False)
+            for child in multiprocessing.active_children():
+                child.terminate()
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, from their first instruction on."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def enter_service() -> None:
@@ -161,7 +184,10 @@ class DaskCrew:
 
     def close(self) -> None:
         """Let go of the scheduler; what it has not computed is cancelled."""
-        client, self._client, self._executor = self._client, None, None
+        client, self._client = self._client, None
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=False)
         if client is not None:
             client.close(timeout=2)
 

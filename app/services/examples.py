@@ -81,6 +81,7 @@ def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseMode
         **dict(state),
         refused=0,
         labels=sweep.labels(),
+        sizes=sweep.sizes(),
         matching=1,
         rows=[row],
         next=None,

@@ -65,6 +65,8 @@ class SweepAnswer(SweepState):
     """Points whose row has a problem instead of an estimate. [-]"""
     labels: dict[str, list[str]]
     """Labels of models, systems, prices and scenarios, to narrow rows by."""
+    sizes: dict[str, int]
+    """How many of each are combined, systems in their counts. [-]"""
     matching: int
     """Rows that what was asked for leaves over. [-]"""
     rows: list[SweepRow]
@@ -182,11 +184,13 @@ def get_sweep(
         matching = queries.count(narrowing)
         found = queries.rows(narrowing, limit, offset)
         refused = queries.refused()
+    sweep = Sweep.of(SweepRequest.model_validate(record.request))
     end = offset + limit
     return SweepAnswer(
         **dict(state_of(record)),
         refused=refused,
-        labels=Sweep.of(SweepRequest.model_validate(record.request)).labels(),
+        labels=sweep.labels(),
+        sizes=sweep.sizes(),
         matching=matching,
         rows=[SweepRow.model_validate(row) for row in found],
         next=str(end) if end < matching else None,

@@ -102,6 +102,16 @@ class Sweep:
             "scenario": [one.label for one in request.scenarios],
         }
 
+    def sizes(self) -> dict[str, int]:
+        """Return how many models, systems in their counts, prices and scenarios there are."""
+        request = self.request
+        return {
+            "model": len(request.models),
+            "system": sum(len(counts_of(system)) for system in request.systems),
+            "price": len(request.prices),
+            "scenario": len(request.scenarios),
+        }
+
     def points(self) -> Iterator[Point]:
         """Return the points in their order; scenarios vary fastest, then prices, systems, models."""
         request = self.request

@@ -115,7 +115,6 @@ def run_sweep(
                 return
             yield from flight.land()
     finally:
-        flight.abandon()
         crew.close()
 
 
@@ -215,11 +214,6 @@ class _Flight:
                 )
             )
         return computed
-
-    def abandon(self) -> None:
-        """Give up what has not been computed yet."""
-        for future in self.flying:
-            future.cancel()
 
 
 def failed() -> WorkersFailed:
