@@ -74,6 +74,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
             repository.estimates(10, None),
             repository.comparisons(10, None),
             repository.calibrations(10, None),
+            repository.sweeps(10, None),
         ):
             assert [row.workspace_id for row in listing.rows] == ["ws_one"]
 
@@ -113,12 +114,7 @@ def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None
 def test_a_key_is_answered_once(filled: Store) -> None:
     with pytest.raises(AlreadyAnswered), filled.transaction("ws_one") as repository:
         repository.add_estimate("est_late", "late", {}, {})
-        sweep = SweepRecord(
-        id=f"swp_{suffix}", workspace_id="", title="t", request={}, status="queued", message=None,
-        total=3, done=0, runner=None, heartbeat=None,
-    )  # fmt: skip
-    repository.add_sweep(sweep)
-    repository.add_idempotent_answer("estimates", "key", "sha", {})
+        repository.add_idempotent_answer("estimates", "key", "sha", {})
     with filled.transaction("ws_one") as repository:
         assert repository.estimate("est_late") is None
 
