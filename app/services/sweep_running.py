@@ -27,7 +27,7 @@ logger = logging.getLogger("rackline.sweep")
 BEAT_SECONDS = 1.0
 """Time between two signs of life. [s]"""
 
-SILENT_SECONDS = 10.0
+SILENT_SECONDS = 5.0
 """How long a runner may be silent before its sweep is taken over. [s]"""
 
 
