@@ -69,15 +69,15 @@ def test_a_sweep_is_computed_to_its_end(bench: Workbench) -> None:
 
 
 def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -> None:
-    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(60).request)
-    whole = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(60).request)
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(40).request)
+    whole = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(40).request)
     asked_often = iter([False] * 3)
     compute(bench, stopping=lambda: next(asked_often, True))
     left = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
-    assert left.status == "queued" and 0 < left.done < 60
+    assert left.status == "queued" and 0 < left.done < 40
     compute(bench)
     compute(bench)
-    assert rows(bench, made.id) == rows(bench, whole.id) == list(range(60))
+    assert rows(bench, made.id) == rows(bench, whole.id) == list(range(40))
     texts = [list(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, one.id)) for one in (made, whole)]
     assert texts[0] == texts[1]
 
@@ -86,7 +86,7 @@ def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.services.sweep_running.BEAT_SECONDS", 0.0)
-    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(200).request)
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(80).request)
 
     def cancelling() -> bool:
         if sweeps.get_state(bench, LOCAL_WORKSPACE, made.id).done:
@@ -95,13 +95,13 @@ def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
 
     compute(bench, stopping=cancelling)
     stopped = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
-    assert stopped.status == "cancelled" and 0 < stopped.done < 200
+    assert stopped.status == "cancelled" and 0 < stopped.done < 80
     assert sweeps.cancel_sweep(bench, LOCAL_WORKSPACE, made.id) == stopped
     assert Claim.next(bench, "run_test", never) is None
     assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).status == "queued"
     assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).status == "queued"
     compute(bench)
-    assert rows(bench, made.id) == list(range(200))
+    assert rows(bench, made.id) == list(range(80))
     for change in (sweeps.cancel_sweep, sweeps.resume_sweep):
         with pytest.raises(Conflict, match="“done”"):
             change(bench, LOCAL_WORKSPACE, made.id)
