@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.sizing.sweep.points import Sweep
-from app.sizing.sweep.request import SweepRequest
+from app.sizing.sweep.request import MOST_ENTRIES, SweepRequest
 from app.sizing.sweep.rows import SweepRow
 from app.sizing.sweep.run import Crew, run_sweep
 from tests.sizing.asking import sizing_context
@@ -26,10 +26,12 @@ def sweep(**lists: Any) -> Sweep:
 
 def wide(points: int) -> Sweep:
     """Return a sweep of this many quick points that all have an estimate."""
+    scenarios = [{"label": f"scenario {place}"} for place in range(-(-points // MOST_ENTRIES))]
     tariffs = [
-        {"label": f"tariff {place}", "electricity_per_kwh": 0.05 + place / 1000} for place in range(points)
+        {"label": f"tariff {place}", "electricity_per_kwh": 0.05 + place / 1000}
+        for place in range(points // len(scenarios))
     ]
-    return sweep(prices=tariffs)
+    return sweep(prices=tariffs, scenarios=scenarios)
 
 
 @dataclass

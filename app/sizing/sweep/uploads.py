@@ -10,7 +10,7 @@ from app.catalog.software import SoftwareProfile
 from app.errors import FieldError, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
-from app.sizing.context import SizingContext, no_calibration, unknown_profile, unknown_workload
+from app.sizing.context import SizingContext, unknown_profile, unknown_workload
 from app.sizing.request import EstimateRequest
 from app.sizing.sweep.request import SweepRequest
 
@@ -65,7 +65,7 @@ class Uploads:
             context,
             find_profile=lambda name: self.profiles[name] if name in self.profiles else unknown_profile(name),
             find_workload=lambda name: self.samples[name] if name in self.samples else unknown_workload(name),
-            find_calibration=lambda name: self.calibrations.get(name, no_calibration(name)),
+            find_calibration=self.calibrations.get,
             calibrations=lambda: list(self.calibrations),
         )
 

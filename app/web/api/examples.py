@@ -148,7 +148,7 @@ FABRIC_GAIN: dict[str, Any] = {
     "runs": {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]},
 }
 PRICE_BOOK: dict[str, Any] = {
-    "title": "BERT-Large and ResNet-50: own or rent",
+    "title": "BERT-Large and ResNet-50: list prices and ours",
     "models": [
         {"label": "BERT-Large", "model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
         {"label": "ResNet-50", "model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}},
@@ -174,7 +174,7 @@ FLEET_PLAN: dict[str, Any] = {
         {
             "label": "GPT-2 1.5B",
             "model": {"preset": "gpt2-1.5b"},
-            "workload": {"tokens": 40e9, "global_batch": 512, "seq_len": 1024},
+            "workload": {"tokens": 40_000_000_000, "global_batch": 512, "seq_len": 1024},
         }
     ],
     "systems": [
@@ -183,7 +183,7 @@ FLEET_PLAN: dict[str, Any] = {
     ],
     "scenarios": [
         {"label": "As usual"},
-        {"label": "Twice the data", "workload": {"tokens": 80e9}},
+        {"label": "Twice the data", "workload": {"tokens": 80_000_000_000}},
         {"label": "Fragile fleet", "assumptions": {"failures_per_1000_node_days": 20}},
     ],
     "currency": "USD",
