@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from app.errors import BadInput, Message
@@ -75,12 +76,15 @@ class LocalCrew:
     def __init__(self, workers: int) -> None:
         self._workers = min(workers, MOST_PROCESSES)
         self._pool: ProcessPoolExecutor | None = None
+        self._others: set[BaseProcess] = set()
+        """Children of this process that were there before."""
 
     def executor(self) -> Executor:
         """Return the pool, started when it is first asked for."""
         if self._pool is None:
             # Spawned, not forked: the server has threads, and a fork copies their locks.
             context = multiprocessing.get_context("spawn")
+            self._others = set(multiprocessing.active_children())
             self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=enter_service)
             with without_interrupts():
                 self._pool.submit(os.getpid)
@@ -98,12 +102,12 @@ class LocalCrew:
         """End the processes, whatever they are at.
 
         A pool that is interrupted while it starts forgets the processes it has started, which would
-        then wait for work for ever; so all children of this process are ended. It has no others.
+        then wait for work for ever; so all children that came since are ended, known to it or not.
         """
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
-            for child in multiprocessing.active_children():
+            for child in set(multiprocessing.active_children()) - self._others:
                 child.terminate()
 
 

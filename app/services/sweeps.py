@@ -28,6 +28,9 @@ Status = Literal["queued", "running", "done", "cancelled", "failed"]
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
 
+BATCH = 500
+"""Rows read at once where all are read. [-]"""
+
 ENDED = frozenset({"done", "cancelled", "failed"})
 """Statuses that do not change by themselves."""
 
@@ -258,9 +261,16 @@ def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator
     get_state(bench, workspace_id, identifier)
 
     def rows() -> Iterator[SweepRow]:
-        with bench.store.transaction(workspace_id) as repository:
-            for row in repository.of_sweep(identifier).every_row():
-                yield SweepRow.model_validate(row)
+        last, more = -1, True
+        while more:
+            # A transaction each: who reads slowly must not hold one open.
+            with bench.store.transaction(workspace_id) as repository:
+                found = repository.of_sweep(identifier).rows_after(last, BATCH)
+            for document in found:
+                row = SweepRow.model_validate(document)
+                last = row.position
+                yield row
+            more = len(found) == BATCH
 
     return rows()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -14,9 +14,6 @@ from app.store.tables import SweepRecord, SweepRowRecord
 
 Order = Literal["position", "time_to_train", "cost"]
 Label = Literal["model", "system", "price", "scenario"]
-
-BATCH = 500
-"""Rows read at once where all are read. [-]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +124,10 @@ class SweepQueries:
         query = query.order_by(col(SweepRowRecord.position)).limit(limit).offset(offset)
         return list(self._session.exec(query))
 
-    def every_row(self) -> Iterator[dict[str, Any]]:
-        """Return the documents of all rows in their order, read in batches."""
-        last = -1
-        while True:
-            query = self._mine(select(SweepRowRecord.position, SweepRowRecord.document))
-            query = query.where(col(SweepRowRecord.position) > last)
-            batch = self._session.exec(query.order_by(col(SweepRowRecord.position)).limit(BATCH)).all()
-            if not batch:
-                return
-            yield from (document for _, document in batch)
-            last = batch[-1][0]
+    def rows_after(self, position: int, limit: int) -> list[dict[str, Any]]:
+        """Return the documents of rows behind a position, in their order."""
+        query = self._mine(select(SweepRowRecord.document)).where(col(SweepRowRecord.position) > position)
+        return list(self._session.exec(query.order_by(col(SweepRowRecord.position)).limit(limit)))
 
     def _mine(self, query: Any) -> Any:
         return query.where(

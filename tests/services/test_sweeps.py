@@ -71,8 +71,7 @@ def test_a_sweep_is_computed_to_its_end(bench: Workbench) -> None:
 def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -> None:
     made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(40).request)
     whole = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(40).request)
-    asked_often = iter([False] * 3)
-    compute(bench, stopping=lambda: next(asked_often, True))
+    compute(bench, stopping=lambda: sweeps.get_state(bench, LOCAL_WORKSPACE, made.id).done > 0)
     left = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
     assert left.status == "queued" and 0 < left.done < 40
     compute(bench)
@@ -171,6 +170,16 @@ def test_the_background_thread_takes_up_what_is_asked_for(bench: Workbench) -> N
         time.sleep(0.02)
     jobs.stop()
     assert [rows(bench, one.id) for one in made] == [list(range(10))] * 2
+
+
+def test_results_are_read_in_stretches(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(20).request)
+    compute(bench)
+    texts = []
+    for batch in (7, 10, 500):
+        monkeypatch.setattr("app.services.sweeps.BATCH", batch)
+        texts.append("".join(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, made.id)))
+    assert len(set(texts)) == 1 and len(texts[0].splitlines()) == 21
 
 
 def test_a_sweep_without_a_title_is_called_after_its_lists() -> None:

@@ -55,6 +55,19 @@ def test_workers_that_die_whatever_they_do_end_the_sweep() -> None:
     assert crew.closed
 
 
+def test_workers_that_cannot_compute_say_why() -> None:
+    contexts = iter([sizing_context()])
+
+    def make_context() -> SizingContext:
+        """Return the catalogue to whoever asks first; workers have none."""
+        for found in contexts:
+            return found
+        raise ModuleNotFoundError("No module named 'app'")
+
+    with pytest.raises(WorkersFailed, match="cannot compute: ModuleNotFoundError: No module named 'app'"):
+        list(run_sweep(sweep().points(), make_context, Threads()))
+
+
 def test_cancelling_stops_between_chunks() -> None:
     crew = Threads(workers=1)
     found: list[int] = []

@@ -166,6 +166,9 @@ class _Flight:
             except self.crew.lost:
                 lost.append(replace(chunk, losses=chunk.losses + 1))
                 broken.append(executor)
+            except Exception as error:
+                # Points that cannot be estimated are rows; what is raised is about the worker.
+                raise unable(error) from error
             else:
                 self.barren = self.condemned = 0
                 yield self.checked(computed).rows
@@ -224,6 +227,12 @@ def failed() -> WorkersFailed:
             "be imported there"
         )
     )
+
+
+def unable(error: Exception) -> WorkersFailed:
+    """Return the error for workers that raise, such as for want of Rackline or its catalogue."""
+    reason = f"{type(error).__name__}: {error}"[:300]
+    return WorkersFailed(Message("the workers cannot compute: {reason}", {"reason": reason}))
 
 
 def _chunked(points: Iterator[Point], uploads: Uploads) -> Iterator[Chunk]:

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.services import sweeps
 from app.services.listing import Page
 from app.services.sweeps import SweepAnswer, SweepState
@@ -38,6 +38,9 @@ FormDep = Annotated[FormData, Depends(read_form)]
 
 EXAMPLES = {"prices": PRICE_BOOK, "fleet": FLEET_PLAN}
 EARLIER = 20
+
+MOST_BYTES = 8_000_000
+"""Largest file with a request. [B]"""
 
 ROWS = 50
 """Rows of the table. [-]"""
@@ -123,8 +126,11 @@ def asked_text(form: FormData) -> str:
     """Return the request of a form: its file where there is one, else what was typed."""
     file = form.get("file")
     if isinstance(file, UploadFile) and file.filename:
+        content = file.file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
         try:
-            return file.file.read().decode("utf-8-sig")
+            return content.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise BadInput.at("file", "{file} is not text in UTF-8", file=file.filename[:200]) from None
     typed = form.get("request")
