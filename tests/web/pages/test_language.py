@@ -29,7 +29,11 @@ SUSPECT = {
 """A calibration with as many warnings as there can be."""
 
 
-SWEPT = {**PRICE_BOOK, "systems": [*PRICE_BOOK["systems"], {"id": "dgx-a100-640gb", "count": 0}]}
+SWEPT = {
+    **PRICE_BOOK,
+    "title": "BERT",
+    "systems": [*PRICE_BOOK["systems"], {"id": "dgx-a100-640gb", "count": 0}],
+}
 """A sweep with points that are refused."""
 
 
