@@ -23,7 +23,7 @@ from tests.sizing.sweeping import wide
 
 pytestmark = pytest.mark.endurance
 
-POINTS = 6000
+POINTS = 3000
 SEED = 20261121
 
 

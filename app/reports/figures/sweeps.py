@@ -132,7 +132,7 @@ def decade_steps(lowest: float, highest: float) -> list[float]:
     """Return 1, 2 and 5 times the powers of ten about a range; the powers alone where it is wide.
 
     >>> decade_steps(3.0, 90.0)
-    [2.0, 5.0, 10.0, 20.0, 50.0, 100.0]
+    [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
     """
     first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
     digits = (1.0, 2.0, 5.0) if last - first <= MOST_DECADES else (1.0,)
