@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
+from app.executors import crew
 from app.main import create_app
 from app.profiles.presets import models_directory
 from app.profiles.readers import read_profile
@@ -23,14 +24,17 @@ from app.reports.fits import count_lines, error_cells, figure_cells
 from app.reports.generated import generated_documents
 from app.reports.wording import voice
 from app.services.searches import timed_search
+from app.settings import Settings
 from app.sizing.context import load_context
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.request import EstimateRequest
 from app.sizing.search_documents import Search, SearchRequest
+from app.sizing.sweep.request import SweepRequest
 from app.sizing.validation.report import Summary
 from app.sizing.validation.run import read_rows, validate
+from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
 from app.web.problems import Problem, from_validation
@@ -38,6 +42,8 @@ from app.web.problems import Problem, from_validation
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 FAILED = 2
 """Exit code of every error; 1 says that a check found something."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells give it."""
 
 cli = typer.Typer(
     name="rackline",
@@ -167,6 +173,32 @@ def validate_command(
     refused = [f"{row.id}: not predicted: {row.reason}" for row in report.rows if not row.supported]
     lines = table([SUMMARY, *(summary_cells(part) for part in parts)])
     typer.echo("\n".join([*refused, "", *lines]))
+
+
+@cli.command("sweep")
+def sweep_command(
+    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sweep request.")],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Where results go: .csv or .parquet.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was broken off.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Processes; left out, one for each processor.")
+    ] = None,
+) -> None:
+    """Estimate every combination of models, systems, prices and scenarios."""
+    try:
+        asked = SweepRequest.model_validate(read_json(content(request)))
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+    try:
+        refused = sweep_to_file(asked, output, crew(Settings.from_environment().dask, workers), resume=resume)
+    except Interrupted:
+        typer.echo(str(broken_off(output)), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    typer.echo(
+        f"{output} is complete; {refused} points could not be estimated"
+        if refused
+        else f"{output} is complete"
+    )
 
 
 @cli.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -11,6 +12,8 @@ from fastapi.staticfiles import StaticFiles
 
 from app import __version__
 from app.errors import BadInput
+from app.executors import check_dask, crew
+from app.jobs import Jobs
 from app.profiles.presets import models_directory
 from app.services.workbench import Workbench
 from app.settings import Settings
@@ -29,10 +32,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     make_data_directory(settings.data_dir)
     bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
     bench.prepare()
+    if settings.dask:
+        check_dask()
+    jobs = Jobs(bench, partial(crew, settings.dask))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        jobs.start()
         yield
+        jobs.stop()
         bench.store.close()
 
     app = FastAPI(

@@ -18,6 +18,7 @@ VARIABLES = {
     "RACKLINE_DATA_DIR": "data_dir",
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
+    "RACKLINE_DASK": "dask",
 }
 
 
@@ -34,6 +35,8 @@ class Settings(BaseModel):
     """Largest JSON or form body. [B]"""
     max_upload_bytes: int = Field(256_000_000, gt=0)
     """Largest multipart upload. [B]"""
+    dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
+    """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
     """Host names answered to, with any port. Without accounts only this machine's own: a page of
     another site that resolves its name to this machine must not reach a customer's data."""

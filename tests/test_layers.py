@@ -29,6 +29,10 @@ def test_only_the_jobs_module_knows_the_queue() -> None:
     assert set(modules_that_import("huey")) <= {"jobs.py"}
 
 
+def test_only_the_executors_know_the_cluster() -> None:
+    assert set(modules_that_import("distributed")) | set(modules_that_import("dask")) == {"executors.py"}
+
+
 def test_imports_are_absolute() -> None:
     assert modules_that_import(".") == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,11 +12,15 @@ from app.profiles.samples import read_sample
 from app.services.comparisons import compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
+from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.sizing.models import resolve_model
 from app.sizing.questions import ChecksRequest, ComparisonRequest, MappingRequest, ProfileRequest
 from app.sizing.request import EstimateRequest, ModelInput
+from app.sizing.sweep.chunks import row_at
+from app.sizing.sweep.points import Sweep
+from app.sizing.sweep.request import SweepRequest
 
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
 
@@ -29,7 +34,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         Catalogue and store. [-]
     requests : mapping
         A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
-        ``ChecksRequest`` and ``ProfileRequest``. [-]
+        ``ChecksRequest``, ``ProfileRequest`` and ``SweepRequest``. [-]
     """
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
@@ -54,4 +59,32 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "Model": shelves.models.get("gpt3-175b"),
         "Software": shelves.software.get("megatron-2022"),
         "SourceRef": shelves.sources.page(1, None).items[0],
+        **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
     }
+
+
+def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseModel]:
+    """Return the answers about a sweep that has one row so far."""
+    sweep = Sweep.of(request)
+    row = row_at(next(sweep.points()), bench.sizing)
+    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
+    state = SweepState(
+        id="swp_a2b3c4d5e6f7g2h3",
+        title=title_of(request),
+        status="running",
+        total=sweep.total,
+        done=1,
+        created_at=moment,
+        updated_at=moment,
+    )
+    answer = SweepAnswer(
+        **dict(state),
+        refused=0,
+        labels=sweep.labels(),
+        sizes=sweep.sizes(),
+        matching=1,
+        rows=[row],
+        next=None,
+        request=request.model_dump(mode="json", exclude_unset=True),
+    )
+    return {"SweepState": state, "SweepAnswer": answer, "Job": job_of(state)}

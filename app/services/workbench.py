@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -47,6 +48,8 @@ class Workbench:
     def __init__(self, sizing: SizingContext, store: Store) -> None:
         self.sizing = sizing
         self.store = store
+        self.work = threading.Event()
+        """Set when there is new work, so that whoever does it need not keep asking."""
         self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self.workload_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from sqlmodel import Session
 from app.errors import BadInput
 from app.store.migrate import upgrade
 from app.store.repository import Repository
+from app.store.sweep_queries import ClaimedSweep, claim_sweep
 
 BUSY_MILLISECONDS = 5000
 """How long a writer waits for another one on SQLite."""
@@ -36,6 +38,11 @@ class Store:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             yield Repository(session, workspace_id)
+
+    def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
+        """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""
+        with Session(self.engine) as session, session.begin():
+            return claim_sweep(session, runner, moment, silent_since)
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
+from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
     CalibrationRow,
     ComparisonOption,
@@ -17,11 +18,14 @@ from app.store.tables import (
     EstimateRow,
     IdempotencyKey,
     Profile,
+    SweepRecord,
     WorkloadSample,
     Workspace,
 )
 
-Listed = TypeVar("Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow)
+Listed = TypeVar(
+    "Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SweepRecord
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,23 @@ class Repository:
     def calibrations(self, limit: int, after: After | None) -> Listing[CalibrationRow]:
         """Return calibrations, newest first."""
         return self._listing(CalibrationRow, limit, after)
+
+    def add_sweep(self, record: SweepRecord) -> None:
+        """Keep a sweep that waits to be computed."""
+        record.workspace_id = self._workspace_id
+        self._session.add(record)
+
+    def sweep(self, identifier: str) -> SweepRecord | None:
+        """Return a sweep without its rows."""
+        return self._one(SweepRecord, identifier)
+
+    def sweeps(self, limit: int, after: After | None) -> Listing[SweepRecord]:
+        """Return sweeps, newest first."""
+        return self._listing(SweepRecord, limit, after)
+
+    def of_sweep(self, identifier: str) -> SweepQueries:
+        """Return the queries of one sweep: how far it is, and its rows."""
+        return SweepQueries(self._session, self._workspace_id, identifier)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

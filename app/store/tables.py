@@ -119,6 +119,59 @@ class CalibrationRow(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class SweepRecord(SQLModel, table=True):
+    """A sweep: what was asked, how far it is, and who computes it."""
+
+    __tablename__ = "sweep"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_sweep_listing", "workspace_id", "created_at", "id"),
+        Index("ix_sweep_status", "status", "created_at"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    title: str = Field(max_length=300)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    status: str = Field(max_length=20)
+    """queued, running, done, cancelled or failed."""
+    message: dict[str, Any] | None = Field(sa_type=DOCUMENT)
+    """Why it failed, as a sentence with what a translation needs."""
+    total: int
+    """Points there are. [-]"""
+    done: int
+    """Points that have a row. [-]"""
+    runner: str | None = Field(max_length=40)
+    """Who computes it; none while it waits and when it has ended."""
+    heartbeat: datetime | None = Field(sa_type=UtcDateTime)
+    """Last sign of life of who computes it."""
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class SweepRowRecord(SQLModel, table=True):
+    """One row of a sweep; what lists are sorted and narrowed by stands beside the document."""
+
+    __tablename__ = "sweep_row"
+    __table_args__ = (
+        # The key carries the workspace: a row cannot belong to another's sweep.
+        ForeignKeyConstraint(["workspace_id", "sweep_id"], ["sweep.workspace_id", "sweep.id"]),
+    )
+
+    sweep_id: str = Field(primary_key=True, max_length=40)
+    position: int = Field(primary_key=True)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    key: str = Field(max_length=40)
+    model: str = Field(max_length=200)
+    system: str = Field(max_length=200)
+    price: str = Field(max_length=200)
+    scenario: str = Field(max_length=200)
+    refused: bool
+    time_to_train: float | None
+    cost: float | None
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+
+
 class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 

@@ -5,12 +5,13 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from alembic import command
 from sqlalchemy import inspect, text
 from sqlmodel import SQLModel
 
 from app.errors import BadInput
 from app.store.database import Store, make_engine
-from app.store.migrate import check, upgrade
+from app.store.migrate import check, configuration, upgrade
 from app.store.types import UtcDateTime, new_id
 
 
@@ -80,3 +81,22 @@ def test_the_file_is_an_ordinary_sqlite_database(store: Store, tmp_path: Path) -
         assert connection.execute("SELECT count(*) FROM workspace").fetchone() == (2,)
     finally:
         connection.close()
+
+
+def test_tables_of_sweeps_come_to_a_database_of_before(tmp_path: Path) -> None:
+    engine = make_engine(f"sqlite:///{tmp_path / 'before.sqlite3'}")
+    with engine.begin() as connection:
+        config = configuration()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+        connection.execute(text("INSERT INTO workspace VALUES ('ws_a', 'a', '2026-11-01 00:00:00')"))
+    assert "sweep" not in inspect(engine).get_table_names()
+    upgrade(engine)
+    check(engine)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT name FROM workspace")).scalar_one() == "a"
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0002")
+    assert {"sweep", "sweep_row"}.isdisjoint(inspect(engine).get_table_names())
+    engine.dispose()

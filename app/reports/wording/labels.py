@@ -72,6 +72,12 @@ LABELS = {
     "unvalidated": "not validated",
     "accepted": "accepted",
     "rejected": "rejected",
+    # How far a sweep is.
+    "sweep.queued": "waiting",
+    "sweep.running": "under way",
+    "sweep.done": "complete",
+    "sweep.cancelled": "stopped",
+    "sweep.failed": "failed",
     # Limits of an operator.
     "compute": "arithmetic",
     "memory": "memory bandwidth",

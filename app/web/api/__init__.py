@@ -2,8 +2,28 @@
 
 from fastapi import APIRouter
 
-from app.web.api import calibrations, catalog, comparisons, estimates, planning, searches, uploads
+from app.web.api import (
+    calibrations,
+    catalog,
+    comparisons,
+    estimates,
+    jobs,
+    planning,
+    searches,
+    sweeps,
+    uploads,
+)
 
 router = APIRouter(prefix="/api/v1")
-for part in (catalog, uploads, estimates, searches, comparisons, calibrations, planning):
+for part in (
+    catalog,
+    uploads,
+    estimates,
+    searches,
+    comparisons,
+    calibrations,
+    planning,
+    sweeps,
+    jobs,
+):
     router.include_router(part.router)

@@ -176,3 +176,44 @@ MIXTURE_SEARCH: dict[str, Any] = {
     "constraints": {"expert": [1, 2, 4, 8], "recompute": ["none", "full"], "sharding": "optimizer"},
     "what_if": False,
 }
+PRICE_BOOK: dict[str, Any] = {
+    "title": "BERT-Large and ResNet-50: list prices and ours",
+    "models": [
+        {"label": "BERT-Large", "model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
+        {"label": "ResNet-50", "model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}},
+    ],
+    "systems": [
+        {"label": "DGX A100", "id": "dgx-a100-640gb", "counts": [1, 2, 4]},
+        {"label": "IPU-POD", "id": "ipu-pod64"},
+    ],
+    "prices": [
+        {"label": "List prices", "amortisation_years": 3, "electricity_per_kwh": 0.12},
+        {
+            "label": "Our discount",
+            "amortisation_years": 4,
+            "electricity_per_kwh": 0.09,
+            "by_system": {"dgx-a100-640gb": {"system_price": 160000}},
+        },
+    ],
+    "currency": "USD",
+}
+FLEET_PLAN: dict[str, Any] = {
+    "title": "GPT-2 1.5B: fleet for the next year",
+    "models": [
+        {
+            "label": "GPT-2 1.5B",
+            "model": {"preset": "gpt2-1.5b"},
+            "workload": {"tokens": 40_000_000_000, "global_batch": 512, "seq_len": 1024},
+        }
+    ],
+    "systems": [
+        {"label": "DGX A100", "id": "dgx-a100-640gb", "counts": [4, 8, 16], "fabric": "hdr-infiniband"},
+        {"label": "Rented A100", "id": "aws-p4d", "counts": [4, 8, 16]},
+    ],
+    "scenarios": [
+        {"label": "As usual"},
+        {"label": "Twice the data", "workload": {"tokens": 80_000_000_000}},
+        {"label": "Fragile fleet", "assumptions": {"failures_per_1000_node_days": 20}},
+    ],
+    "currency": "USD",
+}

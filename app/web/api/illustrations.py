@@ -11,10 +11,12 @@ from app.web.api.examples import (
     BARE_FIGURE,
     BERT_ON_IPUS,
     CHECK,
+    FLEET_PLAN,
     GPT3,
     HEAD_TO_HEAD,
     MAPPING,
     OWN_MODEL,
+    PRICE_BOOK,
     RENAMED,
     TRANSFORMER,
 )
@@ -26,6 +28,7 @@ REQUESTS: dict[str, Any] = {
     "MappingRequest": MAPPING,
     "ChecksRequest": CHECK,
     "ProfileRequest": TRANSFORMER,
+    "SweepRequest": PRICE_BOOK,
 }
 PREFIX = "#/components/schemas/"
 
@@ -35,6 +38,7 @@ def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
     schemas = openapi["components"]["schemas"]
     found = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
     more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
+    more.append(("SweepRequest", FLEET_PLAN))
     for name, value in [*REQUESTS.items(), *more, *found.items()]:
         walk(schemas, {"$ref": PREFIX + name}, value)
     for operations in openapi["paths"].values():

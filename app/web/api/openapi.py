@@ -28,6 +28,7 @@ TAGS = [
     {"name": "uploads", "description": "Model profiles and samples of the data."},
     {"name": "estimates", "description": "One model on one system."},
     {"name": "comparisons", "description": "Options side by side."},
+    {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
     {"name": "operation", "description": "The server itself."},
 ]

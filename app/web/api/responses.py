@@ -51,6 +51,17 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def event_stream_content() -> dict[str, Any]:
+    """Return a stream of server-sent events for OpenAPI."""
+    example = (
+        'event: progress\ndata: {"id": "swp_a2b3c4d5e6f7g2h3", "title": "Fleet plan", "status": "running", '
+        '"total": 48, "done": 16, "message": null, "created_at": "2026-11-02T09:30:00Z", '
+        '"updated_at": "2026-11-02T09:30:04Z"}\n\nevent: end\nid: end\ndata: done\n\n'
+    )
+    return {"text/event-stream": {"schema": {"type": "string"}, "example": example}}
+
+
 READ = problems(400, 404, 422)
+CHANGE = problems(404, 409, 422)
 LIST = problems(400, 422)
 ASK = problems(400, 404, 409, 413, 415, 422)

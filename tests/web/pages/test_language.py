@@ -7,9 +7,12 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 from bs4 import BeautifulSoup, NavigableString
+from fastapi import FastAPI
 
 from app.reports.wording import catalogs
-from app.web.api.examples import CALIBRATION
+from app.services.sweep_running import Claim
+from app.web.api.examples import CALIBRATION, PRICE_BOOK
+from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
 
@@ -24,6 +27,14 @@ SUSPECT = {
     "runs": [{"samples_per_s": speed, "system": {"count": 1}} for speed in (300, 900)],
 }
 """A calibration with as many warnings as there can be."""
+
+
+SWEPT = {
+    **PRICE_BOOK,
+    "title": "BERT",
+    "systems": [*PRICE_BOOK["systems"], {"id": "dgx-a100-640gb", "count": 0}],
+}
+"""A sweep with points that are refused."""
 
 
 def korean_catalog() -> Catalog:
@@ -63,7 +74,7 @@ def sentences(page: BeautifulSoup) -> Iterator[str]:
             yield str(text).strip()
 
 
-def test_korean_pages_are_korean(korean: Reader) -> None:
+def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     comparison, claim = korean.example("bert-large"), korean.example("vendor-claim")
     small = korean.example("gpt3-175b")
     estimates = [row["estimate"]["id"] for row in korean.data(f"{comparison}.json")["rows"]]
@@ -71,6 +82,10 @@ def test_korean_pages_are_korean(korean: Reader) -> None:
     addresses = ["/", comparison, f"{comparison}/scaling", claim, small, "/mappings", "/catalog"]
     addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
     made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
+    swept = korean.ask("POST", "/api/v1/sweeps", json=SWEPT).json()
+    while claim := Claim.next(app.state.workbench, "run_test", lambda: False):
+        claim.compute(Threads)
+    addresses += ["/sweeps", f"/sweeps/{swept['id']}"]
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
     addresses += [
         "/catalog/chips",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts
+from app.web import calibration_contexts, contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -24,6 +24,8 @@ CONTEXTS = {
     "calibration_form.html": calibration_contexts.CalibrationFormPage,
     "calibration.html": calibration_contexts.CalibrationPage,
     "gain.html": calibration_contexts.GainPage,
+    "sweeps.html": sweep_contexts.SweepsPage,
+    "sweep.html": sweep_contexts.SweepPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,

@@ -1,0 +1,283 @@
+"""Make, follow, stop and read sweeps; who computes them is :mod:`app.services.sweep_running`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from app.errors import Conflict
+from app.reports.sweeps import csv_lines, parquet
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench, no_such
+from app.sizing.document import Document, Text
+from app.sizing.sweep.points import Sweep
+from app.sizing.sweep.request import SweepRequest
+from app.sizing.sweep.rows import SweepRow
+from app.sizing.sweep.uploads import Uploads
+from app.store.repository import Repository
+from app.store.sweep_queries import Label, Narrowing, Order
+from app.store.tables import SweepRecord
+from app.store.types import new_id, now
+
+Status = Literal["queued", "running", "done", "cancelled", "failed"]
+
+RowOrder: TypeAlias = Order
+"""What rows can be sorted by."""
+
+BATCH = 500
+"""Rows read at once where all are read. [-]"""
+
+ENDED = frozenset({"done", "cancelled", "failed"})
+"""Statuses that do not change by themselves."""
+
+
+class SweepState(Document):
+    """How far a sweep is."""
+
+    id: str
+    """Identifier of the sweep."""
+    title: str
+    """Its title."""
+    status: Status
+    """Whether it waits, is computed, or has ended."""
+    total: int
+    """Points there are. [-]"""
+    done: int
+    """Points that have a row. [-]"""
+    message: Text | None = None
+    """Why it failed."""
+    created_at: datetime
+    """When it was asked for."""
+    updated_at: datetime
+    """When a row last came or the status last changed."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the status will not change by itself."""
+        return self.status in ENDED
+
+
+class SweepAnswer(SweepState):
+    """A sweep with a stretch of its rows."""
+
+    refused: int
+    """Points whose row has a problem instead of an estimate. [-]"""
+    labels: dict[str, list[str]]
+    """Labels of models, systems, prices and scenarios, to narrow rows by."""
+    sizes: dict[str, int]
+    """How many of each are combined, systems in their counts. [-]"""
+    matching: int
+    """Rows that what was asked for leaves over. [-]"""
+    rows: list[SweepRow]
+    """Rows in the order asked for."""
+    next: str | None
+    """Cursor of the next rows; null at the end."""
+    request: dict[str, JsonValue]
+    """What was asked."""
+
+
+class Job(Document):
+    """Long work: how far it is, and where its result is."""
+
+    id: str = Field(description="Identifier of the job; that of what it makes.")
+    kind: Literal["sweep"] = Field(description="What is being made.")
+    status: Status = Field(description="Whether it waits, is under way, or has ended.")
+    total: int = Field(description="Steps there are. [-]")
+    done: int = Field(description="Steps done. [-]")
+    result: str = Field(description="Address of what it makes; complete once the status is “done”.")
+
+
+def create_sweep(
+    bench: Workbench, workspace_id: str, request: SweepRequest, key: str | None = None
+) -> SweepState:
+    """Keep a sweep for whoever computes it."""
+
+    def make() -> tuple[SweepState, Save]:
+        sweep = Sweep.of(request)
+        Uploads.of(request, bench.context(workspace_id))
+        record = SweepRecord(
+            id=new_id("swp"),
+            workspace_id=workspace_id,
+            title=title_of(request),
+            request=request.model_dump(mode="json", exclude_unset=True),
+            status="queued",
+            message=None,
+            total=sweep.total,
+            done=0,
+            runner=None,
+            heartbeat=None,
+        )
+        return state_of(record), lambda repository: repository.add_sweep(record)
+
+    made = keep(bench, workspace_id, Once.of("sweeps", key, request), SweepState, make)
+    bench.work.set()
+    return made
+
+
+def title_of(request: SweepRequest) -> str:
+    """Return what a sweep is called: its title, or what it combines."""
+    if request.title:
+        return request.title
+    names = [one.label or one.model.preset or one.model.profile_id or "" for one in request.models]
+    systems = dict.fromkeys(one.label or one.id for one in request.systems)
+    parts = [", ".join(filter(None, names)), ", ".join(systems)]
+    return " × ".join(filter(None, parts))[:200]
+
+
+def state_of(record: SweepRecord) -> SweepState:
+    """Return how far a sweep is, as a document."""
+    return SweepState.model_validate(
+        {name: getattr(record, name) for name in SweepState.model_fields}, from_attributes=False
+    )
+
+
+def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SweepState]:
+    """Return sweeps, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.sweeps(limit, read_cursor(cursor))
+    return Page(items=[state_of(row) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+    """Return how far a sweep is."""
+    with bench.store.transaction(workspace_id) as repository:
+        return state_of(existing(repository, identifier))
+
+
+def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
+    """Return the job that computes a sweep."""
+    with bench.store.transaction(workspace_id) as repository:
+        record = repository.sweep(identifier)
+    if record is None:
+        raise no_such("job", identifier)
+    return job_of(state_of(record))
+
+
+def job_of(state: SweepState) -> Job:
+    """Return a sweep as a job."""
+    return Job(
+        id=state.id,
+        kind="sweep",
+        status=state.status,
+        total=state.total,
+        done=state.done,
+        result=f"/api/v1/sweeps/{state.id}",
+    )
+
+
+def get_sweep(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    *,
+    limit: int,
+    offset: int = 0,
+    order: Order = "position",
+    labels: Mapping[Label, str] | None = None,
+) -> SweepAnswer:
+    """Return a sweep with the rows that are meant."""
+    narrowing = Narrowing(labels or {}, order)
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        queries = repository.of_sweep(identifier)
+        matching = queries.count(narrowing)
+        found = queries.rows(narrowing, limit, offset)
+        refused = queries.refused()
+    sweep = Sweep.of(SweepRequest.model_validate(record.request))
+    end = offset + limit
+    return SweepAnswer(
+        **dict(state_of(record)),
+        refused=refused,
+        labels=sweep.labels(),
+        sizes=sweep.sizes(),
+        matching=matching,
+        rows=[SweepRow.model_validate(row) for row in found],
+        next=str(end) if end < matching else None,
+        request=record.request,
+    )
+
+
+def stated(
+    model: str | None, system: str | None, price: str | None, scenario: str | None
+) -> dict[Label, str]:
+    """Return the labels that rows are narrowed by; an empty one narrows nothing."""
+    given: dict[Label, str | None] = {"model": model, "system": system, "price": price, "scenario": scenario}
+    return {name: label for name, label in given.items() if label}
+
+
+def best_rows(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    limit: int,
+    order: Order,
+    labels: Mapping[Label, str],
+) -> list[SweepRow]:
+    """Return the first rows that have a time to train, for a picture."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        found = repository.of_sweep(identifier).rows(Narrowing(labels, order, answered=True), limit)
+    return [SweepRow.model_validate(row) for row in found]
+
+
+def cancel_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+    """Stop a sweep and keep the rows it has; one that is cancelled already stays so."""
+    return _moved(bench, workspace_id, identifier, {"queued", "running"}, "cancelled")
+
+
+def resume_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+    """Go on with a sweep that was cancelled or failed; one that goes on already does so."""
+    found = _moved(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
+    bench.work.set()
+    return found
+
+
+def _moved(
+    bench: Workbench, workspace_id: str, identifier: str, before: set[str], status: Status
+) -> SweepState:
+    with bench.store.transaction(workspace_id) as repository:
+        changed = repository.of_sweep(identifier).move(before, status, now())
+        record = existing(repository, identifier)
+        if not changed and record.status != status and record.status in ENDED:
+            raise Conflict.at("id", "the sweep has ended: its status is “{status}”", status=record.status)
+        return state_of(record)
+
+
+def sweep_csv(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[str]:
+    """Return the rows of a sweep as the lines of a CSV file."""
+    return csv_lines(_every_row(bench, workspace_id, identifier))
+
+
+def sweep_parquet(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
+    """Return the rows of a sweep as a Parquet file."""
+    return parquet(_every_row(bench, workspace_id, identifier))
+
+
+def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+    get_state(bench, workspace_id, identifier)
+
+    def rows() -> Iterator[SweepRow]:
+        last, more = -1, True
+        while more:
+            # A transaction each: who reads slowly must not hold one open.
+            with bench.store.transaction(workspace_id) as repository:
+                found = repository.of_sweep(identifier).rows_after(last, BATCH)
+            for document in found:
+                row = SweepRow.model_validate(document)
+                last = row.position
+                yield row
+            more = len(found) == BATCH
+
+    return rows()
+
+
+def existing(repository: Repository, identifier: str) -> SweepRecord:
+    """Return the record of a sweep or say that there is none."""
+    record = repository.sweep(identifier)
+    if record is None:
+        raise no_such("sweep", identifier)
+    return record

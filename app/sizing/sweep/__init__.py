@@ -1,0 +1,1 @@
+"""Sweeps: one estimate for every model on every system at every price in every scenario."""

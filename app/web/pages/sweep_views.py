@@ -1,0 +1,111 @@
+"""The page of a sweep, made from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+from app.reports.figures.comparisons import time_scale
+from app.reports.figures.sweeps import called, cost_of, time_against_cost, time_of
+from app.reports.wording import Voice
+from app.services.sweeps import SweepAnswer, SweepState
+from app.sizing.sweep.rows import SweepRow
+from app.web.contexts import FigureView
+from app.web.sweep_contexts import Narrowed, RowView, SweepPage
+
+
+def sweep_page(
+    answer: SweepAnswer,
+    pictured: Sequence[SweepRow],
+    labels: Mapping[str, str],
+    order: str,
+    first: int,
+    rows: int,
+    voice: Voice,
+    documents: Sequence[tuple[str, str]],
+) -> SweepPage:
+    """Return the page.
+
+    Parameters
+    ----------
+    answer : SweepAnswer
+        The sweep with the rows of the table. [-]
+    pictured : sequence of SweepRow
+        The rows of the picture. [-]
+    labels, order, first, rows
+        How the table is narrowed and sorted, its first row from 1, and how many it has. [-]
+    voice : Voice
+        The reader's language. [-]
+    documents : sequence
+        Documents at the foot of the page. [-]
+    """
+    names = {
+        "model": voice.gettext("Model"),
+        "system": voice.gettext("System"),
+        "price": voice.gettext("Price list"),
+        "scenario": voice.gettext("Scenario"),
+    }
+    many = {
+        "model": voice.gettext("models"),
+        "system": voice.gettext("systems"),
+        "price": voice.gettext("price lists"),
+        "scenario": voice.gettext("scenarios"),
+    }
+    orders = {
+        "position": voice.gettext("as asked"),
+        "time_to_train": voice.gettext("Time to train"),
+        "cost": voice.gettext("Cost of the run"),
+    }
+    query = dict(labels) | ({"order": order} if order != "position" else {})
+    views = [RowView(row, called(row), time_of(row), cost_of(row)) for row in answer.rows]
+    last = first - 1 + len(answer.rows)
+    return SweepPage(
+        data_url=address(answer.id, query, first, ".json"),
+        documents=documents,
+        state=SweepState(**{name: getattr(answer, name) for name in SweepState.model_fields}),
+        axes=[(many[name], count) for name, count in answer.sizes.items() if count > 1],
+        refused=answer.refused,
+        filters=[
+            Narrowed(name, names[name], known, labels.get(name, ""))
+            for name, known in answer.labels.items()
+            if len(known) > 1
+        ],
+        orders=[(name, words, name == order) for name, words in orders.items()],
+        priced=bool(answer.labels["price"]),
+        varied=bool(answer.labels["scenario"]),
+        rows=views,
+        time_scale=time_scale([view.time for view in views]),
+        figure=picture(pictured, answer.matching, voice),
+        first=first,
+        matching=answer.matching,
+        address=address(answer.id, query, first),
+        before=address(answer.id, query, max(1, first - rows)) if first > 1 else "",
+        after=address(answer.id, query, last + 1) if answer.next else "",
+    )
+
+
+def address(identifier: str, query: Mapping[str, str], first: int, ending: str = "") -> str:
+    """Return the address of a stretch of the rows."""
+    stated = dict(query) | ({"first": str(first)} if first > 1 else {})
+    return f"/sweeps/{identifier}{ending}" + (f"?{urlencode(stated)}" if stated else "")
+
+
+def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:
+    """Return time against cost, where rows have both."""
+    if not any(row.cost is not None for row in rows):
+        return None
+    notes = [voice.gettext("Each system has its colour, each model its symbol; lower left is better.")]
+    if len(rows) < matching:
+        notes.append(
+            voice.gettext("{shown} of {matching} points are shown.").format(
+                shown=voice.number(len(rows)), matching=voice.number(matching)
+            )
+        )
+    return FigureView(
+        "time-against-cost",
+        voice.gettext("Time against cost"),
+        "tall",
+        time_against_cost(rows, voice),
+        "points",
+        " ".join(notes),
+    )

@@ -1,0 +1,206 @@
+"""Sweeps below the web: kept, computed in the background, stopped, taken up again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.errors import BadInput, Conflict, NotFound
+from app.jobs import Jobs
+from app.services import sweeps
+from app.services.sweep_running import Claim
+from app.services.uploads import upload_profile, upload_workload
+from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.sizing.sweep.points import Sweep
+from app.sizing.sweep.request import SweepRequest
+from app.sizing.sweep.run import Crew, WorkersFailed
+from app.store.database import Store
+from tests.sizing.asking import sizing_context
+from tests.sizing.sweeping import BASE, BERT, Threads, wide
+
+OTHER = "ws_other"
+CONFIG = b'{"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50257}'
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+    monkeypatch.setattr("app.services.sweep_running.installed_context", sizing_context)
+    made = Workbench(sizing_context(), Store(f"sqlite:///{tmp_path / 'sweeps.sqlite3'}"))
+    made.prepare()
+    yield made
+    made.store.close()
+
+
+def asked(**lists: Any) -> SweepRequest:
+    return SweepRequest.model_validate(BASE | lists)
+
+
+def never() -> bool:
+    return False
+
+
+def compute(
+    bench: Workbench, crew: Callable[[], Crew] = Threads, stopping: Callable[[], bool] = never
+) -> None:
+    """Compute the next sweep that waits."""
+    claim = Claim.next(bench, "run_test", stopping)
+    assert claim is not None
+    claim.compute(crew)
+
+
+def rows(bench: Workbench, identifier: str) -> list[int]:
+    found = sweeps.get_sweep(bench, LOCAL_WORKSPACE, identifier, limit=1000)
+    return [row.position for row in found.rows]
+
+
+def test_a_sweep_is_computed_to_its_end(bench: Workbench) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(20).request)
+    assert (made.status, made.done, made.total) == ("queued", 0, 20)
+    compute(bench)
+    found = sweeps.get_sweep(bench, LOCAL_WORKSPACE, made.id, limit=5, order="cost")
+    assert (found.status, found.done, found.matching, found.refused) == ("done", 20, 20, 0)
+    costs = [row.cost for row in found.rows]
+    assert found.next == "5" and costs == sorted(costs, key=lambda cost: cost or 0)
+    assert Claim.next(bench, "run_test", never) is None
+
+
+def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(40).request)
+    whole = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(40).request)
+    compute(bench, stopping=lambda: sweeps.get_state(bench, LOCAL_WORKSPACE, made.id).done > 0)
+    left = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
+    assert left.status == "queued" and 0 < left.done < 40
+    compute(bench)
+    compute(bench)
+    assert rows(bench, made.id) == rows(bench, whole.id) == list(range(40))
+    texts = [list(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, one.id)) for one in (made, whole)]
+    assert texts[0] == texts[1]
+
+
+def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.services.sweep_running.BEAT_SECONDS", 0.0)
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(80).request)
+
+    def cancelling() -> bool:
+        if sweeps.get_state(bench, LOCAL_WORKSPACE, made.id).done:
+            sweeps.cancel_sweep(bench, LOCAL_WORKSPACE, made.id)
+        return False
+
+    compute(bench, stopping=cancelling)
+    stopped = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
+    assert stopped.status == "cancelled" and 0 < stopped.done < 80
+    assert sweeps.cancel_sweep(bench, LOCAL_WORKSPACE, made.id) == stopped
+    assert Claim.next(bench, "run_test", never) is None
+    assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).status == "queued"
+    assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).status == "queued"
+    compute(bench)
+    assert rows(bench, made.id) == list(range(80))
+    for change in (sweeps.cancel_sweep, sweeps.resume_sweep):
+        with pytest.raises(Conflict, match="“done”"):
+            change(bench, LOCAL_WORKSPACE, made.id)
+
+
+def test_workers_that_fail_are_told_and_the_sweep_can_go_on(bench: Workbench) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(3).request)
+
+    def none() -> Crew:
+        raise WorkersFailed("the Dask scheduler tcp://a:1 does not answer")
+
+    compute(bench, none)
+    failed = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
+    assert failed.status == "failed" and failed.message is not None
+    assert "does not answer" in failed.message.message
+    assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).message is None
+    compute(bench)
+    assert rows(bench, made.id) == [0, 1, 2]
+
+
+def test_uploads_of_the_workspace_are_sent_along(bench: Workbench) -> None:
+    profile = upload_profile(bench, LOCAL_WORKSPACE, "config.json", CONFIG)
+    sample = upload_workload(bench, LOCAL_WORKSPACE, "a.txt", b"one two three\nfour\n" * 50)
+    workload = {"workload_id": sample.id, "samples": 1e6, "global_batch": 256, "seq_len": 128}
+    ours = {"label": "ours", "model": {"profile_id": profile.id}, "workload": workload}
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked(models=[ours, BERT]))
+    compute(bench)
+    found = sweeps.get_sweep(bench, LOCAL_WORKSPACE, made.id, limit=10)
+    assert [row.problem for row in found.rows] == [None, None]
+    assert found.rows[0].model_id == profile.id
+    with pytest.raises(NotFound) as caught:
+        sweeps.create_sweep(bench, OTHER, asked(models=[ours]))
+    assert caught.value.errors[0].field == "models.0.model.profile_id"
+
+
+def test_the_same_key_makes_one_sweep(bench: Workbench) -> None:
+    first = sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked(), "key")
+    assert sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked(), "key") == first
+    assert len(sweeps.list_sweeps(bench, LOCAL_WORKSPACE, 10, None).items) == 1
+    with pytest.raises(Conflict):
+        sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked(title="other"), "key")
+
+
+def test_what_one_workspace_sweeps_another_does_not_find(bench: Workbench) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked())
+    for find in (
+        sweeps.get_state,
+        sweeps.get_job,
+        sweeps.cancel_sweep,
+        sweeps.resume_sweep,
+        sweeps.sweep_csv,
+    ):
+        with pytest.raises(NotFound):
+            find(bench, OTHER, made.id)
+    with pytest.raises(NotFound):
+        sweeps.get_sweep(bench, OTHER, made.id, limit=1)
+
+
+def test_the_background_thread_takes_up_what_is_asked_for(bench: Workbench) -> None:
+    jobs = Jobs(bench, Threads)
+    jobs.start()
+    made = [sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(10).request) for _ in range(2)]
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if all(sweeps.get_state(bench, LOCAL_WORKSPACE, one.id).ended for one in made):
+            break
+        time.sleep(0.02)
+    jobs.stop()
+    assert [rows(bench, one.id) for one in made] == [list(range(10))] * 2
+
+
+def test_results_are_read_in_stretches(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(20).request)
+    compute(bench)
+    texts = []
+    for batch in (7, 10, 500):
+        monkeypatch.setattr("app.services.sweeps.BATCH", batch)
+        texts.append("".join(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, made.id)))
+    assert len(set(texts)) == 1 and len(texts[0].splitlines()) == 21
+
+
+def test_a_sweep_without_a_title_is_called_after_its_lists() -> None:
+    lists = {
+        "models": [BERT, {"model": {"total_flop": 1e20}}],
+        "systems": [{"id": "ipu-pod16", "counts": [1, 2]}],
+    }
+    assert sweeps.title_of(asked(**lists)) == "bert-large × ipu-pod16"
+
+
+def test_parquet_says_what_is_missing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked())
+    monkeypatch.setattr("app.reports.sweeps.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match="extra “parquet”"):
+        sweeps.sweep_parquet(bench, LOCAL_WORKSPACE, made.id)
+
+
+def test_rows_outlive_the_request_schema_unchanged(bench: Workbench) -> None:
+    """What is stored gives the same points as what was asked, so that a resumed sweep knows its rows."""
+    request = asked(prices=[{"label": "a", "by_system": {"dgx-a100-640gb": {"hourly_price": 3}}}])
+    kept = SweepRequest.model_validate(request.model_dump(mode="json", exclude_unset=True))
+    assert [point.key for point in Sweep.of(kept).points()] == [
+        point.key for point in Sweep.of(request).points()
+    ]

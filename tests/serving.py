@@ -1,0 +1,59 @@
+"""The real server as a process of its own, to be killed and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parents[1]
+
+
+@contextlib.contextmanager
+def serving(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """Start a server on a directory, and a client of it."""
+    environment = {**os.environ, "RACKLINE_DATA_DIR": str(data_dir)}
+    command = [sys.executable, "-m", "app", "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            with httpx.Client(base_url=found[0], timeout=30, trust_env=False) as client:
+                yield process, client
+        finally:
+            process.kill()
+
+
+def wait_for(client: httpx.Client, address: str, *, rows: int = 0, seconds: float = 120.0) -> dict[str, Any]:
+    """Return a sweep once it has so many rows, or has ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found: dict[str, Any] = client.get(address, params={"limit": 1}).json()
+        if found["status"] in {"done", "failed", "cancelled"} or 0 < rows <= found["done"]:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{address} took longer than {seconds} s")
+
+
+def all_rows(client: httpx.Client, address: str) -> list[dict[str, Any]]:
+    """Return every row of a sweep."""
+    found, cursor = [], None
+    while True:
+        params = {"limit": 200} | ({"cursor": cursor} if cursor else {})
+        stretch = client.get(address, params=params).json()
+        found += stretch["rows"]
+        cursor = stretch["next"]
+        if cursor is None:
+            return found

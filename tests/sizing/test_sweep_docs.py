@@ -1,0 +1,32 @@
+"""docs/sweeps.md says what the code accepts and answers."""
+
+import json
+import re
+from pathlib import Path
+
+from app.settings import VARIABLES
+from app.sizing.sweep.points import Sweep
+from app.sizing.sweep.request import MOST_POINTS, Prices, SweepModel, SweepRequest, SweepScenario, SweepSystem
+from app.sizing.sweep.rows import columns
+from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
+
+TEXT = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+
+
+def test_examples_are_those_of_the_api() -> None:
+    examples = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)]
+    assert examples == [PRICE_BOOK, FLEET_PLAN]
+    assert [Sweep.of(SweepRequest.model_validate(one)).total for one in examples] == [16, 18]
+
+
+def test_every_field_and_column_is_documented() -> None:
+    words = set(re.findall(r"\w+", TEXT))
+    for schema in (SweepRequest, SweepModel, SweepSystem, Prices, SweepScenario):
+        assert words >= set(schema.model_fields)
+    first_cells = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
+    assert first_cells[-len(columns()) :] == [column.name for column in columns()]
+
+
+def test_settings_and_limits_are_those_of_the_code() -> None:
+    assert set(re.findall(r"RACKLINE_\w+", TEXT)) <= set(VARIABLES)
+    assert f"{MOST_POINTS:,}" in TEXT

@@ -1,0 +1,184 @@
+"""``rackline sweep``: a file of results, progress on the error output, an end that can be gone on from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars
+import pytest
+
+from app.__main__ import main
+from app.errors import BadInput
+from app.sizing.sweep.run import run_sweep
+from app.sweep_command import Interrupted, KeptRows, Progress, sweep_to_file
+from tests.sizing.asking import sizing_context
+from tests.sizing.sweeping import Threads, sweep, wide
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.sweep_command.installed_context", sizing_context)
+
+
+def positions(path: Path) -> list[int]:
+    if path.suffix == ".parquet":
+        return polars.read_parquet(path)["position"].to_list()
+    with path.open(encoding="utf-8", newline="") as file:
+        return [int(row["position"]) for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_results_are_in_the_order_of_the_sweep(tmp_path: Path, name: str) -> None:
+    output = tmp_path / name
+    assert sweep_to_file(wide(20).request, output, Threads(), resume=False) == 0
+    assert positions(output) == list(range(20))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_refused_points_are_counted(tmp_path: Path) -> None:
+    systems = [{"id": "dgx-a100-640gb"}, {"id": "nosuch"}]
+    assert sweep_to_file(sweep(systems=systems).request, tmp_path / "out.csv", Threads(), resume=False) == 1
+
+
+def broken_off(output: Path, rows: int, points: int = 40) -> None:
+    """Leave the rows of a run that ended in the middle of a line."""
+    asked = wide(points)
+    kept = KeptRows(output.with_name(f"{output.name}.rows"), asked)
+    kept.open(resume=False)
+    with kept.writing() as file:
+        first = [point for point in asked.points() if point.position < rows]
+        for found in run_sweep(first, sizing_context, Threads()):
+            file.writelines(row.model_dump_json() + "\n" for row in found)
+        file.write('{"position": 39, "key"')
+
+
+def test_a_run_goes_on_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out.csv"
+    broken_off(output, 30)
+    crew = Threads()
+    sweep_to_file(wide(40).request, output, crew, resume=True)
+    assert positions(output) == list(range(40))
+    assert "40 of 40 points, 100 %" in capsys.readouterr().err
+
+
+def test_a_run_that_was_broken_off_is_not_written_over(tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    broken_off(output, 8)
+    with pytest.raises(BadInput, match="--resume, or delete it"):
+        sweep_to_file(wide(40).request, output, Threads(), resume=False)
+    with pytest.raises(BadInput, match="another sweep"):
+        sweep_to_file(wide(41).request, output, Threads(), resume=True)
+    with pytest.raises(BadInput, match="no run to go on with"):
+        sweep_to_file(wide(40).request, tmp_path / "other.csv", Threads(), resume=True)
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "out", "no/such/folder/out.csv"])
+def test_an_unusable_output_is_a_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        sweep_to_file(wide(2).request, tmp_path / name, Threads(), resume=False)
+    assert caught.value.errors[0].field == "--output"
+
+
+def test_an_interruption_keeps_the_rows(tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    chunks = 0
+
+    def interrupted(chunk: object) -> bool:
+        nonlocal chunks
+        chunks += 1
+        if chunks == 4:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(Interrupted):
+        sweep_to_file(wide(80).request, output, Threads(kills=interrupted), resume=False)
+    assert not output.exists()
+    sweep_to_file(wide(80).request, output, Threads(), resume=True)
+    assert positions(output) == list(range(80))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.sweep_command.BAR_SECONDS", 0.0)
+    shown = Terminal()
+    progress = Progress(shown, 4, 0)
+    progress.advance(1)
+    progress.advance(3)
+    progress.end()
+    pictures = shown.getvalue().split("\r")
+    assert pictures[1].startswith("[########......................] 1 of 4 points, 25 %")
+    assert "[##############################] 4 of 4 points, 100 %" in pictures[-1]
+    assert shown.getvalue().endswith("\n")
+
+
+def test_elsewhere_there_is_a_line_now_and_then() -> None:
+    shown = io.StringIO()
+    progress = Progress(shown, 1000, 0)
+    for _ in range(1000):
+        progress.advance(1)
+    progress.end()
+    assert len(shown.getvalue().splitlines()) <= 2
+    assert "\r" not in shown.getvalue()
+
+
+def test_the_command_stops_at_ctrl_c_and_goes_on(tmp_path: Path) -> None:
+    request, output = tmp_path / "request.json", tmp_path / "out.csv"
+    request.write_text(wide(160).request.model_dump_json(exclude_unset=True), encoding="utf-8")
+    command = [sys.executable, "-W", "error", "-m", "app", "sweep", str(request), "--output", str(output)]
+    command += ["--workers", "1"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        rows, deadline = tmp_path / "out.csv.rows", time.monotonic() + 60
+        while time.monotonic() < deadline and (not rows.exists() or len(rows.read_bytes()) < 500):
+            time.sleep(0.02)
+        os.killpg(run.pid, signal.SIGINT)
+        _, said = run.communicate(timeout=20)
+    assert run.returncode == 130, said
+    assert "Traceback" not in said
+    assert f"the rows so far are in {rows}, go on with --resume" in said
+    kept = len(rows.read_text(encoding="utf-8").splitlines()) - 1
+    assert 0 < kept < 160
+    done = subprocess.run(
+        [*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"{output} is complete\n"), done.stderr
+    assert positions(output) == list(range(160))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "models"),
+        ({"models": [{"model": {"profile_id": "prf_a"}}], "systems": [{"id": "ipu-pod16"}]}, "prf_a"),
+    ],
+)
+def test_a_wrong_request_is_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    body: object,
+    said: str,
+) -> None:
+    request, output = tmp_path / "request.json", tmp_path / "out.csv"
+    request.write_text(json.dumps(body), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["rackline", "sweep", str(request), "--output", str(output)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [request]
