@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from app.engine.plans import Plans
 from app.engine.records import Indices
@@ -92,8 +93,13 @@ def divisors(number: int) -> list[int]:
     >>> divisors(12)
     [1, 2, 3, 4, 6, 12]
     """
+    return list(_divisors(number))
+
+
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
     small = [value for value in range(1, int(number**0.5) + 1) if number % value == 0]
-    return small + [number // value for value in reversed(small) if value * value != number]
+    return (*small, *(number // value for value in reversed(small) if value * value != number))
 
 
 def tensor_degrees(space: Space) -> list[int]:
