@@ -27,7 +27,7 @@ class Exchanges:
     scattered: Floats
     """Reduce-scatter of all gradients; an all-reduce where several groups each hold a copy. [s]"""
     scattered_once: Floats
-    """Reduce-scatter of the gradients of one micro-batch. [s]"""
+    """Reduce-scatter of the gradients of one micro-batch inside a group. [s]"""
     gathered: Floats
     """All-gather of the weights. [s]"""
     streamed: Floats
@@ -97,7 +97,7 @@ def gradient_exchanges(
         copies = plans.data / plans.expert
         near = np.maximum(np.floor(local / plans.expert), 1.0)
         groups.append((routed, copies, np.minimum(plans.sharding_ranks, copies), near))
-    depth = max(table.depth, 1)
+    layers = max(table.depth, 1) * weights.share
 
     def collectives(passes: float, *asked: tuple[FloatLike, FloatLike, FloatLike]) -> Floats:
         """Return the times of several messages over their ranks, of which some are in one machine."""
@@ -120,8 +120,8 @@ def gradient_exchanges(
         )
         once, gathered, of_layer, layer_gradients = collectives(
             1.0,
-            *((gradients, data, near), (copied, shards, near)),
-            *((copied / depth, shards, near), (gradients / depth, shards, near)),
+            *((gradients, shards, near), (copied, shards, near)),
+            *((copied / layers, shards, near), (gradients / layers, shards, near)),
         )
         found.append(
             (
@@ -129,7 +129,7 @@ def gradient_exchanges(
                 np.where(shards < data, reduced, once),
                 once,
                 gathered,
-                depth * (2.0 * of_layer + layer_gradients),
+                layers * (2.0 * of_layer + layer_gradients),
                 between,
             )
         )
