@@ -151,6 +151,7 @@ def test_the_document_has_every_part(document: str, evidence: Evidence) -> None:
         "Coverage left out",
         "By family, chip and scale",
         "Scaling chains",
+        "Regret of the plan search",
         "Worst cases",
         "What is not validated",
         "Not predicted, and why",

@@ -27,7 +27,7 @@ class Exchanges:
     scattered: Floats
     """Reduce-scatter of all gradients; an all-reduce where several groups each hold a copy. [s]"""
     scattered_once: Floats
-    """Reduce-scatter of the gradients of one micro-batch. [s]"""
+    """Reduce-scatter of the gradients of one micro-batch inside a group. [s]"""
     gathered: Floats
     """All-gather of the weights. [s]"""
     streamed: Floats
@@ -97,28 +97,40 @@ def gradient_exchanges(
         copies = plans.data / plans.expert
         near = np.maximum(np.floor(local / plans.expert), 1.0)
         groups.append((routed, copies, np.minimum(plans.sharding_ranks, copies), near))
-    depth = max(table.depth, 1)
+    layers = max(table.depth, 1) * weights.share
 
-    def collective(message: FloatLike, ranks: FloatLike, near: FloatLike, passes: float) -> Floats:
-        return collective_time(
-            message, ranks, near, system.machine, system.fabric, software.network_efficiency, passes
+    def collectives(passes: float, *asked: tuple[FloatLike, FloatLike, FloatLike]) -> Floats:
+        """Return the times of several messages over their ranks, of which some are in one machine."""
+        efficiency = software.network_efficiency
+        shape = np.broadcast_shapes(np.shape(efficiency), *(np.shape(part) for one in asked for part in one))
+        size, ranks, inside = (
+            np.stack([np.broadcast_to(one[place], shape) for one in asked]) for place in range(3)
         )
+        return collective_time(size, ranks, inside, system.machine, system.fabric, efficiency, passes)
 
-    found: list[list[Floats]] = []
+    found: list[tuple[Floats, ...]] = []
     for held, data, shards, near in groups:
-        gradients = held * max(size, software.gradient_bytes)
+        gradients, copied = held * max(size, software.gradient_bytes), held * size
         buckets = np.clip(np.ceil(gradients / system.kernels.bucket_bytes), 1.0, system.kernels.most_buckets)
-        once = collective(gradients, data, near, 1.0)
-        one_layer = 2.0 * collective(held * size / depth, shards, near, 1.0)
-        one_layer = one_layer + collective(gradients / depth, shards, near, 1.0)
+        bucket, reduced, between = collectives(
+            2.0,
+            (gradients / buckets, data, near),
+            (gradients, data, near),
+            (gradients / shards, data / shards, 1.0),
+        )
+        once, gathered, of_layer, layer_gradients = collectives(
+            1.0,
+            *((gradients, shards, near), (copied, shards, near)),
+            *((copied / layers, shards, near), (gradients / layers, shards, near)),
+        )
         found.append(
-            [
-                buckets * collective(gradients / buckets, data, near, 2.0),
-                np.where(shards < data, collective(gradients, data, near, 2.0), once),
+            (
+                buckets * bucket,
+                np.where(shards < data, reduced, once),
                 once,
-                collective(held * size, shards, near, 1.0),
-                depth * one_layer,
-                collective(gradients / shards, data / shards, 1.0, 2.0),
-            ]
+                gathered,
+                layers * (2.0 * of_layer + layer_gradients),
+                between,
+            )
         )
     return Exchanges(*(np.asarray(sum(times)) for times in zip(*found, strict=True)))

@@ -93,7 +93,7 @@ def gpu_memory(
     kept, transient = activation_bytes(plans, weights.share, activations, kernels)
     whole, sharded = weights.total, weights.sharded
     stream = plans.sharding >= Sharding.PARAMETERS
-    layer = 2.0 * size * (weights.layers / max(table.depth, 1) + weights.outside)
+    layer = 2.0 * size * (weights.layers / (max(table.depth, 1) * weights.share) + weights.outside)
     on_device = np.where(plans.offload > 0, 0.0, 1.0)
     optimizer_bytes = np.where(plans.sharding >= Sharding.OPTIMIZER, sharded, whole) * state
     gradients = np.where(plans.sharding >= Sharding.GRADIENTS, sharded, whole) * GRADIENT_BYTES

@@ -84,16 +84,22 @@ def tiled_product_time(
     rows, columns, inner, batch = np.broadcast_arrays(
         *(np.asarray(x, float) for x in (rows, columns, inner, batch))
     )
-    rows, columns, inner, batch = (x[..., np.newaxis, np.newaxis] for x in (rows, columns, inner, batch))
-    tile_rows, tile_columns = kernels.tile_rows[:, np.newaxis], kernels.tile_columns[:, np.newaxis]
-    tiles = np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns) * batch * SPLITS
+    # Tiles and splits come first, so that the products, of which there are many, lie side by side.
+    single = (1,) * rows.ndim
+    splits = SPLITS.reshape(-1, *single)
+    tile_rows, tile_columns, efficiency = (
+        tile.reshape(-1, 1, *single)
+        for tile in (kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency)
+    )
+    depth = inner / splits
+    tiles = np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns) * batch * splits
     waves = np.ceil(tiles / multiprocessors)
-    wave = 2.0 * tile_rows * tile_columns * (inner / SPLITS + kernels.tile_prologue)
-    wave = wave / (peak / multiprocessors * kernels.tile_efficiency[:, np.newaxis])
-    adding = np.where(SPLITS > 1, FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch * SPLITS, 0.0)
+    wave = 2.0 * tile_rows * tile_columns * (depth + kernels.tile_prologue)
+    wave = wave / (peak / multiprocessors * efficiency)
+    adding = np.where(splits > 1, FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch * splits, 0.0)
     seconds = waves * wave + adding / kernels.split_bandwidth
-    tried = (SPLITS == 1) | ((inner / SPLITS >= SHORTEST_SPLIT) & (tiles <= MOST_WAVES * multiprocessors))
-    return np.asarray(np.min(np.where(tried, seconds, np.inf), axis=(-2, -1)))
+    tried = (splits == 1) | ((depth >= SHORTEST_SPLIT) & (tiles <= MOST_WAVES * multiprocessors))
+    return np.asarray(np.min(np.where(tried, seconds, np.inf), axis=(0, 1)))
 
 
 def roofline_time(compute: FloatLike, efficiency: FloatLike, traffic: FloatLike, bandwidth: float) -> Floats:

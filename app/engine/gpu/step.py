@@ -240,14 +240,14 @@ def _data_parallel_time(
         each = np.where(plans.data > 1, plans.sharding_ranks, 0.0) * software.broadcast_latency
         chosen = np.where(plans.sharding >= Sharding.OPTIMIZER, sharded + each, chosen)
     if np.any(plans.sharding >= Sharding.GRADIENTS):
-        # Gradients that stay sharded are reduced after every micro-batch.
-        every = plans.accumulation * exchanges.scattered_once
-        scattering = exposed_time(every, overlap, plans.accumulation * window) + gathered
-        chosen = np.where(plans.sharding >= Sharding.GRADIENTS, scattering, chosen)
-        streamed = plans.accumulation * exchanges.streamed
-        fully = exposed_time(streamed, overlap, plans.accumulation * slot)
         # Groups that each hold a copy sum their shares of the gradients once a step.
         between = exposed_time(exchanges.between, overlap, window)
-        fully = fully + np.where(plans.data > plans.sharding_ranks, between, 0.0)
+        between = np.where(plans.data > plans.sharding_ranks, between, 0.0)
+        # Gradients that stay sharded are reduced after every micro-batch.
+        every = plans.accumulation * exchanges.scattered_once
+        scattering = exposed_time(every, overlap, plans.accumulation * window) + gathered + between
+        chosen = np.where(plans.sharding >= Sharding.GRADIENTS, scattering, chosen)
+        streamed = plans.accumulation * exchanges.streamed
+        fully = exposed_time(streamed, overlap, plans.accumulation * slot) + between
         chosen = np.where(plans.sharding >= Sharding.PARAMETERS, fully, chosen)
     return np.asarray(chosen)

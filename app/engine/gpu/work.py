@@ -129,20 +129,22 @@ def _tensor_parallel_time(
     """Two all-reduces a layer forward and two backward, none of it hidden."""
     if np.all(plans.tensor == 1.0):
         return np.zeros(np.shape(plans.tensor))
-    inner = np.flatnonzero((table.split == Split.INNER) & (table.section == Section.LAYER))
+    inner = (table.split == Split.INNER) & (table.section == Section.LAYER)
+    elements, which = np.unique((table.rows * table.batch * table.columns)[inner], return_inverse=True)
+    counts = np.bincount(which.ravel(), weights=table.count[inner])
     total: FloatLike = 0.0
     again = np.where(plans.recompute == Recompute.FULL, 2.0, 1.0)
     local = np.minimum(plans.tensor, system.machine.devices)
-    for number in inner:
-        message = (
-            size * plans.micro_batch * float(table.rows[number] * table.batch[number] * table.columns[number])
-        )
-        within = intra_node_allreduce_time(message, plans.tensor, system.machine)
-        across = collective_time(
-            message, plans.tensor, local, system.machine, system.fabric, software.network_efficiency, 2.0
-        )
-        one = np.where(plans.tensor > system.machine.devices, across, within)
-        total = total + one * float(table.count[number]) * (again + 1.0)
+    wide = plans.tensor > system.machine.devices
+    for message, count in zip(size * elements, counts, strict=True):
+        one = intra_node_allreduce_time(plans.micro_batch * message, plans.tensor, system.machine)
+        if np.any(wide):
+            across = collective_time(
+                plans.micro_batch * message, plans.tensor, local,
+                system.machine, system.fabric, software.network_efficiency, 2.0,
+            )  # fmt: skip
+            one = np.where(wide, across, one)
+        total = total + one * count * (again + 1.0)
     volume = np.where(plans.sequence_parallel > 0, system.kernels.sequence_parallel_volume, 1.0)
     return np.asarray(total * volume)
 

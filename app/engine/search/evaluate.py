@@ -125,10 +125,12 @@ def evaluate_gpu_plans(
 def _operator_times(
     table: OperatorTable, work: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
 ) -> OperatorTimes:
-    """Return the operator times of combinations, once for each that they depend on."""
+    """Return the operator times of combinations; neighbours that differ in their modes alone share them."""
     keys = np.stack([work.tensor, work.micro_batch, work.expert])
-    distinct, place = np.unique(keys, axis=1, return_inverse=True)
-    tensor, micro_batch, expert = distinct
+    differs = np.ones(keys.shape[1], dtype=bool)
+    differs[1:] = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
+    place = np.cumsum(differs) - 1
+    tensor, micro_batch, expert = keys[:, differs]
     times = gpu_operator_times(
         table,
         Plans.of(tensor=tensor, micro_batch=micro_batch, expert=expert),
@@ -138,5 +140,5 @@ def _operator_times(
         precision,
     )
     return OperatorTimes(
-        **{entry.name: getattr(times, entry.name)[:, place.ravel()] for entry in fields(OperatorTimes)}
+        **{entry.name: getattr(times, entry.name)[:, place] for entry in fields(OperatorTimes)}
     )

@@ -125,28 +125,28 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
     """
     width = len(space.choices("sharding_ranks", range(RANK_CHOICES)))
     times: list[int] = []
-    chunks: list[int] = []
-    experts: list[int] = []
+    ways: list[Combination] = []
     ranks: list[Combination] = []
     for (tensor, pipeline, data), group in itertools.groupby(found, key=lambda layout: layout[:3]):
         shared = _ranks(space, tensor, data)
         apart = _expert_degrees(space, data) if shared else []
-        # Chunks need rounds of one micro-batch per stage.
         equal = _chunks(space, pipeline)
-        single = [one for one in equal if one == 1]
+        every = list(itertools.product(equal, apart))
+        single = [one for one in every if one[0] == 1]
+        group_ranks = (*shared, *[0] * (width - len(shared)))
         for micro_batch in (layout[3] for layout in group):
-            accumulation = space.global_batch // (data * micro_batch)
-            possible = single if accumulation % pipeline else equal
-            times.append(len(possible) * len(apart))
-            chunks.extend(possible * len(apart))
-            experts.extend(degree for degree in apart for _ in possible)
-            ranks.append((*shared, *[0] * (width - len(shared))))
+            # Chunks need rounds of one micro-batch per stage.
+            rounds = space.global_batch // (data * micro_batch)
+            possible = single if rounds % pipeline else every
+            times.append(len(possible))
+            ways.extend(possible)
+            ranks.append(group_ranks)
     layout = np.array(found, dtype=float).reshape(-1, 4)
     accumulation = space.global_batch / (layout[:, 2] * layout[:, 3])
     degrees = np.concatenate([layout.T, accumulation[np.newaxis]])
     which = np.repeat(np.arange(len(found)), times)
     return (
-        np.concatenate([degrees[:, which], np.array([chunks, experts], dtype=float)]),
+        np.concatenate([degrees[:, which], np.array(ways, dtype=float).reshape(-1, 2).T]),
         np.array(ranks, dtype=float).reshape(-1, width).T[:, which],
     )
 
@@ -214,7 +214,7 @@ def _work_keys(distinct: Floats, modes: Floats) -> Plans:
     """Return the combinations of tensor, micro-batch and experts with every mode, modes running fastest."""
     tensor, micro_batch, expert = np.repeat(distinct, modes.shape[1], axis=1)
     recompute, sequence = np.tile(modes, distinct.shape[1])
-    return _filled(
+    return Plans.of(
         tensor=tensor, micro_batch=micro_batch, expert=expert, recompute=recompute, sequence_parallel=sequence
     )
 
@@ -222,14 +222,7 @@ def _work_keys(distinct: Floats, modes: Floats) -> Plans:
 def _exchange_keys(distinct: Floats) -> Plans:
     """Return the combinations of degrees and shards."""
     names = ("tensor", "pipeline", "data", "expert", "sharding_ranks")
-    return _filled(**dict(zip(names, distinct, strict=True)))
-
-
-def _filled(**values: Floats) -> Plans:
-    """Return plans whose other fields are neutral, all of one shape."""
-    shape = next(iter(values.values())).shape
-    plain = Plans.of(**values)
-    return Plans(**{name: np.broadcast_to(getattr(plain, name), shape) for name in Plans.__slots__})
+    return Plans.of(**dict(zip(names, distinct, strict=True)))
 
 
 def _enumerated(space: Space, found: Sequence[Combination]) -> int:

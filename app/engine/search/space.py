@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from app.engine.plans import Plans
 from app.engine.records import Indices
@@ -92,8 +93,13 @@ def divisors(number: int) -> list[int]:
     >>> divisors(12)
     [1, 2, 3, 4, 6, 12]
     """
+    return list(_divisors(number))
+
+
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
     small = [value for value in range(1, int(number**0.5) + 1) if number % value == 0]
-    return small + [number // value for value in reversed(small) if value * value != number]
+    return (*small, *(number // value for value in reversed(small) if value * value != number))
 
 
 def tensor_degrees(space: Space) -> list[int]:
@@ -123,7 +129,7 @@ def tensor_degrees(space: Space) -> list[int]:
     [1, 2, 4, 8, 16]
     """
     if "tensor" in space.allowed:
-        return [int(t) for t in space.allowed["tensor"] if space.devices % int(t) == 0]
+        return [int(t) for t in space.allowed["tensor"] if space.devices % t == 0 and _splits(space, int(t))]
     if not space.heads:
         return [1]
     node = min(space.devices_per_node, space.devices)
@@ -132,6 +138,11 @@ def tensor_degrees(space: Space) -> list[int]:
         for t in divisors(space.heads)
         if space.devices % t == 0 and (t & (t - 1) == 0 if space.ipu else node % t == 0 or t % node == 0)
     ]
+
+
+def _splits(space: Space, tensor: int) -> bool:
+    """Return whether tensor ranks can share the heads; those of an IPU need not come out even."""
+    return tensor == 1 or (space.heads > 0 and (space.ipu or space.heads % tensor == 0))
 
 
 def pipeline_degrees(space: Space, tensor: int) -> list[int]:
@@ -162,7 +173,7 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
     """
     left = space.devices // tensor
     if "pipeline" in space.allowed:
-        return [int(p) for p in space.allowed["pipeline"] if left % int(p) == 0]
+        return [int(p) for p in space.allowed["pipeline"] if left % p == 0 and p <= space.depth]
     if not space.heads and not space.ipu:
         return [1]
     degrees = [p for p in divisors(left) if p <= space.depth]

@@ -76,6 +76,46 @@ def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between(
     )
 
 
+def test_gradients_shared_inside_a_machine_leave_it_once_a_step() -> None:
+    """Each micro-batch scatters over the links; only what a rank keeps is summed over the fabric."""
+    model, stack = table("llama-7b"), replace(STACK, overlap=0.0)
+    near = exchanges(model, data=64.0, sharding_ranks=8.0)
+    assert float(near.scattered_once) == float(exchanges(model, data=8.0).scattered_once)
+    shared = {"data": 64.0, "sharding": float(Sharding.GRADIENTS), "sharding_ranks": 8.0}
+    several, one = (
+        gpu_step(model, Plans.of(**shared, accumulation=rounds), SYSTEM, stack, Precision.BF16, "adam")
+        for rounds in (4.0, 1.0)
+    )
+    more = float(several.parts["data_comm"] - one.parts["data_comm"])
+    assert more == pytest.approx(3.0 * float(near.scattered_once), rel=1e-9)
+    once = float(one.parts["data_comm"])
+    latency = 8.0 * float(stack.broadcast_latency)
+    assert once == pytest.approx(
+        float(near.scattered_once + near.gathered + near.between) + latency, abs=latency
+    )
+
+
+@pytest.mark.parametrize("stages", [2.0, 4.0])
+def test_a_layer_is_gathered_whole_on_every_stage(stages: float) -> None:
+    """A stage gathers fewer layers, each as large as without a pipeline."""
+    model = table("gpt2-1.5b")
+    plan = {"data": 8.0, "sharding": float(Sharding.PARAMETERS)}
+    found, alone = exchanges(model, **plan, pipeline=stages), exchanges(model, **plan)
+    held, whole = (device_weights(model, Plans.of(data=8.0, pipeline=p)) for p in (stages, 1.0))
+    assert float(held.layers) == pytest.approx(float(whole.layers) / stages)
+    assert float(found.streamed) < float(alone.streamed)
+    buffers, full = (
+        gpu_memory(
+            model, Plans.of(**plan, pipeline=p, recompute=float(Recompute.FULL), accumulation=64.0),
+            SYSTEM.chip, replace(SYSTEM.kernels, fragmentation=0.0), STACK, Precision.BF16, "adam",
+        ).parts["buffers"]
+        for p in (stages, 1.0)
+    )  # fmt: skip
+    layer = float(whole.layers) / model.depth
+    assert float(buffers) == pytest.approx(4.0 * (layer + float(held.outside)))
+    assert float(full) == pytest.approx(4.0 * (layer + float(whole.outside)))
+
+
 def test_tensor_ranks_exchange_their_share_side_by_side() -> None:
     """Eight groups of one rank a machine share its ports: each carries an eighth over an eighth."""
     model = table("gpt3-175b", 2048)

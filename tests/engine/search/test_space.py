@@ -44,7 +44,8 @@ def test_tensor_groups_lie_in_one_machine_or_fill_whole_ones(asked: Space) -> No
         ({"heads": 12, "ipu": True}, [1, 2, 4]),
         ({"heads": 0}, [1]),
         ({"heads": 25}, [1]),
-        ({"heads": 16, "allowed": {"tensor": [2.0, 3.0, 8.0]}}, [2, 8]),
+        ({"heads": 16, "devices": 48, "allowed": {"tensor": [2.0, 3.0, 5.0, 8.0]}}, [2, 8]),
+        ({"heads": 0, "allowed": {"tensor": [1.0, 2.0]}}, [1]),
     ],
 )
 def test_tensor_degrees_divide_the_heads(changes: dict[str, object], degrees: list[int]) -> None:
@@ -61,6 +62,7 @@ def test_tensor_degrees_divide_the_heads(changes: dict[str, object], degrees: li
         ({"heads": 0}, [1]),
         ({"heads": 0, "ipu": True}, [1, 2, 4, 8, 16]),
         ({"heads": 0, "allowed": {"pipeline": [4.0, 5.0]}}, [4]),
+        ({"depth": 6, "allowed": {"pipeline": [2.0, 8.0]}}, [2]),
     ],
 )
 def test_pipelines_have_at_most_one_stage_a_layer(changes: dict[str, object], degrees: list[int]) -> None:
