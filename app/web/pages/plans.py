@@ -52,6 +52,8 @@ class Explored:
     search: Search | None = None
     cells: Sequence[MapCell] = ()
     """All degrees, whichever the search is narrowed to."""
+    own: int = 0
+    """Place of the plan of the estimate; 0 where it is not among the best."""
     compared: int = 0
     """Place of the plan that the first is held against; 0 for none."""
     error: AppError | None = None
@@ -166,16 +168,19 @@ def explore(
     asked: SearchRequest | None = None
     search: Search | None = None
     cells: Sequence[MapCell] = ()
+    own = compared = 0
+    error: AppError | None = None
     try:
         asked = ask()
         search = searched(bench, workspace, asked)
         wider = plans_asked.map_request(asked, search)
         cells = searched(bench, workspace, wider).map if wider else search.map
-        compared, error = plans_asked.compared_with(values, search), None
+        own = plans_asked.own_place(search, origin.plan if origin else None)
+        compared = plans_asked.compared_with(values, search, own)
     except AppError as refused:
-        compared, error = 0, refused
+        error = refused
     return Explored(
-        path=path, values=values, origin=origin, asked=asked, search=search, cells=cells,
+        path=path, values=values, origin=origin, asked=asked, search=search, cells=cells, own=own,
         compared=compared, error=error,
     )  # fmt: skip
 
@@ -212,9 +217,7 @@ def page_of(bench: Workbench, voice: Voice, explored: Explored) -> PlansPage:
         warnings=grouped(("", one) for one in warnings if one.code != REFUSAL),
         map=plans_view.map_of(explored.cells, search, path, values, voice) if search else None,
         shades=SHADES,
-        plans=plans_view.plan_rows(search, path, values, explored.compared, explored.origin)
-        if search
-        else [],
+        plans=plans_view.plan_rows(search, path, values, explored.compared, explored.own) if search else [],
         why=plans_view.why_of(search, explored.compared, voice) if search else None,
         front=plans_view.front_of(search, voice) if search else None,
         points=plans_view.point_rows(search) if search else [],

@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.services.workbench import Workbench
-from app.sizing.document import Estimate
+from app.sizing.document import Estimate, PlanSummary
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.search_documents import Search, SearchRequest
 from app.web.locale import PARAMETER
@@ -109,10 +109,11 @@ SENTENCES = {
 def asked_beside(values: Values, request: EstimateRequest, estimate: Estimate) -> SearchRequest:
     """Return the search among all plans of a kept estimate, at its global batch.
 
-    What its plan was asked to be is left out: it is one of the plans the search is about.
+    Its plan is no constraint: it is held against the best.
     """
     asked = request.model_dump(mode="json", exclude_unset=True, exclude={"plan", "label"})
     if estimate.plan is not None:
+        asked["beside"] = {name: getattr(estimate.plan, name) for name in PlanInput.model_fields}
         asked["workload"] = {**asked.get("workload", {}), "global_batch": estimate.plan.global_batch}
     fields = {QUESTION[name]: _written(name, values[name]) for name in ALWAYS if name in values}
     return _validated(fields, values, {name: QUESTION[name] for name in ALWAYS}, asked)
@@ -177,8 +178,10 @@ def parameter_of(field: str) -> str:
     return {"workload": "global_batch", "system": "system", "model": "model"}.get(head, field)
 
 
-def compared_with(values: Values, search: Search) -> int:
+def compared_with(values: Values, search: Search, own: int) -> int:
     """Return the place, from 1, of the plan that the first is held against; 0 where there is no other.
+
+    Where nothing is said it is ``own``, the place of the estimate's plan, else the second.
 
     Raises
     ------
@@ -187,13 +190,24 @@ def compared_with(values: Values, search: Search) -> int:
     """
     most = len(search.plans)
     if AGAINST not in values:
-        return 2 if most > 1 else 0
+        return own if own > 1 else 2 if most > 1 else 0
     text = values[AGAINST]
     place = int(text) if text.isdecimal() and len(text) < 6 else 0
     if not 2 <= place <= most:
         raise BadInput.at(AGAINST, "there is no plan {value}; give one from 2 to {most}", value=text[:20],
                           most=most)  # fmt: skip
     return place
+
+
+def own_place(search: Search, plan: PlanSummary | None) -> int:
+    """Return the place, from 1, of an estimate's plan among the best; 0 where it is not there."""
+    places = (place for place, one in enumerate(search.plans, 1) if plan and same(one.plan, plan))
+    return next(places, 0)
+
+
+def same(one: PlanSummary, other: PlanSummary) -> bool:
+    """Tell whether two plans are one in everything that can be chosen."""
+    return all(getattr(one, name) == getattr(other, name) for name in PlanInput.model_fields)
 
 
 def map_request(request: SearchRequest, search: Search) -> SearchRequest | None:
@@ -205,6 +219,7 @@ def map_request(request: SearchRequest, search: Search) -> SearchRequest | None:
             "constraints": request.constraints.model_copy(update={"tensor": None, "pipeline": None}),
             "workload": request.workload.model_copy(update={"global_batch": search.global_batch}),
             "keep": FEWEST_KEPT,
+            "beside": None,
             "what_if": False,
         }
     )

@@ -24,7 +24,6 @@ from app.web.plan_contexts import (
     MapLink,
     MapRow,
     MapView,
-    Origin,
     PlanRow,
     PointRow,
     Why,
@@ -121,9 +120,7 @@ def map_of(cells: Sequence[MapCell], search: Search, path: str, values: Values, 
     return MapView(voice.gettext(scale.unit), drawn.pipeline, rows)
 
 
-def plan_rows(
-    search: Search, path: str, values: Values, compared: int, origin: Origin | None
-) -> list[PlanRow]:
+def plan_rows(search: Search, path: str, values: Values, compared: int, own: int) -> list[PlanRow]:
     """Return the best plans with their bars on common scales."""
     bars = range_bars([one.step_time for one in search.plans])
     limit = search.memory_limit.value / search.memory_capacity.value
@@ -137,7 +134,7 @@ def plan_rows(
             request=plan_query(found.plan),
             url=address(path, values, {AGAINST: str(place)}, "why-title") if place > 1 else "",
             compared=place == compared,
-            own=origin is not None and origin.plan is not None and same(origin.plan, found.plan),
+            own=place == own,
         )
         for place, (found, bar) in enumerate(zip(search.plans, bars, strict=True), 1)
     ]
@@ -147,11 +144,6 @@ def plan_query(plan: PlanSummary) -> str:
     """Return a plan as the fields of a form."""
     fields = {name: getattr(plan, name) for name in (*PlanInput.model_fields, "global_batch")}
     return urlencode({name: _in_address(value) for name, value in fields.items()})
-
-
-def same(one: PlanSummary, other: PlanSummary) -> bool:
-    """Tell whether two plans are one in everything that can be chosen."""
-    return all(getattr(one, name) == getattr(other, name) for name in PlanInput.model_fields)
 
 
 def why_of(search: Search, place: int, voice: Voice) -> Why | None:

@@ -320,17 +320,37 @@ def test_a_plan_opened_beside_an_estimate_keeps_its_workload(reader: Reader, est
     assert again["label"].count("· t") == 1
 
 
-def test_a_plan_that_was_asked_for_is_held_against_the_best(reader: Reader) -> None:
+@pytest.fixture(scope="module")
+def slow(reader: Reader) -> Any:
+    """Estimate of a plan that somebody asked for and that is far from the best."""
     asked = {
         "model": {"preset": "megatron-1.7b"},
         "workload": {"tokens": 1e10, "global_batch": 512},
         "system": {"id": "dgx-a100-640gb", "count": 4},
         "plan": {"tensor": 8, "pipeline": 4, "micro_batch": 1, "recompute": "full"},
     }
-    made = reader.ask("POST", "/api/v1/estimates", json=asked).json()
-    page = reader.page(f"/estimates/{made['id']}/plans")
-    assert "not among the plans below" in page.find(id="own-plan").get_text()
+    return reader.ask("POST", "/api/v1/estimates", json=asked).json()
+
+
+def test_a_plan_that_was_asked_for_is_held_against_the_best(reader: Reader, slow: Any) -> None:
+    address = f"/estimates/{slow['id']}/plans"
+    found, page = reader.data(f"{address}.json"), reader.page(address)
+    place = 1 + next(
+        index
+        for index, one in enumerate(found["plans"])
+        if one["step_time"]["value"] == pytest.approx(slow["step_time"]["value"], rel=1e-9)
+    )
+    assert place > 1
+    assert [one["behind"] for one in found["plans"]] == sorted(one["behind"] for one in found["plans"])
+    assert rows(page)[place - 1].find(string="this estimate") is not None
+    assert page.find(id="why-title").get_text() == f"Why the first and not plan {place}?"
     assert not page.select(".chip")
+
+
+def test_a_plan_outside_the_filters_is_told_beside_them(reader: Reader, slow: Any) -> None:
+    page = reader.page(f"/estimates/{slow['id']}/plans?tensor=1")
+    assert "not among the plans below" in page.find(id="own-plan").get_text()
+    assert not page.find_all(string="this estimate")
 
 
 def test_filters_of_an_estimate_are_in_the_address(reader: Reader, estimated: str) -> None:
