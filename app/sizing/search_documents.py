@@ -16,7 +16,16 @@ from app.sizing.document import (
     Quantity,
     SystemSummary,
 )
-from app.sizing.request import AssumptionsInput, ModelInput, Number, Schema, SystemInput, Whole, WorkloadInput
+from app.sizing.request import (
+    AssumptionsInput,
+    ModelInput,
+    Number,
+    PlanInput,
+    Schema,
+    SystemInput,
+    Whole,
+    WorkloadInput,
+)
 
 MOST_KEPT = 100
 MOST_VALUES = 64
@@ -101,6 +110,11 @@ class SearchRequest(Schema):
     assumptions: AssumptionsInput = AssumptionsInput()
     """Taken over into the estimates of the plans."""
     keep: Whole = Field(10, description="Most plans of the answer.", examples=[10])
+    beside: PlanInput | None = Field(
+        None,
+        description="A plan to hold against the best: where it fits and the constraints allow it, the answer "
+        "has it too, in its place. What it leaves out is taken as is fastest.",
+    )
     probability: Number = Field(
         0.8,
         description="Share of the runs of a plan that stay below the time by which it is ranked; 0.5 ranks "
@@ -231,7 +245,8 @@ class Search(Document):
     dimensions: list[Dimension]
     """What spans the plans."""
     plans: list[SearchedPlan]
-    """The best plans that differ in their degrees, recomputation, offload or phases, best first."""
+    """The best plans that differ in their degrees, recomputation, offload or phases, and the one to be held
+    against them, best first."""
     pareto: list[PlanPoint]
     """Plans that no other beats in both time and memory, fastest first."""
     map: list[MapCell]

@@ -10,7 +10,7 @@ import numpy as np
 
 from app import __version__
 from app.engine.plans import Plans, StepTime
-from app.engine.records import Floats, IpuChip
+from app.engine.records import Floats, Indices, IpuChip
 from app.engine.search import best_that_differ, pareto_set
 from app.errors import AppError, BadInput, Message
 from app.sizing.checks import does_not_fit, model_checks, plan_checks
@@ -21,6 +21,8 @@ from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
 from app.sizing.planning import (
     Risk,
+    Searched,
+    given_fields,
     memory_of,
     plan_number,
     recompute_name,
@@ -141,7 +143,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         feasible=found.feasible,
         seconds=0.0,
         dimensions=_dimensions(found.plans, scenario),
-        plans=_best(sizing, request.keep, context),
+        plans=_best(sizing, request.keep, request.beside, context),
         pareto=_front(sizing),
         map=_map(sizing),
         what_if=_what_if(sizing, risk) if request.what_if and found.feasible else [],
@@ -197,12 +199,15 @@ def plan_value(name: str, value: float) -> float | str | bool:
     return value
 
 
-def _best(sizing: Sizing, keep: int, context: SizingContext) -> list[SearchedPlan]:
+def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingContext) -> list[SearchedPlan]:
     """Return the best plans that differ materially, with ranges and what sets them apart from the first."""
     found, scenario = sizing.choice.found, sizing.scenario
     chosen = best_that_differ(found.plans, found.cost, MATERIAL, keep)
     if not chosen.size:
         return []
+    if beside is not None:
+        chosen = np.union1d(chosen, _fastest_of(found, beside))
+        chosen = chosen[np.argsort(found.cost[chosen], kind="stable")]
     several = found.plans.take(chosen)
     normals = common_normals()
     step = scenario.step(several)
@@ -241,6 +246,15 @@ def _best(sizing: Sizing, keep: int, context: SizingContext) -> list[SearchedPla
             )
         )
     return answer
+
+
+def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
+    """Return the index of the best plan that is as asked; nothing where none fits."""
+    like = found.evaluated.fits.copy()
+    for name, value in given_fields(asked).items():
+        like &= getattr(found.plans, name) == value
+    several = np.flatnonzero(like)
+    return several[np.argmin(found.cost[several], keepdims=True)] if several.size else several
 
 
 def _samples(normals: Mapping[str, Floats]) -> int:

@@ -16,6 +16,7 @@ STATIC_PAGES = [
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
     "/mappings",
+    "/plans",
     "/calibrations/new?example=runs",
     "/methodology",
     "/accuracy",

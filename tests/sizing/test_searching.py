@@ -217,3 +217,26 @@ def test_a_plan_given_back_is_found_again() -> None:
     again = found(GPT3, constraints=plan_given_back(whole))
     assert again.evaluated == 1
     assert again.plans[0].step_time == whole.step_time
+
+
+def test_a_plan_beside_the_best_stands_in_its_place() -> None:
+    alone = found(GPT3, keep=2)
+    last = found(GPT3, keep=60).plans[-1].plan
+    beside = {
+        name: getattr(last, name) for name in ("tensor", "pipeline", "data", "micro_batch", "recompute")
+    }
+    held = found(GPT3, keep=2, beside=beside)
+    assert len(held.plans) == 3
+    assert held.plans[:2] == alone.plans
+    assert {name: getattr(held.plans[2].plan, name) for name in beside} == beside
+    assert held.plans[2].behind > held.plans[1].behind
+    added = sum(part.seconds for part in held.plans[2].more)
+    assert added == pytest.approx(held.plans[2].step_time.value - held.plans[0].step_time.value, rel=1e-9)
+
+
+def test_a_plan_beside_the_best_appears_once_and_only_where_it_may() -> None:
+    best = found(GPT3, keep=3).plans
+    same = {"tensor": best[1].plan.tensor, "pipeline": best[1].plan.pipeline, "data": best[1].plan.data}
+    assert found(GPT3, keep=3, beside=same).plans[:2] == best[:2]
+    elsewhere = found(GPT3, keep=3, constraints={"tensor": 8}, beside={"tensor": 4})
+    assert {one.plan.tensor for one in elsewhere.plans} == {8}

@@ -79,3 +79,11 @@ def ipu_systems(catalogue: Catalogue) -> list[Choice]:
         for system in catalogue.systems.documents.values()
         if system.chip_kind == "ipu"
     ]
+
+
+def system_names(catalogue: Catalogue) -> list[ChoiceGroup]:
+    """Return the systems by maker for a list to choose one from."""
+    return [
+        ChoiceGroup(group.name, [Choice(one.id, one.name, one.detail) for one in group.systems])
+        for group in systems(catalogue)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import re
@@ -29,6 +30,9 @@ DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
 INDEX = "index.md"
 LINK = re.compile(r"(?:(?P<folder>(?:[\w.-]+/)+))?(?P<stem>[\w-]+)\.md(?:#(?P<anchor>[\w-]+))?")
 """A link from one Markdown file to another."""
+
+PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
+"""Ending of a picture's name → its media type."""
 
 DEEPEST = 6
 """Levels of headings HTML has."""
@@ -90,6 +94,12 @@ def address_of(link: str) -> str:
     target = f"{stem}-{anchor}" if anchor else stem
     inside = place.strip("./")
     return f"/{inside}#{target}" if inside else f"#{target}"
+
+
+def embedded_picture(path: Path) -> str:
+    """Return a picture of a document as data in its address: documents have no folder on the server."""
+    kind = PICTURES[path.suffix]
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
 
 
 def slug(heading: str) -> str:
@@ -156,6 +166,8 @@ def prepared(path: Path, several: bool) -> tuple[list[Token], list[Contents]]:
         for child in token.children or ():
             if child.type == "link_open":
                 child.attrSet("href", address_of(str(child.attrs["href"])))
+            if child.type == "image":
+                child.attrSet("src", embedded_picture(path.parent / str(child.attrs["src"])))
     return tokens, contents
 
 

@@ -57,6 +57,13 @@ def test_twin_has_the_sections_of_the_contents(reader: Reader, address: str) -> 
     assert all(one["markdown"] for one in data["sections"])
 
 
+def test_pictures_are_in_the_page_and_say_what_they_show(reader: Reader) -> None:
+    pictures = reader.page("/methodology").select("article img")
+    assert pictures
+    for picture in pictures:
+        assert picture["src"].startswith("data:image/") and len(picture["alt"]) > 20
+
+
 def test_methodology_begins_with_its_index(reader: Reader) -> None:
     page = reader.page("/methodology")
     assert page.select_one("article").find(["h1", "h2"])["id"] == "index"

@@ -1,0 +1,225 @@
+"""The plan explorer: why this plan and not that, of a question of its own or of a kept estimate.
+
+Nothing is kept and every state is an address; only a plan that is opened becomes an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from app.errors import AppError
+from app.reports.figures.plans import SHADES
+from app.reports.wording import Voice
+from app.reports.wording.plans import plan_in_words
+from app.services.estimates import create_estimate, get_estimate, get_estimate_request
+from app.services.searches import run_search
+from app.services.workbench import Workbench
+from app.sizing.search_documents import MapCell, Search, SearchRequest
+from app.web.contexts import Choice, Form
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages import choices, plans_asked, plans_view
+from app.web.pages.documents import available
+from app.web.pages.plans_asked import EXAMPLE, EXAMPLES, Values
+from app.web.pages.presenting import REFUSAL, grouped
+from app.web.pages.start import read_form
+from app.web.plan_contexts import Origin, PlansPage
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+PATH = "/plans"
+OF_ESTIMATE = "/estimates/{identifier}/plans"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """A question in an address, and as much of its answer as there is."""
+
+    path: str
+    values: Values
+    origin: Origin | None
+    asked: SearchRequest | None = None
+    search: Search | None = None
+    cells: Sequence[MapCell] = ()
+    """All degrees, whichever the search is narrowed to."""
+    own: int = 0
+    """Place of the plan of the estimate; 0 where it is not among the best."""
+    compared: int = 0
+    """Place of the plan that the first is held against; 0 for none."""
+    error: AppError | None = None
+
+
+@router.get(f"{PATH}.json")
+def show_plans_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Search:
+    """Return the search of the page of the same address."""
+    return searched(bench, workspace, plans_asked.asked_for(question(request)))
+
+
+@router.get(PATH, response_class=HTMLResponse)
+def show_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Show the best plans of what the address asks for."""
+    values = question(request)
+    return shown(request, bench, workspace, PATH, values, None, lambda: plans_asked.asked_for(values))
+
+
+@router.post(PATH)
+def open_plan(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Make the estimate of one plan and go there."""
+    asked = plans_asked.asked_for(question(request))
+    return opened(bench, workspace, asked, plans_asked.base_label(bench, asked), form)
+
+
+@router.get(f"{OF_ESTIMATE}.json")
+def show_other_plans_data(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> Search:
+    """Return the search of the page of the same address."""
+    return searched(bench, workspace, asked_beside(request, bench, workspace, identifier))
+
+
+@router.get(OF_ESTIMATE, response_class=HTMLResponse)
+def show_other_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the best plans for what a kept estimate asked."""
+    known = get_estimate(bench, workspace, identifier)
+    origin = Origin(known.id, known.label, known.plan, known.step_time)
+    path, values = OF_ESTIMATE.format(identifier=identifier), plans_asked.read_query(request.query_params)
+    return shown(
+        request, bench, workspace, path, values, origin,
+        lambda: asked_beside(request, bench, workspace, identifier),
+    )  # fmt: skip
+
+
+@router.post(OF_ESTIMATE)
+def open_other_plan(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
+) -> Response:
+    """Make the estimate of another plan of a kept estimate and go there."""
+    asked = asked_beside(request, bench, workspace, identifier)
+    return opened(bench, workspace, asked, get_estimate(bench, workspace, identifier).label, form)
+
+
+def question(request: Request) -> Values:
+    """Return what an address asks; an example where it asks nothing."""
+    return plans_asked.read_query(request.query_params) or EXAMPLE
+
+
+def asked_beside(request: Request, bench: Workbench, workspace: str, identifier: str) -> SearchRequest:
+    """Return the search among all plans of a kept estimate."""
+    known = get_estimate(bench, workspace, identifier)
+    kept = get_estimate_request(bench, workspace, identifier)
+    return plans_asked.asked_beside(plans_asked.read_query(request.query_params), kept, known)
+
+
+def searched(bench: Workbench, workspace: str, asked: SearchRequest) -> Search:
+    """Search; errors name the parameters of the address."""
+    try:
+        return run_search(bench, workspace, asked)
+    except AppError as error:
+        raise plans_asked.placed(error) from None
+
+
+def opened(bench: Workbench, workspace: str, asked: SearchRequest, base: str, form: FormData) -> Response:
+    """Make the estimate of the plan that a form sends, and go there."""
+    sent = form.get("plan")
+    plan, batch = plans_asked.plan_of(parse_qsl(sent if isinstance(sent, str) else ""))
+    label = plans_asked.label_of(base, plans_asked.short_of(plan))
+    made = create_estimate(bench, workspace, plans_asked.estimate_of(asked, plan, batch, label))
+    return RedirectResponse(f"/estimates/{made.id}", 303)
+
+
+def shown(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    path: str,
+    values: Values,
+    origin: Origin | None,
+    ask: Callable[[], SearchRequest],
+) -> Response:
+    """Show a search, or the form with what is wrong beside its fields."""
+    if any(not value.strip() for value in request.query_params.values()):
+        # A form sends empty fields too; a state has one address, without them.
+        query = plans_asked.written_query(plans_asked.read_query(request.query_params))
+        return RedirectResponse(f"{path}?{query}" if query else path, 303)
+    explored = explore(bench, workspace, path, values, origin, ask)
+    page = page_of(bench, voice_of(request), explored)
+    return render(request, "plans.html", page, status=explored.error.status if explored.error else 200)
+
+
+def explore(
+    bench: Workbench,
+    workspace: str,
+    path: str,
+    values: Values,
+    origin: Origin | None,
+    ask: Callable[[], SearchRequest],
+) -> Explored:
+    """Answer the question of an address as far as it goes."""
+    asked: SearchRequest | None = None
+    search: Search | None = None
+    cells: Sequence[MapCell] = ()
+    own = compared = 0
+    error: AppError | None = None
+    try:
+        asked = ask()
+        search = searched(bench, workspace, asked)
+        wider = plans_asked.map_request(asked, search)
+        cells = searched(bench, workspace, wider).map if wider else search.map
+        own = plans_asked.own_place(search, origin.plan if origin else None)
+        compared = plans_asked.compared_with(values, search, own)
+    except AppError as refused:
+        error = refused
+    return Explored(
+        path=path, values=values, origin=origin, asked=asked, search=search, cells=cells, own=own,
+        compared=compared, error=error,
+    )  # fmt: skip
+
+
+def page_of(bench: Workbench, voice: Voice, explored: Explored) -> PlansPage:
+    """Return the page of a search; the form alone where there is none."""
+    path, values, search = explored.path, explored.values, explored.search
+    query = plans_asked.written_query(values)
+    shelf, own = bench.catalogue, explored.origin is None
+    warnings = search.warnings if search else []
+    shown_fields = {*(plans_asked.QUESTION if own else plans_asked.ALWAYS), *plans_asked.FILTERS}
+    return PlansPage(
+        data_url="" if search is None else f"{path}.json" + (f"?{query}" if query else ""),
+        documents=available(),
+        path=path,
+        query=query,
+        form=Form(
+            {name: [text] for name, text in values.items()}, explored.error.errors if explored.error else ()
+        ),
+        message=explored.error.message if explored.error else None,
+        origin=explored.origin,
+        models=choices.models(shelf, voice) if own else [],
+        systems=choices.system_names(shelf) if own else [],
+        fabrics=[Choice(one.id, one.name) for one in shelf.fabrics.documents.values()] if own else [],
+        softwares=[Choice(one.id, one.name) for one in shelf.software.documents.values()] if own else [],
+        examples=[Choice(plans_asked.written_query(one), name) for name, one in EXAMPLES.items()],
+        kept=[(name, text) for name, text in values.items() if name not in shown_fields],
+        filters=plans_view.filters_for(values, search, voice),
+        chips=plans_view.chips_of(path, values, voice),
+        search=search,
+        best=plan_in_words(search.plans[0].plan, voice) if search and search.plans else "",
+        one_step=explored.asked is not None and plans_asked.one_step(explored.asked),
+        refusal=next((one for one in warnings if one.code == REFUSAL), None),
+        warnings=grouped(("", one) for one in warnings if one.code != REFUSAL),
+        map=plans_view.map_of(explored.cells, search, path, values, voice) if search else None,
+        shades=SHADES,
+        plans=plans_view.plan_rows(search, path, values, explored.compared, explored.own) if search else [],
+        why=plans_view.why_of(search, explored.compared, voice) if search else None,
+        front=plans_view.front_of(search, voice) if search else None,
+        points=plans_view.point_rows(search) if search else [],
+        advice=plans_view.advice_of(search, voice) if search else [],
+    )

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_pages import AXE, charts_drawn
+from tests.windows import Seat
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "/plans?model=megatron-1.7b&system=dgx-a100-640gb&count=4&global_batch=512&tokens=300e9"
+
+
+def test_map_is_drawn_and_a_cell_narrows_the_plans(window: Seat) -> None:
+    page = window.open(QUESTION)
+    charts_drawn(page)
+    cells = page.locator("#map td:not(.illegal) a")
+    count = cells.count()
+    assert count > 4
+    grounds = page.locator("#map td[class*=shade-]").evaluate_all(
+        "found => found.map(one => getComputedStyle(one).backgroundColor)"
+    )
+    assert len(set(grounds)) > 1
+    cell = page.locator("#map td:not(.unfit):not(.winner) a").first
+    degrees = str(cell.get_attribute("title")).split(":")[0]
+    cell.click()
+    expect(page.locator("#map td.chosen")).to_have_count(1)
+    expect(page.locator("#map td:not(.illegal) a")).to_have_count(count)
+    expect(page.locator("#plans .degrees").first).to_have_text(re.compile(f"^{degrees} ×"))
+    expect(page.locator(".chip")).to_have_count(2)
+    page.locator(".chip").first.click()
+    expect(page.locator(".chip")).to_have_count(1)
+    page.go_back()
+    expect(page.locator(".chip")).to_have_count(2)
+    charts_drawn(page)
+    assert window.complaints == [] and window.strays == []
+
+
+def test_a_plan_opens_its_estimate_and_the_estimate_its_plans(window: Seat) -> None:
+    page = window.open(QUESTION)
+    row = page.locator("#plans tbody tr").nth(1)
+    time = row.locator("td.number .figure").first.inner_text()
+    row.get_by_role("button", name="Open").click()
+    expect(page).to_have_url(re.compile(r"/estimates/est_"))
+    expect(page.locator(".headline", has_text="Time of one step")).to_contain_text(time)
+    page.get_by_role("link", name="Other plans").click()
+    expect(page.locator("#plans")).to_contain_text("this estimate")
+    charts_drawn(page)
+    assert window.complaints == []
+
+
+def test_a_filter_is_chosen_with_the_keyboard(window: Seat) -> None:
+    page = window.open(QUESTION)
+    page.locator("summary", has_text="Only plans with").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Recomputation").select_option("full")
+    page.get_by_label("Recomputation").press("Enter")
+    page.get_by_role("button", name="Search").press("Enter")
+    expect(page).to_have_url(re.compile(r"&recompute=full$"))
+    expect(page.locator("#plans .under").first).to_contain_text("every activation computed twice")
+
+
+def test_charts_say_nothing_while_they_are_pointed_at(window: Seat) -> None:
+    page = window.open(QUESTION)
+    charts_drawn(page)
+    page.evaluate(
+        """() => [...document.querySelectorAll("[data-figure]")].forEach((box) =>
+          box.data.forEach((trace, curveNumber) => trace.hoverinfo === "skip" ? 0 :
+            trace.x.forEach((_, pointNumber) => Plotly.Fx.hover(box, [{curveNumber, pointNumber}]))))"""
+    )
+    assert window.complaints == []
+
+
+def test_everything_is_there_without_scripts(plain_window: Seat) -> None:
+    page = plain_window.open(QUESTION)
+    page.locator("#map td:not(.unfit):not(.winner) a").first.click()
+    expect(page.locator("#map td.chosen")).to_have_count(1)
+    page.get_by_role("link", name="why not? Plan 3").click()
+    expect(page.locator("#why-title")).to_have_text("Why the first and not plan 3?")
+    expect(page.locator("#differences")).to_be_visible()
+    page.locator("#plans tbody tr").first.get_by_role("button").click()
+    expect(page).to_have_url(re.compile(r"/estimates/est_"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_and_names(window: Seat, scheme: str) -> None:
+    window.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for address in (QUESTION, f"{QUESTION}&tensor=2&pipeline=2", f"{QUESTION}&tensor=x"):
+        page = window.open(address)
+        page.evaluate(Path(AXE).read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        faults = [
+            f"{fault['id']} {[node['target'] for node in fault['nodes']][:3]}"
+            for fault in found["violations"]
+        ]
+        assert faults == []
+
+
+def test_the_page_fits_a_phone(phone: Seat) -> None:
+    for address in ("/plans", QUESTION, "/plans?model=bert-large&system=bow-pod64&global_batch=8192"):
+        page = phone.open(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, address
