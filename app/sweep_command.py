@@ -23,6 +23,8 @@ from app.sizing.sweep.run import Crew, run_sweep
 from app.sizing.sweep.uploads import Uploads
 
 ENDINGS = (".csv", ".parquet")
+ROWS_ENDING = ".rows"
+"""What the name of the file with the rows has more than that of the result."""
 
 BAR_WIDTH = 30
 LINE_SECONDS = 10.0
@@ -68,7 +70,7 @@ def sweep_to_file(request: SweepRequest, output: Path, crew: Crew, *, resume: bo
         check_parquet()
     sweep = Sweep.of(request)
     uploads = Uploads.of(request, installed_context())
-    kept = KeptRows(output.with_name(f"{output.name}.rows"), sweep)
+    kept = KeptRows(output.with_name(f"{output.name}{ROWS_ENDING}"), sweep)
     done = kept.open(resume=resume)
     progress = Progress(sys.stderr, sweep.total, len(done))
     try:
@@ -81,6 +83,7 @@ def sweep_to_file(request: SweepRequest, output: Path, crew: Crew, *, resume: bo
         raise Interrupted from None
     finally:
         progress.end()
+        kept.drop_if_empty()
     return kept.convert(output)
 
 
@@ -122,6 +125,15 @@ class KeptRows:
                 raise BadInput.at("--resume", "{file} holds the rows of another sweep", file=str(self.path))
             for line in file:
                 yield SweepRow.model_validate_json(line)
+
+    def drop_if_empty(self) -> None:
+        """Remove the file where no row is in it: there is nothing to go on with."""
+        with self._usable():
+            with self.path.open(encoding="utf-8") as file:
+                file.readline()
+                empty = not file.readline()
+            if empty:
+                self.path.unlink()
 
     def convert(self, output: Path) -> int:
         """Write the result, in the order of the sweep, and let go of the file."""
@@ -208,4 +220,7 @@ class Progress:
 
 def broken_off(output: Path) -> Message:
     """Return what to say after Ctrl-C."""
-    return Message("stopped; the rows so far are in {file}.rows, go on with --resume", {"file": str(output)})
+    rows = output.with_name(f"{output.name}{ROWS_ENDING}")
+    if not rows.exists():
+        return Message("stopped before the first row came")
+    return Message("stopped; the rows so far are in {file}, go on with --resume", {"file": str(rows)})

@@ -18,7 +18,7 @@ import pytest
 from app.__main__ import main
 from app.errors import BadInput
 from app.sizing.sweep.run import run_sweep
-from app.sweep_command import Interrupted, KeptRows, Progress, sweep_to_file
+from app.sweep_command import Interrupted, KeptRows, Progress, broken_off, sweep_to_file
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads, sweep, wide
 
@@ -87,6 +87,17 @@ def test_an_unusable_output_is_a_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput) as caught:
         sweep_to_file(wide(2).request, tmp_path / name, Threads(), resume=False)
     assert caught.value.errors[0].field == "--output"
+
+
+def test_a_run_without_a_row_leaves_nothing_behind(tmp_path: Path) -> None:
+    def interrupted(chunk: object) -> bool:
+        raise KeyboardInterrupt
+
+    output = tmp_path / "out.csv"
+    with pytest.raises(Interrupted):
+        sweep_to_file(wide(20).request, output, Threads(kills=interrupted), resume=False)
+    assert list(tmp_path.iterdir()) == []
+    assert str(broken_off(output)) == "stopped before the first row came"
 
 
 def test_an_interruption_keeps_the_rows(tmp_path: Path) -> None:
