@@ -122,7 +122,7 @@ def decide(
             warnings.append(batch_adjusted(batch, adjusted, used, _dividing_devices(batch, used)))
             batch = adjusted
         return Sizing(request, profile, hardware, training, scenario, choice, batch, False, margin, warnings)
-    batch, choice = _best_batch(training, context.batch_limits, scenario, used, given, choose)
+    batch, choice = _best_batch(training, context.batch_limits, used, given, choose)
     return Sizing(request, profile, hardware, training, scenario, choice, batch, True, margin, warnings)
 
 
@@ -141,7 +141,6 @@ def _devices_used(given: dict[str, float], devices: int, ipu: bool) -> int:
 def _best_batch(
     training: Training,
     limits: Mapping[str, BatchLimit],
-    scenario: Scenario,
     devices: int,
     given: Mapping[str, float],
     choose: Callable[[int], Choice],
@@ -167,8 +166,7 @@ def _best_batch(
         except BadInput as reason:
             refused = reason
             continue
-        seconds = float(scenario.step(choice.plans).total[0]) if choice.fits else float("inf")
-        found.append((seconds * samples_at(training, batch) / batch, batch, choice))
+        found.append((choice.found.least * samples_at(training, batch) / batch, batch, choice))
         fitting = sum(entry[2].fits for entry in found)
         if fitting and (training.target is None or fitting == COMPARED_BATCHES):
             break

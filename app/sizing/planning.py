@@ -75,6 +75,11 @@ class Searched:
         return int(np.argmin(self.fullness))
 
     @property
+    def least(self) -> float:
+        """Time by which the best plan is ranked; infinite where none fits. [s]"""
+        return float(np.min(self.cost))
+
+    @property
     def fullness(self) -> Floats:
         """Fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
         device = self.evaluated.memory / self.limit

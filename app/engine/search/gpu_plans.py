@@ -156,7 +156,7 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
     natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
     return [
         int(chunks)
-        for chunks in space.choices("interleave", natural)
+        for chunks in space.effective("interleave", natural)
         if chunks == 1 or space.depth % (pipeline * chunks) == 0
     ]
 
@@ -186,14 +186,14 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
     sharding = [
         (stage, float(slot))
-        for stage in space.choices("sharding", stages if data else STAGES[:1])
+        for stage in space.effective("sharding", stages if data else STAGES[:1])
         for slot in range(ranks if stage > 0 else 1)
     ]
     return [
         (float(recompute), float(sequence), float(stage), slot, float(offload))
         for recompute, sequence, (stage, slot), offload in itertools.product(
-            space.choices("recompute", modes),
-            space.choices("sequence_parallel", SWITCH if tensor and transformer else SWITCH[:1]),
+            space.effective("recompute", modes),
+            space.effective("sequence_parallel", SWITCH if tensor and transformer else SWITCH[:1]),
             sharding,
             space.choices("offload", SWITCH),
         )

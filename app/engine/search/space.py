@@ -35,6 +35,16 @@ class Space:
         """Return the values of a field: those that are allowed, else the natural ones."""
         return self.allowed.get(name, natural)
 
+    def effective(self, name: str, natural: Sequence[float]) -> Sequence[float]:
+        """Return the values of a field that make a difference.
+
+        Of several that are allowed those without effect are left out; a single one is an order.
+        """
+        values = self.choices(name, natural)
+        if len(values) == 1:
+            return values
+        return [value for value in values if value in natural] or values[:1]
+
     def allows(self, name: str, value: float) -> bool:
         """Return whether a value of a field may be taken."""
         return name not in self.allowed or value in self.allowed[name]

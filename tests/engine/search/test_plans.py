@@ -279,3 +279,19 @@ def test_a_phase_computes_its_activations_again_whatever_a_plan_says() -> None:
     found = phased(both, np.array([3.0, 3.0]), 24, (1.0,))
     assert found.recompute.tolist() == [0.0]
     assert phased(both.take(np.array([1])), np.array([3.0]), 24, (1.0,)).recompute.tolist() == [2.0]
+
+
+def test_of_several_allowed_values_those_without_effect_are_left_out() -> None:
+    allowed = {
+        "tensor": [1.0, 2.0],
+        "sequence_parallel": [0.0, 1.0],
+        "interleave": [1.0, 2.0],
+        "sharding": [1.0, 3.0],
+        "recompute": [1.0, 2.0],
+    }
+    plans = gpu_plans(space(allowed=allowed, fused_attention=True)).plans
+    assert np.all(plans.sequence_parallel[plans.tensor == 1] == 0)
+    assert np.all(plans.interleave[plans.pipeline == 1] == 1)
+    assert np.all(plans.sharding[plans.pipeline > 1] == 1)
+    assert np.all(plans.recompute == 2)
+    assert {0.0, 1.0} == set(plans.sequence_parallel[plans.tensor == 2].tolist())
