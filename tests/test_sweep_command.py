@@ -50,7 +50,7 @@ def test_refused_points_are_counted(tmp_path: Path) -> None:
     assert sweep_to_file(sweep(systems=systems).request, tmp_path / "out.csv", Threads(), resume=False) == 1
 
 
-def broken_off(output: Path, rows: int, points: int = 40) -> None:
+def leave_rows(output: Path, rows: int, points: int = 40) -> None:
     """Leave the rows of a run that ended in the middle of a line."""
     asked = wide(points)
     kept = KeptRows(output.with_name(f"{output.name}.rows"), asked)
@@ -64,7 +64,7 @@ def broken_off(output: Path, rows: int, points: int = 40) -> None:
 
 def test_a_run_goes_on_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "out.csv"
-    broken_off(output, 30)
+    leave_rows(output, 30)
     crew = Threads()
     sweep_to_file(wide(40).request, output, crew, resume=True)
     assert positions(output) == list(range(40))
@@ -73,7 +73,7 @@ def test_a_run_goes_on_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_run_that_was_broken_off_is_not_written_over(tmp_path: Path) -> None:
     output = tmp_path / "out.csv"
-    broken_off(output, 8)
+    leave_rows(output, 8)
     with pytest.raises(BadInput, match="--resume, or delete it"):
         sweep_to_file(wide(40).request, output, Threads(), resume=False)
     with pytest.raises(BadInput, match="another sweep"):

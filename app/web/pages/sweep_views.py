@@ -13,6 +13,9 @@ from app.sizing.sweep.rows import SweepRow
 from app.web.contexts import FigureView
 from app.web.sweep_contexts import Narrowed, RowView, SweepPage
 
+MOST_PICTURED = 400
+"""Most points of the picture. [-]"""
+
 
 def sweep_page(
     answer: SweepAnswer,
@@ -95,7 +98,7 @@ def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView
     if not any(row.cost is not None for row in rows):
         return None
     notes = [voice.gettext("Each system has its colour, each model its symbol; lower left is better.")]
-    if len(rows) < matching:
+    if MOST_PICTURED <= len(rows) < matching:
         notes.append(
             voice.gettext("{shown} of {matching} points are shown.").format(
                 shown=voice.number(len(rows)), matching=voice.number(matching)

@@ -27,7 +27,7 @@ from app.web.deps import USUAL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
 from app.web.pages.start import read_form
-from app.web.pages.sweep_views import sweep_page
+from app.web.pages.sweep_views import MOST_PICTURED, sweep_page
 from app.web.problems import from_validation
 from app.web.rendering import environment, render
 from app.web.sweep_contexts import SweepsPage
@@ -44,9 +44,6 @@ MOST_BYTES = 8_000_000
 
 ROWS = 50
 """Rows of the table. [-]"""
-
-POINTS = 400
-"""Points of the picture. [-]"""
 
 REFRESH_ROWS = 24
 """Rows that must have come before the table is read again. [-]"""
@@ -80,16 +77,11 @@ def form_page(
     return SweepsPage(
         data_url="/sweeps.json",
         documents=available(),
-        form=Form({"request": [text]}, [FieldError("request", named(error)) for error in errors]),
+        form=Form({"request": [text]}, errors),
         message=message,
         most=MOST_POINTS,
         earlier=sweeps.list_sweeps(bench, workspace, EARLIER, None).items,
     )
-
-
-def named(error: FieldError) -> Message:
-    """Return what is wrong with a field of the text, with the name of the field."""
-    return Message("{name}: {reason}", {"name": error.field, "reason": error.message})
 
 
 @router.get("/sweeps.json")
@@ -160,7 +152,7 @@ def show_sweep(
 ) -> HTMLResponse:
     """Show how far a sweep is, and its rows."""
     answer = found(bench, workspace, identifier, params)
-    pictured = sweeps.best_rows(bench, workspace, identifier, POINTS, params.order, params.labels)
+    pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)
     labels = {str(name): label for name, label in params.labels.items()}
     page = sweep_page(
         answer, pictured, labels, params.order, params.first, ROWS, voice_of(request), available()
