@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_in
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans, StepTime
-from app.engine.records import Floats
+from app.engine.records import FloatLike, Floats
 from app.engine.reliability import failure_overhead, goodput, job_failure_rate, mean_time_to_failure
 from app.errors import BadInput
 from app.sizing.request import AssumptionsInput
@@ -117,9 +117,22 @@ def log_deviation(figure: Figure) -> float:
 
 def samples_at(training: Training, batch: float) -> float:
     """Return the samples to train on at a global batch."""
+    return float(samples_at_batches(training, np.array([batch]))[0])
+
+
+def samples_at_batches(training: Training, batch: Floats) -> Floats:
+    """Return the samples to train on at each of several global batches.
+
+    Parameters
+    ----------
+    training : Training
+        Samples or target. [-]
+    batch : array
+        Global batches. [samples]
+    """
     if training.target is None:
-        return float(training.samples or 0.0)
-    return samples_at_batch(training.target, batch)
+        return np.full(np.shape(batch), float(training.samples or 0.0))
+    return _to_target(training.target, batch)
 
 
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
@@ -132,11 +145,71 @@ def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
     batch : float
         Global batch. [samples]
     """
-    return float(
-        samples_to_target(
-            batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
-        )
+    return float(_to_target(target, np.asarray(batch)))
+
+
+def _to_target(target: ConvergenceTarget, batch: Floats) -> Floats:
+    return samples_to_target(
+        batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Runs of many plans of one scenario, on as many machines as each has.
+
+    Central values have one entry per plan, samples one row per plan.
+    """
+
+    samples: Floats
+    steps: Floats
+    step: StepTime
+    """Central, one entry per plan. [s]"""
+    input_wait: Floats
+    evaluation: Floats
+    checkpoint: Floats
+    failures: Floats
+    total: Floats
+    """Time to train of each plan. [s]"""
+    step_samples: Floats
+    total_samples: Floats
+    training_samples: Floats
+    goodput: Floats
+    goodput_samples: Floats
+    checkpoint_interval: Floats
+    checkpoint_seconds: Floats
+    mean_time_to_failure: Floats
+
+    @property
+    def step_seconds(self) -> Floats:
+        """Central step time of each plan with the wait for input. [s]"""
+        return np.asarray(self.step.total + self.input_wait)
+
+    def one(self, place: int) -> Run:
+        """Return the run of one plan."""
+        return Run(
+            samples=float(self.samples[place]),
+            steps=int(self.steps[place]),
+            step=StepTime(
+                {
+                    name: np.broadcast_to(part, self.total.shape)[place : place + 1]
+                    for name, part in self.step.parts.items()
+                }
+            ),
+            input_wait=float(self.input_wait[place]),
+            evaluation=float(self.evaluation[place]),
+            checkpoint=float(self.checkpoint[place]),
+            failures=float(self.failures[place]),
+            total=float(self.total[place]),
+            step_samples=self.step_samples[place],
+            total_samples=self.total_samples[place],
+            training_samples=self.training_samples[place],
+            goodput=float(self.goodput[place]),
+            goodput_samples=self.goodput_samples[place],
+            checkpoint_interval=float(self.checkpoint_interval[place]),
+            checkpoint_seconds=float(self.checkpoint_seconds[place]),
+            mean_time_to_failure=float(self.mean_time_to_failure[place]),
+        )
 
 
 def run_of(
@@ -151,7 +224,7 @@ def run_of(
     normals: Mapping[str, Floats],
     run_deviation: float,
 ) -> Run:
-    """Return the run of one plan, central and as samples.
+    """Return the run of one plan, central and as samples: :func:`runs_of` for a single plan.
 
     Parameters
     ----------
@@ -174,49 +247,112 @@ def run_of(
     run_deviation : float
         Log-deviation of the samples to a target from run to run. [-]
     """
-    batch = float(plans.global_batch[0])
+    return runs_of(
+        scenario,
+        plans,
+        training,
+        machines=np.array([float(machines)]),
+        assumed=assumed,
+        input_rate=input_rate,
+        factors=factors[np.newaxis, :],
+        normals=normals,
+        run_deviation=run_deviation,
+    ).one(0)
+
+
+def runs_of(
+    scenario: Scenario,
+    plans: Plans,
+    training: Training,
+    *,
+    machines: Floats,
+    assumed: Reliability,
+    input_rate: float | None,
+    factors: Floats,
+    normals: Mapping[str, Floats],
+    run_deviation: float,
+) -> Runs:
+    """Return the runs of many plans in one call of the engine, central and as samples.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software, which all plans share. [-]
+    plans : Plans
+        Plans, arrays of shape (P,). [-]
+    training : Training
+        Samples or target. [-]
+    machines : array
+        Machines of each plan that can fail and that write checkpoints. [-]
+    assumed : Reliability
+        Failures and checkpoints. [-]
+    input_rate : float or None
+        Samples that one machine's input can feed; None for no limit. [samples/s]
+    factors : array
+        Residual factors on a time, of shape (P, S). [-]
+    normals : mapping
+        Standard normals by the name of what is uncertain, of shape (S,). [-]
+    run_deviation : float
+        Log-deviation of the samples to a target from run to run. [-]
+    """
+    batch = plans.global_batch
     step = scenario.step(plans)
-    central = float(step.total[0])
-    sampled = np.ravel(scenario.step(plans, normals).total) * factors
-    fed = batch / (input_rate * machines) if input_rate else 0.0
-    waits = np.maximum(fed - sampled, 0.0)
-    input_wait = max(fed - central, 0.0)
-    samples = samples_at(training, batch)
-    steps = int(training_steps(samples, batch))
+    central = np.asarray(step.total)
+    sampled = scenario.step(columns(plans), normals).total * factors
+    fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
+    waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
+    input_wait = np.maximum(fed - central, 0.0)
+    samples = samples_at_batches(training, batch)
+    steps = training_steps(samples, batch)
     step_samples = sampled + waits
-    spread = np.exp(run_deviation * normals["run_length"]) if training.target is not None else 1.0
     target = training.target
-    evaluation = evaluations_time(target, scenario, samples, batch, np.array([central + input_wait]))
-    evaluations = evaluations_time(target, scenario, samples, batch, step_samples) * spread
-    trained = np.array([steps * (central + input_wait)])
-    traineds = steps * spread * step_samples
+    spread = np.exp(run_deviation * normals["run_length"]) if target is not None else 1.0
+    by_plan = (samples[:, np.newaxis], batch[:, np.newaxis])
+    evaluation = evaluations_time(target, scenario, samples, batch, central + input_wait)
+    evaluations = evaluations_time(target, scenario, *by_plan, step_samples) * spread
+    trained = steps * (central + input_wait)
+    traineds = steps[:, np.newaxis] * spread * step_samples
     useful, usefuls = trained + evaluation, traineds + evaluations
     written = checkpoint_time(
         scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
     )
-    seconds = float(written)
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
-    checkpoint, failures, interval, mean = _losses(useful, seconds, assumed, assumed.rate, machines)
-    checkpoints, failed, _, _ = _losses(usefuls, seconds, assumed, rates, machines)
+    checkpoint, failures, interval, mean = _losses(useful, written, assumed, assumed.rate, machines)
+    checkpoints, failed, _, _ = _losses(
+        usefuls, written[:, np.newaxis], assumed, rates, machines[:, np.newaxis]
+    )
     total = useful + checkpoint + failures
     totals = usefuls + checkpoints + failed
-    return Run(
+    return Runs(
         samples=samples,
         steps=steps,
         step=step,
         input_wait=input_wait,
-        evaluation=float(evaluation[0]),
-        checkpoint=float(checkpoint[0]),
-        failures=float(failures[0]),
-        total=float(total[0]),
+        evaluation=evaluation,
+        checkpoint=checkpoint,
+        failures=failures,
+        total=total,
         step_samples=step_samples,
         total_samples=totals,
         training_samples=traineds,
-        goodput=float(goodput(trained, total)[0]),
+        goodput=goodput(trained, total),
         goodput_samples=goodput(traineds, totals),
         checkpoint_interval=interval,
-        checkpoint_seconds=seconds,
+        checkpoint_seconds=written,
         mean_time_to_failure=mean,
+    )
+
+
+def columns(plans: Plans) -> Plans:
+    """Return plans as columns, so that they broadcast against samples.
+
+    Parameters
+    ----------
+    plans : Plans
+        Arrays of shape (P,). [-]
+    """
+    return Plans(
+        **{entry.name: np.reshape(getattr(plans, entry.name), (-1, 1)) for entry in fields(Plans)}
     )
 
 
@@ -234,8 +370,8 @@ def checkpointed_bytes(optimizer: str) -> float:
 def evaluations_time(
     target: ConvergenceTarget | None,
     scenario: Scenario,
-    samples: float,
-    batch: float,
+    samples: FloatLike,
+    batch: FloatLike,
     step: Floats,
     training_devices_evaluate: bool = True,
 ) -> Floats:
@@ -249,9 +385,9 @@ def evaluations_time(
         What is trained to. [-]
     scenario : Scenario
         Model, hardware and software. [-]
-    samples : float
+    samples : FloatLike
         Samples of the run. [samples]
-    batch : float
+    batch : FloatLike
         Global batch. [samples]
     step : Floats
         Time of one step. [s]
@@ -268,19 +404,18 @@ def evaluations_time(
 
 
 def _losses(
-    useful: Floats, written: float, assumed: Reliability, rate: float | Floats, machines: int
-) -> tuple[Floats, Floats, float, float]:
+    useful: Floats, written: Floats, assumed: Reliability, rate: float | Floats, machines: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return checkpoint and failure time, the checkpoint interval and the mean time to failure."""
-    failing = job_failure_rate(rate, machines)
-    mean = mean_time_to_failure(failing)
+    mean = mean_time_to_failure(job_failure_rate(rate, machines))
     if assumed.interval is not None:
-        interval = np.asarray(assumed.interval)
-    elif written > 0 and np.all(np.isfinite(mean)):
+        interval = np.full(np.shape(mean), assumed.interval)
+    elif np.all(written > 0) and np.all(np.isfinite(mean)):
         interval = daly_interval(written, mean)
     else:
-        interval = np.asarray(np.inf)
+        interval = np.full(np.shape(mean), np.inf)
     checkpoint = np.broadcast_to(checkpoint_overhead(useful, written, interval), useful.shape)
     failures = np.broadcast_to(
         failure_overhead(useful, written, interval, mean, assumed.restart), useful.shape
     )
-    return checkpoint, failures, float(np.ravel(interval)[0]), float(np.ravel(mean)[0])
+    return checkpoint, failures, interval, mean
