@@ -351,9 +351,7 @@ def columns(plans: Plans) -> Plans:
     plans : Plans
         Arrays of shape (P,). [-]
     """
-    return Plans(
-        **{entry.name: np.reshape(getattr(plans, entry.name), (-1, 1)) for entry in fields(Plans)}
-    )
+    return Plans(**{entry.name: np.reshape(getattr(plans, entry.name), (-1, 1)) for entry in fields(Plans)})
 
 
 def checkpointed_bytes(optimizer: str) -> float:
