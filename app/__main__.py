@@ -27,6 +27,10 @@ from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.request import EstimateRequest
+from app.sizing.size.answering import size
+from app.sizing.size.documents import Sizing
+from app.sizing.size.request import SizingRequest
+from app.sizing.size.sentences import sentences
 from app.sizing.validation.report import Summary
 from app.sizing.validation.run import read_rows, validate
 from app.web.api.reference import PAGE, with_reference
@@ -96,6 +100,20 @@ def estimate_command(
         raise from_validation(error.errors()) from None
     answer = estimate(asked, load_context(data_directory()))
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(estimate_text(answer)))
+
+
+@cli.command("size")
+def size_command(
+    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sizing request.")],
+    as_json: AsJson = False,
+) -> None:
+    """Find the systems that keep a deadline and a budget."""
+    try:
+        asked = SizingRequest.model_validate(read_json(content(request)))
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+    answer = size(asked, load_context(data_directory())).document
+    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(sizing_text(answer)))
 
 
 @cli.command()
@@ -259,6 +277,37 @@ def estimate_text(answer: Estimate) -> list[str]:
         parts = [(speaker.label(part.part), speaker.percent(part.seconds / total)) for part in shares]
         lines += ["", *table(parts)]
     lines += ["", *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings)]
+    lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
+    return lines
+
+
+SHOWN_OPTIONS = 20
+"""Options of a sizing that are written as text; JSON has them all."""
+
+
+def sizing_text(answer: Sizing) -> list[str]:
+    """Return a sizing as aligned lines: the answer in a sentence, then the options."""
+    speaker = voice("en")
+    head = ("system", "accelerators", "time to train", "cost", "probability", "meets", "front")
+    rows = [
+        (
+            f"{option.count} × {option.system}",
+            plain(option.accelerators),
+            speaker.quantity(option.time_to_train),
+            speaker.quantity(option.cost),
+            "–" if option.probability is None else speaker.percent(option.probability),
+            plain(option.meets),
+            plain(option.on_front),
+        )
+        for option in answer.options[:SHOWN_OPTIONS]
+    ]
+    counts = (
+        f"{answer.considered} considered, {answer.searched} searches, {answer.pruned} ruled out by bounds"
+    )
+    lines = [answer.label, "", *(str(sentence) for sentence in sentences(answer)), "", *table([head, *rows])]
+    if answer.scaling is not None and answer.scaling.knee_inside:
+        lines += ["", f"adding machines stops paying at {answer.scaling.knee} × {answer.scaling.name}"]
+    lines += ["", *(f"{entry.severity}: {entry.message} [{entry.code}]" for entry in answer.warnings), counts]
     lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
     return lines
 

@@ -17,11 +17,12 @@ from app.store.tables import (
     EstimateRow,
     IdempotencyKey,
     Profile,
+    SizingRow,
     WorkloadSample,
     Workspace,
 )
 
-Listed = TypeVar("Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow)
+Listed = TypeVar("Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SizingRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,34 @@ class Repository:
     def calibrations(self, limit: int, after: After | None) -> Listing[CalibrationRow]:
         """Return calibrations, newest first."""
         return self._listing(CalibrationRow, limit, after)
+
+    def add_sizing(
+        self,
+        identifier: str,
+        label: str,
+        request: dict[str, object],
+        document: dict[str, object],
+        samples: dict[str, object],
+    ) -> None:
+        """Keep a sizing with what was asked and the samples behind it."""
+        self._session.add(
+            SizingRow(
+                id=identifier,
+                workspace_id=self._workspace_id,
+                label=label,
+                request=request,
+                document=document,
+                samples=samples,
+            )
+        )
+
+    def sizing(self, identifier: str) -> SizingRow | None:
+        """Return a sizing."""
+        return self._one(SizingRow, identifier)
+
+    def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
+        """Return sizings, newest first."""
+        return self._listing(SizingRow, limit, after)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

@@ -135,3 +135,17 @@ def estimate_request(
         currency=request.currency,
         label=None,
     )
+
+
+def one_system(request: SizingRequest) -> str:
+    """Return the one system a request names.
+
+    Parameters
+    ----------
+    request : SizingRequest
+        What was asked. [-]
+    """
+    names = request.systems or []
+    if len(names) != 1:
+        raise BadInput.at("systems", "a scaling curve is of one system; {given} are named", given=len(names))
+    return names[0]

@@ -16,6 +16,7 @@ from app.web.api.examples import (
     MAPPING,
     OWN_MODEL,
     RENAMED,
+    SIZING,
     TRANSFORMER,
 )
 
@@ -26,6 +27,7 @@ REQUESTS: dict[str, Any] = {
     "MappingRequest": MAPPING,
     "ChecksRequest": CHECK,
     "ProfileRequest": TRANSFORMER,
+    "SizingRequest": SIZING,
 }
 PREFIX = "#/components/schemas/"
 
