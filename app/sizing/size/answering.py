@@ -156,7 +156,7 @@ def _explorer(
     profile = resolve_model(request.model, context)
     candidates = Candidates(request, profile, context)
     searcher = Searcher(request, profile, context, executor)
-    bounds = Bounds(context, rate)
+    bounds = Bounds(context, rate, searcher)
     explorer = Explorer(candidates, searcher, bounds, limits_of(request), exhaustive=exhaustive)
     return explorer, candidates.systems(), searcher
 

@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from dataclasses import replace
 
 import numpy as np
 
+from app.engine.collectives import collective_time, exposed_time
 from app.engine.convergence import training_steps
-from app.engine.frontier import step_time_bound
+from app.engine.gpu.memory import rank_weights
+from app.engine.gpu.operators import element_bytes
+from app.engine.gpu.step import GpuSystem, gradient_accumulation_time
+from app.engine.ipu.update import fixed_update_time, gradient_allreduce_time
 from app.engine.operators import Section, Split
+from app.engine.pipeline import bubble_slots
 from app.engine.plans import Plans
-from app.engine.records import Floats
-from app.engine.search import LARGEST_MICRO_BATCH, divisors
+from app.engine.records import Floats, IpuChip
+from app.engine.search import LARGEST_MICRO_BATCH
 from app.sizing.context import SizingContext
 from app.sizing.runtime import samples_at_batches
 from app.sizing.scenario import Scenario
-from app.sizing.size.candidates import Candidate, Group
+from app.sizing.size.candidates import Candidate, Group, no_slower
+from app.sizing.size.layouts import Layouts, layouts
+from app.sizing.size.searching import Found, Searcher
 from app.sizing.software_choice import choose_software
 from app.sizing.workload import batch_candidates, is_convolutional
 
+NOT_PER_MICRO_BATCH = frozenset({"input", "optimizer", "data_comm"})
+"""Parts of a GPU step that a plan may hide, shard or shrink."""
+
+
+IPU_GRADIENT_BYTES = 2.0
+"""Bytes of a gradient on an IPU in half precision; more in single precision."""
+
 
 class GroupBound:
-    """Least time to train of a group at any number of machines.
+    """Least time to train of a group on any number of machines.
 
-    A step takes at least the work of its samples spread evenly over all devices, and a sample takes at
-    least what its operators take at the best tensor degree and micro-batch that are legal.
+    Every layout of the devices that a legal plan may have is timed with what no option of a plan can avoid:
+    its operators and what they exchange inside a machine, on as many micro-batches as the step has and the
+    pipeline waits for. Communication between machines, recomputation, the optimizer and memory only add.
     """
 
     def __init__(self, group: Group, context: SizingContext, input_rate: float | None) -> None:
         training = group.training
         table = training.profile.operators(training.tokens, training.image_size)
         entry = group.hardware.entry
-        software = choose_software(
-            group.software, is_convolutional(table), entry.chip, entry.chip_kind, context, []
-        )
+        convolutional = is_convolutional(table)
+        software = choose_software(group.software, convolutional, entry.chip, entry.chip_kind, context, [])
         self._training = training
-        self._limits = context.batch_limits
+        self._batch_limits = context.batch_limits
         self._input_rate = input_rate
         self._scenario = Scenario(
             table=table,
@@ -45,99 +59,208 @@ class GroupBound:
             optimizer=training.optimizer,
             overrides={},
         )
-        self._heads = int(table.attention_heads)
-        self._per_node = group.hardware.devices_per_machine
-        self._tensor = self._tensor_degrees()
-        self._deepest = table.depth if self._heads or self._scenario.is_ipu else 1
-        self._known: dict[int, Floats] = {}
-        self._least: dict[int, tuple[list[int], list[list[float]]]] = {}
+        self._ipu = self._scenario.is_ipu
+        self._tensor = tensor_degrees(
+            int(table.attention_heads), group.hardware.devices_per_machine, self._ipu
+        )
+        self._deepest = table.depth if table.attention_heads or self._ipu else 1
+        self._slots = np.full((2, len(self._tensor), LARGEST_MICRO_BATCH + 1), np.nan)
+        """Time of one micro-batch by tensor degree and size, as far as needed: of the layers, the head. [s]"""
 
     def seconds(self, candidate: Candidate) -> float:
         """Return the least time to train of a candidate at any batch that its search may choose. [s]"""
         hardware = candidate.hardware
         devices = hardware.devices
-        used = 1 << (devices.bit_length() - 1) if self._scenario.is_ipu else devices
+        used = 1 << (devices.bit_length() - 1) if self._ipu else devices
         batches = self._batches(used)
-        samples = samples_at_batches(self._training, np.array(batches, dtype=float))
-        steps = training_steps(samples, np.array(batches, dtype=float))
+        sizes = np.array(batches, dtype=float)
+        steps = training_steps(samples_at_batches(self._training, sizes), sizes)
         least = [self._step(batch, used, hardware.machines) for batch in batches]
-        return float(np.min(steps * np.array(least))) * self._factor()
-
-    def _factor(self) -> float:
-        """Factor of a calibration on every step; 1 without one."""
-        software = self._scenario.software
-        return 1.0 if software.calibration is None else float(np.ravel(software.time_factor(None))[0])
+        return float(np.min(steps * np.array(least)))
 
     def _batches(self, devices: int) -> list[int]:
         given = self._training.global_batch
         if given is not None:
             return [given, -(-given // devices) * devices]
-        return batch_candidates(self._training, self._limits, devices)
+        return batch_candidates(self._training, self._batch_limits, devices)
 
     def _step(self, batch: int, devices: int, machines: int) -> float:
-        """Least time of one step. [s]"""
-        micro, least = self._at(batch)
-        best = np.inf
-        for tensor, row in zip(self._tensor, least, strict=True):
-            if devices % tensor:
-                continue
-            # More stages leave more samples to each replica, and so larger micro-batches.
-            largest = batch * tensor * min(self._deepest, devices // tensor) / devices
-            place = bisect_right(micro, largest)
-            if place:
-                best = min(best, row[place - 1])
+        """Return the least time of one step; infinite where no layout is legal. [s]"""
+        legal = layouts(devices, batch, self._tensor, self._deepest, self._ipu)
+        if not legal.tensor.size:
+            return float("inf")
+        layers, ends = self._slot(legal)
+        stages, depth = legal.pipeline, float(max(self._deepest, 1))
+        share = 1.0 / stages if self._ipu else np.ceil(depth / stages) / depth
+        slots = legal.accumulation + bubble_slots(stages, legal.interleave)
+        slot = layers * share + ends / stages
+        exposed = self._reduction(legal, devices, slot)
+        seconds = float(np.min(slots * slot + exposed)) + self._fixed(devices)
         fed = batch / (self._input_rate * machines) if self._input_rate else 0.0
-        return max(float(step_time_bound(batch, best, devices)), fed) if np.isfinite(best) else fed
+        return max(seconds, fed)
 
-    def _at(self, batch: int) -> tuple[list[int], list[list[float]]]:
-        """Return micro-batches, and the least device time of a sample up to each, by tensor degree. [s]"""
-        if batch not in self._least:
-            micro = [value for value in divisors(batch) if value <= LARGEST_MICRO_BATCH]
-            missing = [value for value in micro if value not in self._known]
-            if missing:
-                for value, column in zip(missing, self._device_seconds(missing).T, strict=True):
-                    self._known[value] = column
-            columns = np.stack([self._known[value] for value in micro], axis=1)
-            self._least[batch] = micro, np.minimum.accumulate(columns, axis=1).tolist()
-        return self._least[batch]
+    def _reduction(self, legal: Layouts, devices: int, slot: Floats) -> Floats:
+        """Return the least time of the gradients' reduction that nothing hides. [s]
 
-    def _device_seconds(self, micro: list[int]) -> Floats:
-        """Return the device time of a sample by tensor degree and micro-batch, (T, M). [s]"""
-        tensor, samples = np.meshgrid(np.array(self._tensor, float), np.array(micro, float), indexing="ij")
-        plans = Plans.of(tensor=tensor.ravel(), micro_batch=samples.ravel(), recompute=np.zeros(tensor.size))
+        However they are sharded, gradients are scattered over the replicas once at least.
+        """
+        data = devices / (legal.tensor * legal.pipeline)
+        plans = Plans.of(tensor=legal.tensor, pipeline=legal.pipeline, data=data)
+        table, hardware = self._scenario.table, self._scenario.hardware
+        size = element_bytes(self._scenario.precision)
+        if isinstance(hardware, IpuChip):
+            held = table.parameters * IPU_GRADIENT_BYTES / (legal.tensor * legal.pipeline)
+            return gradient_allreduce_time(plans, held, hardware)
+        software = self._scenario.gpu_software()
+        message = np.asarray(sum(rank_weights(table, plans))) * max(size, float(software.gradient_bytes))
+        local = np.maximum(np.floor(hardware.machine.devices / legal.tensor), 1.0)
+        least = np.minimum(
+            *(
+                collective_time(
+                    message,
+                    data,
+                    local,
+                    hardware.machine,
+                    hardware.fabric,
+                    software.network_efficiency,
+                    passes,
+                )
+                for passes in (1.0, 2.0)
+            )
+        )
+        return exposed_time(least, software.overlap, slot)
+
+    def _fixed(self, devices: int) -> float:
+        """Return what every step takes beside its work. [s]"""
+        hardware = self._scenario.hardware
+        if isinstance(hardware, IpuChip):
+            return float(np.ravel(fixed_update_time(hardware, self._scenario.ipu_software()))[0])
+        software = self._scenario.gpu_software()
+        several = float(software.multi_device_overhead) if devices > 1 else 0.0
+        return float(software.step_overhead) + several
+
+    def _slot(self, legal: Layouts) -> tuple[Floats, Floats]:
+        """Return the time of one micro-batch over all stages, of the layers and of the head. [s]"""
+        place = np.searchsorted(self._tensor, legal.tensor), legal.micro_batch.astype(int)
+        unknown = np.isnan(self._slots[0][place])
+        if unknown.any():
+            missing = np.unique(legal.micro_batch[unknown])
+            tensor, micro = np.meshgrid(np.array(self._tensor, dtype=float), missing, indexing="ij")
+            found = (self._ipu_slots if self._ipu else self._gpu_slots)(tensor.ravel(), micro.ravel())
+            for known, seconds in zip(self._slots, found, strict=True):
+                known[:, missing.astype(int)] = seconds.reshape(tensor.shape)
+        layers, ends = self._slots
+        return layers[place], ends[place]
+
+    def _ends(self, plans: Plans) -> tuple[Floats, Floats]:
+        """Return the time of the operators of head and embedding in one micro-batch. [s]"""
         times = self._scenario.operator_times(plans)
-        table = self._scenario.table
-        # A pipeline may leave the embedding to a stage that waits anyway; sequence parallelism may divide
-        # what tensor parallelism leaves whole.
-        counted = (table.section != Section.EMBEDDING)[:, np.newaxis]
-        divided = np.where((table.split == Split.SEQUENCE)[:, np.newaxis], plans.tensor, 1.0)
-        both = np.where(counted, (times.forward + times.backward) / divided, 0.0)
-        seconds = np.sum(both, axis=0) * plans.tensor / plans.micro_batch
-        return np.asarray(seconds.reshape(tensor.shape))
+        both = times.forward + times.backward
+        section = self._scenario.table.section[:, np.newaxis]
+        head = np.sum(np.where(section == Section.HEAD, both, 0.0), axis=0)
+        return head, np.sum(np.where(section == Section.EMBEDDING, both, 0.0), axis=0)
 
-    def _tensor_degrees(self) -> list[int]:
-        if not self._heads:
-            return [1]
-        found = divisors(self._heads)
-        if self._scenario.is_ipu:
-            return [degree for degree in found if degree & (degree - 1) == 0]
-        return [degree for degree in found if degree <= self._per_node]
+    def _gpu_slots(self, tensor: Floats, micro: Floats) -> tuple[Floats, Floats]:
+        """One micro-batch more or less of a step on one stage, without what depends on the rest of a plan."""
+        system = self._scenario.hardware
+        assert isinstance(system, GpuSystem)
+        plans = Plans.of(tensor=tensor, micro_batch=micro, accumulation=np.full(tensor.shape, 2.0))
+        held = self._scenario.table.parameters / tensor
+        bandwidth = system.chip.memory_bandwidth * system.chip.achieved_bandwidth
+        summing = gradient_accumulation_time(held, element_bytes(self._scenario.precision), bandwidth)
+        slots = []
+        for sequence_parallel in (0.0, 1.0):
+            two = replace(plans, sequence_parallel=np.full(tensor.shape, sequence_parallel))
+            three = replace(two, accumulation=two.accumulation + 1.0)
+            slots.append(self._avoidless(three) - self._avoidless(two))
+        head, embedding = self._ends(plans)
+        # What tokens split may be divided in the head as well.
+        head = np.where(self._by_tokens(), head / tensor, head)
+        layers = np.minimum(*slots) - summing - head - embedding
+        return np.maximum(layers, 0.0), head
+
+    def _by_tokens(self) -> bool:
+        table = self._scenario.table
+        return bool(np.any((table.section == Section.HEAD) & (table.split == Split.SEQUENCE)))
+
+    def _avoidless(self, plans: Plans) -> Floats:
+        """Return the parts of a step that no option of a plan avoids. [s]"""
+        parts = self._scenario.step(plans).parts
+        return np.asarray(sum(seconds for name, seconds in parts.items() if name not in NOT_PER_MICRO_BATCH))
+
+    def _ipu_slots(self, tensor: Floats, micro: Floats) -> tuple[Floats, Floats]:
+        plans = Plans.of(tensor=tensor, micro_batch=micro)
+        times = self._scenario.operator_times(plans)
+        head, embedding = self._ends(plans)
+        layers = np.sum(times.forward + times.backward, axis=0) - head - embedding
+        software = self._scenario.software
+        factor = 1.0 if software.calibration is None else float(np.ravel(software.time_factor(None))[0])
+        return layers * factor, head * factor
+
+
+def tensor_degrees(heads: int, per_node: int, ipu: bool) -> tuple[int, ...]:
+    """Return the tensor degrees a search considers.
+
+    Parameters
+    ----------
+    heads : int
+        Attention heads; 0 where tensor parallelism does not apply. [-]
+    per_node : int
+        Accelerators of one machine, which tensor ranks on GPUs stay within. [-]
+    ipu : bool
+        Whether degrees are powers of two. [-]
+    """
+    found = [degree for degree in range(1, max(heads, 1) + 1) if max(heads, 1) % degree == 0]
+    if ipu:
+        return tuple(degree for degree in found if degree & (degree - 1) == 0)
+    return tuple(degree for degree in found if degree <= per_node)
 
 
 class Bounds:
-    """Least time and cost of candidates; what concerns a group is computed once."""
+    """Least time of candidates; what concerns a group is computed once."""
 
-    def __init__(self, context: SizingContext, input_rate: float | None) -> None:
+    def __init__(self, context: SizingContext, input_rate: float | None, searcher: Searcher) -> None:
         self._context = context
         self._input_rate = input_rate
+        self._searcher = searcher
         self._groups: dict[Group, GroupBound] = {}
         self._seconds: dict[tuple[int, int], float] = {}
 
     def seconds(self, candidate: Candidate) -> float:
-        """Return the least time to train of a candidate. [s]"""
+        """Return the least time to train of a candidate; infinite where it cannot hold the model. [s]"""
         key = id(candidate.group), candidate.hardware.machines
         if key not in self._seconds:
             if candidate.group not in self._groups:
                 self._groups[candidate.group] = GroupBound(candidate.group, self._context, self._input_rate)
             self._seconds[key] = self._groups[candidate.group].seconds(candidate)
-        return self._seconds[key]
+        return max([self._seconds[key], *self._on_better_fabrics(candidate)])
+
+    def _on_better_fabrics(self, candidate: Candidate) -> list[float]:
+        """Return the times found on as many machines of the same kind with a better fabric. [s]"""
+        group = candidate.group
+        better = (
+            other
+            for other in self._groups
+            if other is not group and no_slower(other.hardware, group.hardware)
+        )
+        found = (self._searcher.found(other, candidate.hardware.machines) for other in better)
+        return [least_of(entry) for entry in found if entry is not None]
+
+
+def least_of(found: Found) -> float:
+    """Return what no other batch and no worse fabric undercuts of a run that was found. [s]
+
+    Where the batch was chosen for a target, it was chosen for the least time in steps.
+
+    Parameters
+    ----------
+    found : Found
+        A run. [-]
+    """
+    run = found.run
+    if run is None:
+        return float("inf")
+    if found.sizing.batch_searched and found.sizing.training.target is not None:
+        batch = float(found.sizing.choice.plans.global_batch[0])
+        return float(run.step.total[0]) * run.samples / batch
+    return run.total

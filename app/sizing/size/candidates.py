@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
 from app.catalog import ChipKind, CostDefaults
+from app.engine.collectives import node_bandwidth
 from app.engine.records import Floats, IpuChip
 from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
@@ -67,6 +68,7 @@ class Candidates:
         self.context = context
         self._groups: list[Group] = []
         self._defaults: dict[ChipKind, CostDefaults] = {}
+        self._first: dict[tuple[str, int], Candidate] = {}
 
     def systems(self) -> dict[str, list[int]]:
         """Return the counts to consider of each system."""
@@ -95,7 +97,28 @@ class Candidates:
         return found
 
     def candidate(self, system: str, count: int) -> Candidate:
-        """Return a system at a count with its prices."""
+        """Return a system at a count with its prices.
+
+        One system needs no fabric between systems; from two on, prices and power grow with the count.
+        """
+        first = min(count, 2)
+        if (system, first) not in self._first:
+            self._first[system, first] = self._priced(system, first)
+        small = self._first[system, first]
+        if count == first:
+            return small
+        factor = count / first
+        power, capex = small.power, small.capex
+        return replace(
+            small,
+            hardware=replace(small.hardware, count=count),
+            hourly=small.hourly * factor,
+            hourly_samples=small.hourly_samples * factor,
+            capex=None if capex is None else scaled(capex, factor),
+            power=scaled(power, factor),
+        )
+
+    def _priced(self, system: str, count: int) -> Candidate:
         request, catalog = self.request, self.context.catalog
         hardware = self.context.hardware.system(system, count)
         warnings: list[CheckWarning] = []
@@ -162,6 +185,45 @@ def _alike(one: Hardware, other: Hardware) -> bool:
         np.array_equal(getattr(mine, entry.name), getattr(theirs, entry.name))
         for mine, theirs in pairs
         for entry in fields(mine)
+        if entry.name != "name"
+    )
+
+
+def no_slower(one: Hardware, other: Hardware) -> bool:
+    """Return True where one of two systems of the same chips and nodes has the better fabric in every respect.
+
+    No plan on as many machines is faster on the other, and every plan needs the same memory on both.
+
+    Parameters
+    ----------
+    one, other : Hardware
+        Systems. [-]
+    """
+    if isinstance(one.engine, IpuChip) or isinstance(other.engine, IpuChip):
+        return False
+    if not _alike(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric))):
+        return False
+    mine, theirs = one.engine.fabric, other.engine.fabric
+    latencies = ("hop_latency", "tree_latency", "message_latency")
+    return (
+        float(node_bandwidth(mine)) >= float(node_bandwidth(theirs))
+        and mine.tree_share >= theirs.tree_share
+        and all(getattr(mine, name) <= getattr(theirs, name) for name in latencies)
+    )
+
+
+def scaled(figure: Quantity, factor: float) -> Quantity:
+    """Return so many times a quantity.
+
+    Parameters
+    ----------
+    figure : Quantity
+        Of one. [-]
+    factor : float
+        How many. [-]
+    """
+    return Quantity(
+        value=figure.value * factor, low=figure.low * factor, high=figure.high * factor, unit=figure.unit
     )
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
+from app.catalog import ChipKind
 from app.engine.cost import run_cost
 from app.engine.frontier import dominated
+from app.engine.records import Floats
 from app.sizing.size.bounds import Bounds
 from app.sizing.size.candidates import Candidate, Candidates
 from app.sizing.size.judging import Limits, judge
@@ -66,15 +69,33 @@ class Explorer:
         if self._exhaustive:
             self._search(lattice)
         else:
-            self._search(self._seeds(systems, lattice))
-            self._search_unbounded([entry for entry in lattice if not self._done(entry)])
+            seeds = self._seeds(systems, lattice)
+            self._search(seeds)
+            chosen = {seed.identifier for seed in seeds}
+            self._search_unbounded([entry for entry in lattice if entry.identifier not in chosen])
         if refine and self._limits.given:
-            finer = [entry for system, counts in systems.items() for entry in self._finer(system, counts)]
-            if self._exhaustive:
-                self._search(finer)
-            else:
-                self._search_unbounded(finer)
+            self._refine(systems)
         return self.explored
+
+    def _refine(self, systems: Mapping[str, Sequence[int]]) -> None:
+        """Search counts between one that misses and the next that meets, for the systems on the front.
+
+        Which systems those are does not depend on what was left out, so that bounds change no answer.
+        """
+        front = judge(self.explored.options, self._limits).front
+        best = {
+            option.candidate.hardware.entry.id
+            for option, on_front in zip(self.explored.options, front, strict=True)
+            if on_front
+        }
+        whole = [entry for entry in self.explored.pruned if entry.hardware.entry.id in best]
+        self.explored.pruned = [entry for entry in self.explored.pruned if entry not in whole]
+        self._search(whole)
+        finer = [entry for system in sorted(best) for entry in self._finer(system, systems[system])]
+        if self._exhaustive:
+            self._search(finer)
+        else:
+            self._search_unbounded(finer)
 
     def curve(self, system: str, counts: Sequence[int]) -> list[Option]:
         """Return the options of one system at all counts that have one, searching those left out."""
@@ -95,11 +116,6 @@ class Explorer:
             else:
                 self.explored.options.append(option)
 
-    def _done(self, candidate: Candidate) -> bool:
-        name = candidate.identifier
-        found = (option.candidate for option in self.explored.options)
-        return any(other.identifier == name for other in (*found, *self.explored.impossible))
-
     def _seeds(self, systems: Mapping[str, Sequence[int]], lattice: Sequence[Candidate]) -> list[Candidate]:
         """Return a candidate of each system: the first whose least time leaves room before the deadline."""
         deadline = self._limits.deadline
@@ -115,13 +131,14 @@ class Explorer:
 
     def _search_unbounded(self, candidates: list[Candidate]) -> None:
         """Search candidates until those left are ruled out by their bounds."""
-        bounds = np.array([self.least(entry) for entry in candidates], dtype=float).reshape(-1, 2)
+        bounds = self._bounds_of(candidates)
         # What is cheap at best comes first: a run costs about as much at any count of a system, so that the
         # counts of the cheapest systems are found before those they rule out.
         order = np.lexsort((bounds[:, 0], bounds[:, 1]))
         left = list(order)
         while left:
-            ruled_out = self._ruled_out(bounds[left])
+            # A search on one fabric bounds the others.
+            ruled_out = self._ruled_out(self._bounds_of([candidates[place] for place in left]))
             self.explored.pruned += [
                 candidates[place] for place, out in zip(left, ruled_out, strict=True) if out
             ]
@@ -129,12 +146,15 @@ class Explorer:
             self._search([candidates[place] for place in left[:STRETCH]])
             left = left[STRETCH:]
 
-    def _ruled_out(self, bounds: np.ndarray) -> np.ndarray:
+    def _bounds_of(self, candidates: Sequence[Candidate]) -> Floats:
+        return np.array([self.least(entry) for entry in candidates], dtype=float).reshape(-1, 2)
+
+    def _ruled_out(self, bounds: Floats) -> NDArray[np.bool_]:
         """Say which candidates can neither be on the front, nor the cheapest or the fastest that meets."""
         options = self.explored.options
         verdict = judge(options, self._limits)
         if verdict.cheapest is None or verdict.fastest is None:
-            return np.zeros(len(bounds), dtype=bool)
+            return ~np.isfinite(bounds[:, 0])
         seconds, costs = bounds.T
         beaten = dominated(seconds, costs, verdict.seconds, verdict.costs)
         not_cheapest = verdict.costs[verdict.cheapest] <= costs
@@ -142,22 +162,18 @@ class Explorer:
         return np.asarray(beaten & not_cheapest & not_fastest)
 
     def _finer(self, system: str, counts: Sequence[int]) -> list[Candidate]:
-        """Return candidates between a count of the lattice that misses and the next, which meets.
-
-        A count that was left out may be either.
-        """
+        """Return candidates between a count of the lattice that misses and the next, which meets."""
         known = self.explored.of(system)
-        options = list(known.values())
-        meets = dict(zip(known, judge(options, self._limits).meets, strict=True)) if options else {}
-        out = {entry.hardware.count for entry in self.explored.pruned if entry.hardware.entry.id == system}
-        found = []
-        for low, high in pairwise(counts):
-            misses = low in out or not meets.get(low, False)
-            if misses and (high in out or meets.get(high, False)):
-                hardware = self._candidates.candidate(system, low).hardware
-                if hardware.entry.chip_kind.value != "ipu":
-                    found += [self._candidates.candidate(system, count) for count in between(low, high)]
-        return found
+        meets = dict(zip(known, judge(list(known.values()), self._limits).meets, strict=True))
+        entry = next(iter(known.values())).candidate.hardware.entry
+        if entry.chip_kind is ChipKind.IPU:
+            return []
+        return [
+            self._candidates.candidate(system, count)
+            for low, high in pairwise(counts)
+            if not meets.get(low, False) and meets.get(high, False)
+            for count in between(low, high)
+        ]
 
 
 ROOM = 2.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from app.profiles.model import ModelProfile
 from app.sizing.checks import plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
-from app.sizing.nearest import validation_of
+from app.sizing.nearest import distance, status_of
 from app.sizing.runtime import Run, runs_of
 from app.sizing.size.candidates import Candidate, Group, allowed
 from app.sizing.size.request import SizingRequest, estimate_request
@@ -35,7 +36,7 @@ class Found:
     sizing: Sizing
     run: Run | None
     """None where the model does not fit."""
-    status: str
+    status: Literal["validated", "extrapolated", "unvalidated"]
     codes: tuple[str, ...]
     """Codes of the warnings that any system of the group carries."""
 
@@ -89,6 +90,7 @@ class Searcher:
         self.context = context
         self._map = map if executor is None else executor.map
         self._found: dict[Key, Found | None] = {}
+        self._distances: dict[str, Floats] = {}
         self.refusal: AppError | None = None
         """The last reason for which a count has no plan."""
 
@@ -96,6 +98,10 @@ class Searcher:
     def searches(self) -> int:
         """Searches made so far."""
         return len(self._found)
+
+    def found(self, group: Group, machines: int) -> Found | None:
+        """Return what has been found for so many machines of a group; None where nothing yet."""
+        return self._found.get((id(group), machines))
 
     def options(self, candidates: Iterable[Candidate]) -> list[Option | None]:
         """Return the option of each candidate; None where no plan is legal."""
@@ -158,21 +164,24 @@ class Searcher:
         )
         return [runs.one(place) for place in range(len(sizings))]
 
+    def _nearest(self, chip: str, devices: int) -> float:
+        """Return the distance of the nearest measured run."""
+        runs, family, parameters = self.context.runs, self.profile.family, self.profile.parameters
+        if chip not in self._distances:
+            # The distance is a sum, of which only one part depends on the devices of the option.
+            at = ((distance(run, family, chip, run.devices, parameters), run.devices) for run in runs)
+            self._distances[chip] = np.array(list(at), dtype=float).reshape(-1, 2)
+        others, counts = self._distances[chip].T
+        return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
+
     def _regimes(self, sizing: Sizing) -> list[str]:
         return regimes(sizing.scenario, sizing.choice.plans, self.profile.family, self.context.measured)
 
     def _judged(self, group: Group, sizing: Sizing, run: Run | None) -> Found:
         hardware, context, family = sizing.hardware, self.context, self.profile.family
-        status = validation_of(
-            context.runs,
-            self._regimes(sizing),
-            context.family_errors,
-            family=family,
-            chip=hardware.entry.chip,
-            devices=int(sizing.choice.plans.devices[0]),
-            parameters=self.profile.parameters,
-            outcomes=context.outcomes,
-        ).status
+        devices = int(sizing.choice.plans.devices[0])
+        nearest = self._nearest(hardware.entry.chip, devices)
+        status = status_of(self._regimes(sizing), nearest)
         warnings = [
             *sizing.warnings,
             *plan_checks(sizing.scenario, sizing.choice, hardware, hardware.devices),
