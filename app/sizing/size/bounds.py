@@ -16,9 +16,9 @@ from app.engine.operators import Section, Split
 from app.engine.pipeline import bubble_slots
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
-from app.engine.search import LARGEST_MICRO_BATCH
+from app.engine.search import LARGEST_MICRO_BATCH, divisors
 from app.sizing.context import SizingContext
-from app.sizing.runtime import samples_at_batches
+from app.sizing.runtime import evaluations_time, samples_at_batches
 from app.sizing.scenario import Scenario
 from app.sizing.size.candidates import Candidate, Group, no_slower
 from app.sizing.size.layouts import Layouts, layouts
@@ -64,8 +64,9 @@ class GroupBound:
             int(table.attention_heads), group.hardware.devices_per_machine, self._ipu
         )
         self._deepest = table.depth if table.attention_heads or self._ipu else 1
+        self._reductions: dict[int, Floats] = {}
         self._slots = np.full((2, len(self._tensor), LARGEST_MICRO_BATCH + 1), np.nan)
-        """Time of one micro-batch by tensor degree and size, as far as needed: of the layers, the head. [s]"""
+        """Time of one micro-batch by tensor degree and size, as far as needed: layers and head. [s]"""
 
     def seconds(self, candidate: Candidate) -> float:
         """Return the least time to train of a candidate at any batch that its search may choose. [s]"""
@@ -74,9 +75,10 @@ class GroupBound:
         used = 1 << (devices.bit_length() - 1) if self._ipu else devices
         batches = self._batches(used)
         sizes = np.array(batches, dtype=float)
-        steps = training_steps(samples_at_batches(self._training, sizes), sizes)
-        least = [self._step(batch, used, hardware.machines) for batch in batches]
-        return float(np.min(steps * np.array(least)))
+        samples = samples_at_batches(self._training, sizes)
+        least = np.array([self._step(batch, used, hardware.machines) for batch in batches])
+        evaluation = evaluations_time(self._training.target, self._scenario, samples, sizes, least)
+        return float(np.min(training_steps(samples, sizes) * least + evaluation))
 
     def _batches(self, devices: int) -> list[int]:
         given = self._training.global_batch
@@ -89,7 +91,7 @@ class GroupBound:
         legal = layouts(devices, batch, self._tensor, self._deepest, self._ipu)
         if not legal.tensor.size:
             return float("inf")
-        layers, ends = self._slot(legal)
+        layers, ends = self._slot(legal, batch)
         stages, depth = legal.pipeline, float(max(self._deepest, 1))
         share = 1.0 / stages if self._ipu else np.ceil(depth / stages) / depth
         slots = legal.accumulation + bubble_slots(stages, legal.interleave)
@@ -104,31 +106,33 @@ class GroupBound:
 
         However they are sharded, gradients are scattered over the replicas once at least.
         """
-        data = devices / (legal.tensor * legal.pipeline)
-        plans = Plans.of(tensor=legal.tensor, pipeline=legal.pipeline, data=data)
+        if devices not in self._reductions:
+            self._reductions[devices] = self._reduced(devices)
+        least = self._reductions[devices][
+            np.searchsorted(self._tensor, legal.tensor), legal.pipeline.astype(int) - 1
+        ]
+        return least if self._ipu else exposed_time(least, self._scenario.gpu_software().overlap, slot)
+
+    def _reduced(self, devices: int) -> Floats:
+        """Return the time to scatter the gradients once, (T, P), by tensor and pipeline degree. [s]"""
+        degrees = np.array(self._tensor, dtype=float)[:, np.newaxis]
+        stages = np.arange(1.0, self._deepest + 1.0)
+        data = np.maximum(devices / (degrees * stages), 1.0)
+        plans = Plans.of(tensor=degrees, pipeline=stages, data=data)
         table, hardware = self._scenario.table, self._scenario.hardware
-        size = element_bytes(self._scenario.precision)
         if isinstance(hardware, IpuChip):
-            held = table.parameters * IPU_GRADIENT_BYTES / (legal.tensor * legal.pipeline)
+            held = table.parameters * IPU_GRADIENT_BYTES / (degrees * stages)
             return gradient_allreduce_time(plans, held, hardware)
         software = self._scenario.gpu_software()
-        message = np.asarray(sum(rank_weights(table, plans))) * max(size, float(software.gradient_bytes))
-        local = np.maximum(np.floor(hardware.machine.devices / legal.tensor), 1.0)
-        least = np.minimum(
-            *(
-                collective_time(
-                    message,
-                    data,
-                    local,
-                    hardware.machine,
-                    hardware.fabric,
-                    software.network_efficiency,
-                    passes,
-                )
-                for passes in (1.0, 2.0)
-            )
+        size = max(element_bytes(self._scenario.precision), float(software.gradient_bytes))
+        message = np.asarray(sum(rank_weights(table, plans))) * size
+        local = np.maximum(np.floor(hardware.machine.devices / degrees), 1.0)
+        efficiency = software.network_efficiency
+        once, twice = (
+            collective_time(message, data, local, hardware.machine, hardware.fabric, efficiency, passes)
+            for passes in (1.0, 2.0)
         )
-        return exposed_time(least, software.overlap, slot)
+        return np.minimum(once, twice)
 
     def _fixed(self, devices: int) -> float:
         """Return what every step takes beside its work. [s]"""
@@ -139,12 +143,15 @@ class GroupBound:
         several = float(software.multi_device_overhead) if devices > 1 else 0.0
         return float(software.step_overhead) + several
 
-    def _slot(self, legal: Layouts) -> tuple[Floats, Floats]:
+    def _slot(self, legal: Layouts, batch: int) -> tuple[Floats, Floats]:
         """Return the time of one micro-batch over all stages, of the layers and of the head. [s]"""
         place = np.searchsorted(self._tensor, legal.tensor), legal.micro_batch.astype(int)
-        unknown = np.isnan(self._slots[0][place])
-        if unknown.any():
-            missing = np.unique(legal.micro_batch[unknown])
+        if np.isnan(self._slots[0][place]).any():
+            # All micro-batches of the batch at once: other counts want the rest of them.
+            sizes = np.array(
+                [value for value in divisors(batch) if value <= LARGEST_MICRO_BATCH], dtype=float
+            )
+            missing = sizes[np.isnan(self._slots[0, 0, sizes.astype(int)])]
             tensor, micro = np.meshgrid(np.array(self._tensor, dtype=float), missing, indexing="ij")
             found = (self._ipu_slots if self._ipu else self._gpu_slots)(tensor.ravel(), micro.ravel())
             for known, seconds in zip(self._slots, found, strict=True):
@@ -260,7 +267,14 @@ def least_of(found: Found) -> float:
     run = found.run
     if run is None:
         return float("inf")
-    if found.sizing.batch_searched and found.sizing.training.target is not None:
-        batch = float(found.sizing.choice.plans.global_batch[0])
-        return float(run.step.total[0]) * run.samples / batch
-    return run.total
+    target = found.sizing.training.target
+    if not found.sizing.batch_searched or target is None:
+        return run.total
+    in_steps = float(run.step.total[0]) * run.samples / float(found.sizing.choice.plans.global_batch[0])
+    # Evaluations follow the samples, of which no batch needs fewer than the best reference point, and each
+    # takes a share of the time in steps.
+    fewest, scenario = float(np.min(target.samples)), found.sizing.scenario
+    fixed = evaluations_time(target, scenario, fewest, 1.0, np.ones(1))
+    once, twice = (evaluations_time(target, scenario, 1.0, 1.0, step * np.ones(1)) for step in (1.0, 2.0))
+    share = float((twice - once)[0])
+    return in_steps * (1.0 + share) + float(fixed[0]) - share * fewest

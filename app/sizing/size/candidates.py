@@ -190,7 +190,7 @@ def _alike(one: Hardware, other: Hardware) -> bool:
 
 
 def no_slower(one: Hardware, other: Hardware) -> bool:
-    """Return True where one of two systems of the same chips and nodes has the better fabric in every respect.
+    """Return True where of two systems of like chips and nodes one has the better fabric in every respect.
 
     No plan on as many machines is faster on the other, and every plan needs the same memory on both.
 
