@@ -9,15 +9,28 @@ import numpy as np
 from pydantic import Field
 
 from app.engine.records import Floats
+from app.errors import NotFound
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import Document
+from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest, check, one_system
 from app.sizing.size.restating import may_be_beaten, restated, sampled_option, samples_of
+from app.sizing.size.sentences import sentences
 from app.store.types import new_id
+
+__all__ = [
+    "SizingSummary",
+    "create_sizing",
+    "get_sizing",
+    "list_sizings",
+    "option_request",
+    "scale_system",
+    "sentences",
+]
 
 DIGITS = 7
 """Significant digits of a sample that is kept."""
@@ -71,6 +84,15 @@ def get_sizing(
         return answer
     sized = size(asked, bench.context(workspace_id))
     return sized.document.model_copy(update={"id": identifier, "label": document.label})
+
+
+def option_request(bench: Workbench, workspace_id: str, identifier: str, option: str) -> EstimateRequest:
+    """Return the estimate request of one option of a sizing."""
+    document = get_sizing(bench, workspace_id, identifier)
+    found = next((entry for entry in document.options if entry.id == option), None)
+    if found is None:
+        raise NotFound.named("option", option, [entry.id for entry in document.options])
+    return EstimateRequest.model_validate(found.estimate)
 
 
 def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:

@@ -15,6 +15,7 @@ from app.sizing.quantities import significant
 from app.sizing.size.documents import Change, Nearest, SizingOption
 from app.sizing.size.judging import Limits, Verdict
 from app.sizing.size.request import SizingRequest
+from app.sizing.size.sentences import duration
 
 WORK = ("tokens", "samples", "epochs")
 """Fields that say how long to train, and with which the time grows in proportion."""
@@ -75,12 +76,16 @@ def nearest_of(
     if limits.deadline is not None:
         place = int(np.argmin(deadlines))
         if math.isfinite(deadlines[place]):
-            days = _up(deadlines[place] / DAY)
+            longer = _up(deadlines[place])
             text = Message(
-                "with {days} days instead, {count} × {system} would be in time",
-                {"days": days, "count": options[place].count, "system": options[place].name},
+                "with a deadline of {time} instead, {count} × {system} would be in time",
+                {
+                    "time": duration(longer),
+                    "count": options[place].count,
+                    "system": options[place].name,
+                },
             )
-            changes.append(_change("deadline_s", days * DAY, options[place], text))
+            changes.append(_change("deadline_s", longer, options[place], text))
         factor = _down(limits.deadline / deadlines[place])
         asked = next((name for name in WORK if getattr(request.workload, name) is not None), None)
         if asked is not None and 0 < factor < 1:
@@ -124,9 +129,6 @@ def nearest_of(
         )
         changes.append(_change("probability", share, options[place], text))
     return Nearest(option=nearest.id, changes=changes)
-
-
-DAY = 86_400.0
 
 
 def _kept(values: Floats, limit: float | None) -> NDArray[np.bool_]:

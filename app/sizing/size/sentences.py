@@ -24,16 +24,16 @@ def sentences(sizing: Sizing) -> list[Message]:
     fastest = by_id[sizing.fastest or ""]
     limited = sizing.outcome == "met"
     template = (
-        "The cheapest that meets it: {count} × {system}, {time}, {cost}{surely}."
+        "The cheapest that meets it: {count} × {system}, {time}, {cost}{surely}"
         if limited
-        else "The cheapest of all: {count} × {system}, {time}, {cost}{surely}."
+        else "The cheapest of all: {count} × {system}, {time}, {cost}{surely}"
     )
     found = [Message(template, _values(cheapest, sizing.currency))]
     if fastest.id != cheapest.id:
         template = (
-            "The fastest that meets it: {count} × {system}, {time}, {cost}{surely}."
+            "The fastest that meets it: {count} × {system}, {time}, {cost}{surely}"
             if limited
-            else "The fastest of all: {count} × {system}, {time}, {cost}{surely}."
+            else "The fastest of all: {count} × {system}, {time}, {cost}{surely}"
         )
         found.append(Message(template, _values(fastest, sizing.currency)))
     return found
@@ -42,11 +42,11 @@ def sentences(sizing: Sizing) -> list[Message]:
 def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
     nearest = sizing.nearest
     if nearest is None or nearest.option is None:
-        found = [Message("No system does: none holds the model.")]
+        found = [Message("No system does: none holds the model")]
     else:
         values = _values(by_id[nearest.option], sizing.currency)
         found = [
-            Message("No system does; the nearest is {count} × {system}: {time}, {cost}{surely}.", values)
+            Message("No system does; the nearest is {count} × {system}: {time}, {cost}{surely}", values)
         ]
     changes = nearest.changes if nearest is not None else []
     return [*found, *(Message(change.text.template, dict(change.text.values)) for change in changes)]

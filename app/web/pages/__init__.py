@@ -2,12 +2,22 @@
 
 from fastapi import APIRouter
 
-from app.web.pages import accuracy, calibrations, catalog, comparisons, documents, estimates, mappings, start
+from app.web.pages import (
+    accuracy,
+    calibrations,
+    catalog,
+    comparisons,
+    documents,
+    estimates,
+    mappings,
+    sizings,
+    start,
+)
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
 
 router = APIRouter(include_in_schema=False)
-for part in (start, comparisons, estimates, calibrations, catalog, mappings):
+for part in (start, comparisons, estimates, calibrations, catalog, mappings, sizings):
     router.include_router(part.router)
 if available():
     router.include_router(documents.router)
