@@ -33,15 +33,15 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
         if chosen
     ]
     if front:
-        traces.insert(0, _front(front, scale, voice))
+        traces.append(_front(front, scale, voice))
     traces += _limits(sizing, options, scale, voice)
     money = f"{voice.gettext('Cost of the run')} ({sizing.currency})"
     return figure(
         traces,
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})", type="log"),
-        yaxis=axis(money, type="log", tickformat="~s"),
+        xaxis=axis(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})", type="log", dtick="D2"),
+        yaxis=axis(money, type="log", tickformat="~s", dtick="D2"),
     )
 
 

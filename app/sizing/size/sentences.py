@@ -45,9 +45,7 @@ def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
         found = [Message("No system does: none holds the model")]
     else:
         values = _values(by_id[nearest.option], sizing.currency)
-        found = [
-            Message("No system does; the nearest is {count} × {system}: {time}, {cost}{surely}", values)
-        ]
+        found = [Message("No system does; the nearest is {count} × {system}: {time}, {cost}{surely}", values)]
     changes = nearest.changes if nearest is not None else []
     return [*found, *(Message(change.text.template, dict(change.text.values)) for change in changes)]
 
@@ -78,11 +76,10 @@ def duration(seconds: float) -> Message:
     seconds : float
         Time. [s]
     """
-    for unit, template in (
-        (DAY, "{number} days"),
-        (HOUR, "{number} hours"),
-        (MINUTE, "{number} minutes"),
-    ):
-        if seconds >= 2.0 * unit:
-            return Message(template, {"number": significant(seconds / unit)})
+    if seconds >= 2.0 * DAY:
+        return Message("{number} days", {"number": significant(seconds / DAY)})
+    if seconds >= 2.0 * HOUR:
+        return Message("{number} hours", {"number": significant(seconds / HOUR)})
+    if seconds >= 2.0 * MINUTE:
+        return Message("{number} minutes", {"number": significant(seconds / MINUTE)})
     return Message("{number} seconds", {"number": significant(seconds)})
