@@ -138,14 +138,13 @@ class Candidates:
                 capital = sum(found.capital.values()) * exchange
                 spread = np.exp(found.deviation * normals["price"])
                 capex = quantity(capital, capital * spread, request.currency)
-        pue = defaults.pue.si if found is None else found.pue
         return Candidate(
             group=self._group(hardware),
             hardware=hardware,
             hourly=hourly,
             hourly_samples=samples,
             capex=capex,
-            power=spread_quantity(system_power(hardware, pue)),
+            power=spread_quantity(system_power(hardware, 1.0)),
             warnings=warnings,
         )
 

@@ -33,7 +33,7 @@ class SizingOption(Document):
     cost: Quantity | None = Field(description="Cost of the run; null where no price is published.")
     hourly: Quantity | None = Field(description="Cost of one hour.")
     capex: Quantity | None = Field(description="Price of the systems; null where rented or not published.")
-    power: Quantity = Field(description="Power in the facility under a training load.")
+    power: Quantity = Field(description="Power of the systems under a training load.")
     rack_units: float = Field(description="Height in racks. [U]")
     probability: float | None = Field(
         description="Share of samples that keep deadline and budget; null where neither is given. [-]"
