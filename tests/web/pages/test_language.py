@@ -9,7 +9,7 @@ from babel.messages.pofile import read_po
 from bs4 import BeautifulSoup, NavigableString
 
 from app.reports.wording import catalogs
-from app.web.api.examples import CALIBRATION
+from app.web.api.examples import CALIBRATION, SIZING
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
 
@@ -72,6 +72,8 @@ def test_korean_pages_are_korean(korean: Reader) -> None:
     addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
     made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
+    sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()
+    addresses += ["/sizings/new", f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]
     addresses += [
         "/catalog/chips",
         "/catalog/systems",
