@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -170,13 +171,13 @@ def _curve(explorer: Explorer, system: str, counts: list[int], request: SizingRe
 def _left_out(explorer: Explorer, explored: Explored) -> list[LeftOut]:
     def bound(candidate: Candidate) -> LeftOut:
         seconds, cost = explorer.least(candidate)
-        hardware = candidate.hardware
+        hardware, holds = candidate.hardware, math.isfinite(seconds)
         return LeftOut(
             system=hardware.entry.id,
             count=hardware.count,
-            reason="bound",
-            least_time=seconds,
-            least_cost=cost if candidate.priced else None,
+            reason="bound" if holds else "memory",
+            least_time=seconds if holds else None,
+            least_cost=cost if holds and candidate.priced else None,
         )
 
     def impossible(candidate: Candidate) -> LeftOut:

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.collectives import collective_time, exposed_time
 from app.engine.convergence import training_steps
-from app.engine.gpu.memory import rank_weights
+from app.engine.gpu.memory import GRADIENT_BYTES, MASTER_BYTES, STATE_BYTES, rank_weights
 from app.engine.gpu.operators import element_bytes
 from app.engine.gpu.step import GpuSystem, gradient_accumulation_time
 from app.engine.ipu.update import fixed_update_time, gradient_allreduce_time
@@ -20,7 +20,7 @@ from app.engine.search import LARGEST_MICRO_BATCH, divisors
 from app.sizing.context import SizingContext
 from app.sizing.runtime import evaluations_time, samples_at_batches
 from app.sizing.scenario import Scenario
-from app.sizing.size.candidates import Candidate, Group, no_slower
+from app.sizing.size.candidates import Candidate, Group, no_slower, same_nodes
 from app.sizing.size.layouts import Layouts, layouts
 from app.sizing.size.searching import Found, Searcher
 from app.sizing.software_choice import choose_software
@@ -42,7 +42,13 @@ class GroupBound:
     pipeline waits for. Communication between machines, recomputation, the optimizer and memory only add.
     """
 
-    def __init__(self, group: Group, context: SizingContext, input_rate: float | None) -> None:
+    def __init__(
+        self,
+        group: Group,
+        context: SizingContext,
+        input_rate: float | None,
+        alike: GroupBound | None = None,
+    ) -> None:
         training = group.training
         table = training.profile.operators(training.tokens, training.image_size)
         entry = group.hardware.entry
@@ -67,18 +73,34 @@ class GroupBound:
         self._reductions: dict[int, Floats] = {}
         self._slots = np.full((2, len(self._tensor), LARGEST_MICRO_BATCH + 1), np.nan)
         """Time of one micro-batch by tensor degree and size, as far as needed: layers and head. [s]"""
+        if alike is not None:
+            # What happens inside a node does not depend on the fabric between nodes.
+            self._slots = alike._slots
 
     def seconds(self, candidate: Candidate) -> float:
         """Return the least time to train of a candidate at any batch that its search may choose. [s]"""
         hardware = candidate.hardware
         devices = hardware.devices
         used = 1 << (devices.bit_length() - 1) if self._ipu else devices
+        if not self._may_hold(used):
+            return float("inf")
         batches = self._batches(used)
         sizes = np.array(batches, dtype=float)
         samples = samples_at_batches(self._training, sizes)
         least = np.array([self._step(batch, used, hardware.machines) for batch in batches])
         evaluation = evaluations_time(self._training.target, self._scenario, samples, sizes, least)
         return float(np.min(training_steps(samples, sizes) * least + evaluation))
+
+    def _may_hold(self, devices: int) -> bool:
+        """Say whether weights, gradients and optimizer state, shared by all GPUs, fit in their memory."""
+        system, table = self._scenario.hardware, self._scenario.table
+        if not isinstance(system, GpuSystem):
+            return True
+        size = element_bytes(self._scenario.precision)
+        state = STATE_BYTES[self._scenario.optimizer] + (MASTER_BYTES if size < MASTER_BYTES else 0.0)
+        dense = float(np.sum(np.where(table.sparse > 0, 0.0, table.weights * table.count)))
+        held = dense * (size + GRADIENT_BYTES + state) / devices + system.kernels.framework_memory
+        return held <= system.chip.memory_capacity
 
     def _batches(self, devices: int) -> list[int]:
         given = self._training.global_batch
@@ -231,26 +253,36 @@ class Bounds:
         self._input_rate = input_rate
         self._searcher = searcher
         self._groups: dict[Group, GroupBound] = {}
+        self._better: dict[Group, list[Group]] = {}
         self._seconds: dict[tuple[int, int], float] = {}
 
     def seconds(self, candidate: Candidate) -> float:
         """Return the least time to train of a candidate; infinite where it cannot hold the model. [s]"""
         key = id(candidate.group), candidate.hardware.machines
         if key not in self._seconds:
-            if candidate.group not in self._groups:
-                self._groups[candidate.group] = GroupBound(candidate.group, self._context, self._input_rate)
-            self._seconds[key] = self._groups[candidate.group].seconds(candidate)
+            self._seconds[key] = self._bound(candidate.group).seconds(candidate)
         return max([self._seconds[key], *self._on_better_fabrics(candidate)])
+
+    def _bound(self, group: Group) -> GroupBound:
+        if group not in self._groups:
+            alike = (
+                bound for other, bound in self._groups.items() if same_nodes(other.hardware, group.hardware)
+            )
+            self._groups[group] = GroupBound(group, self._context, self._input_rate, next(alike, None))
+            self._better = {
+                one: [
+                    other
+                    for other in self._groups
+                    if other is not one and no_slower(other.hardware, one.hardware)
+                ]
+                for one in self._groups
+            }
+        return self._groups[group]
 
     def _on_better_fabrics(self, candidate: Candidate) -> list[float]:
         """Return the times found on as many machines of the same kind with a better fabric. [s]"""
-        group = candidate.group
-        better = (
-            other
-            for other in self._groups
-            if other is not group and no_slower(other.hardware, group.hardware)
-        )
-        found = (self._searcher.found(other, candidate.hardware.machines) for other in better)
+        machines = candidate.hardware.machines
+        found = (self._searcher.found(other, machines) for other in self._better[candidate.group])
         return [least_of(entry) for entry in found if entry is not None]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.catalog import ChipKind, CostDefaults
 from app.engine.collectives import node_bandwidth
+from app.engine.gpu.step import GpuSystem
 from app.engine.records import Floats, IpuChip
 from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
@@ -188,6 +189,19 @@ def _alike(one: Hardware, other: Hardware) -> bool:
     )
 
 
+def same_nodes(one: Hardware, other: Hardware) -> bool:
+    """Return True for GPU systems of the same chips and nodes, whatever their fabrics.
+
+    Parameters
+    ----------
+    one, other : Hardware
+        Systems. [-]
+    """
+    if not isinstance(one.engine, GpuSystem) or not isinstance(other.engine, GpuSystem):
+        return False
+    return _alike(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric)))
+
+
 def no_slower(one: Hardware, other: Hardware) -> bool:
     """Return True where of two systems of like chips and nodes one has the better fabric in every respect.
 
@@ -198,10 +212,9 @@ def no_slower(one: Hardware, other: Hardware) -> bool:
     one, other : Hardware
         Systems. [-]
     """
-    if isinstance(one.engine, IpuChip) or isinstance(other.engine, IpuChip):
+    if not same_nodes(one, other):
         return False
-    if not _alike(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric))):
-        return False
+    assert isinstance(one.engine, GpuSystem) and isinstance(other.engine, GpuSystem)
     mine, theirs = one.engine.fabric, other.engine.fabric
     latencies = ("hop_latency", "tree_latency", "message_latency")
     return (

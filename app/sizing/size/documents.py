@@ -68,8 +68,9 @@ class LeftOut(Document):
 
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="How many of it. [-]")
-    reason: Literal["bound", "no_plan"] = Field(
-        description="bound: cannot be among the best at its least time and cost; no_plan: no legal plan."
+    reason: Literal["bound", "memory", "no_plan"] = Field(
+        description="bound: cannot be among the best at its least time and cost; memory: cannot hold the "
+        "model; no_plan: no legal plan."
     )
     least_time: float | None = Field(description="No plan is faster. [s]")
     least_cost: float | None = Field(description="No plan is cheaper. [currency]")

@@ -35,7 +35,7 @@ def test_the_answer_stands_first(reader: Reader, address: str) -> None:
     assert first.startswith("The cheapest that meets it")
     assert "DGX A100 640GB" in first
     assert page.select_one("#options tr.best") is not None
-    assert page.select_one("#chart-frontier-data") is not None
+    assert page.select_one("#figure-frontier-data") is not None
     assert page.select_one("#scaling-table tbody tr") is not None
 
 
