@@ -16,10 +16,10 @@ from app.engine.records import Floats
 from app.engine.units import HOUR, YEAR
 from app.errors import BadInput, Message
 from app.sizing.document import CheckWarning, Cost, CostLine, Quantity
+from app.sizing.failures import DECILES
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
 from app.sizing.request import AssumptionsInput
-from app.sizing.runtime import DECILES
 
 INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
 """Parts of the cost of ownership that are counted where nothing else is asked."""

@@ -15,9 +15,9 @@ from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.costing import hourly_samples, prices, system_power
 from app.sizing.document import CheckWarning, Quantity
+from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
 from app.sizing.quantities import quantity, spread_quantity
-from app.sizing.runtime import Reliability, reliability
 from app.sizing.size.lattice import lattice
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals
