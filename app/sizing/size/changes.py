@@ -128,7 +128,37 @@ def nearest_of(
             },
         )
         changes.append(_change("probability", share, options[place], text))
+    if not changes:
+        changes = [_both(nearest, seconds[verdict.nearest], costs[verdict.nearest], limits, request)]
     return Nearest(option=nearest.id, changes=changes)
+
+
+def _both(
+    option: SizingOption, seconds: Floats, costs: Floats, limits: Limits, request: SizingRequest
+) -> Change:
+    """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
+    kept = np.isfinite(costs)
+    if not kept.any():
+        message = Message(
+            "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
+            {"system": option.name},
+        )
+        return Change(field="assumptions.system_price", value=None, option=option.id, text=Text.of(message))
+    longer = _up(least_limit(seconds, kept, (1.0 + limits.probability) / 2.0))
+    amount = _up(least_limit(costs, seconds <= longer, limits.probability))
+    text = Message(
+        "with a deadline of {time} and {amount} {currency} together, {count} × {system} would do",
+        {
+            "time": duration(longer),
+            "amount": amount,
+            "currency": request.currency,
+            "count": option.count,
+            "system": option.name,
+        },
+    )
+    return Change(
+        field="deadline_s", value=longer, also={"budget": amount}, option=option.id, text=Text.of(text)
+    )
 
 
 def _kept(values: Floats, limit: float | None) -> NDArray[np.bool_]:
@@ -137,6 +167,8 @@ def _kept(values: Floats, limit: float | None) -> NDArray[np.bool_]:
 
 def _up(value: float) -> float:
     """Return a value rounded up to three significant digits, so that it still suffices."""
+    if not 0 < value < math.inf:
+        return value
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return significant(math.ceil(value / unit - 1e-9) * unit, 6)
 

@@ -81,6 +81,9 @@ class Change(Document):
 
     field: str = Field(description="Field of the request that changes.")
     value: float | None = Field(description="Value that suffices; null where no single value does.")
+    also: dict[str, float] = Field(
+        default={}, description="Other fields that have to change with it, where none is enough alone."
+    )
     option: str | None = Field(description="Option that meets it then.")
     text: Text = Field(description="The sentence.")
 
@@ -89,7 +92,7 @@ class Nearest(Document):
     """The option that comes nearest where none meets what is asked, and what would change that."""
 
     option: str | None = Field(description="Option; null where no option fits.")
-    changes: list[Change] = Field(description="Changes, each alone enough.")
+    changes: list[Change] = Field(description="Changes, each of them enough.")
 
 
 class ScalingPoint(Document):

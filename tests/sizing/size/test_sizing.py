@@ -123,6 +123,9 @@ def test_where_none_meets_the_changes_named_do_suffice() -> None:
     assert found.outcome == "not_met" and found.nearest is not None and found.nearest.option
     assert found.cheapest is None and found.fastest is None
     assert "no system does" in str(sentences(found)[0]).lower()
+    (both,) = found.nearest.changes
+    kept = asked(deadline_s=both.value, **both.also)
+    assert size(kept, sizing_context()).document.outcome == "met"
     alone = size(asked(deadline_s=60.0), sizing_context()).document
     assert alone.nearest is not None
     changes = {change.field: change for change in alone.nearest.changes}
@@ -205,6 +208,8 @@ def test_an_unknown_price_is_named_and_keeps_no_budget() -> None:
     (option,) = found.options
     assert option.cost is None and option.capex is None and "price_unknown" in option.warnings
     assert option.probability == 0.0 and not option.meets
+    assert found.nearest is not None
+    assert [change.field for change in found.nearest.changes] == ["assumptions.system_price"]
     assert sized(systems=["big-basin-p100"], counts=[1], deadline_s=1e10).outcome == "met"
 
 
