@@ -31,6 +31,10 @@ from app.sizing.estimate import estimate
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.request import EstimateRequest
 from app.sizing.search_documents import Search, SearchRequest
+from app.sizing.size.answering import size
+from app.sizing.size.documents import Sizing
+from app.sizing.size.request import SizingRequest
+from app.sizing.size.sentences import sentences
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.validation.report import Summary
 from app.sizing.validation.run import read_rows, validate
@@ -118,6 +122,20 @@ def search_command(
         raise from_validation(error.errors()) from None
     answer = timed_search(asked, load_context(data_directory()))
     typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(search_text(answer)))
+
+
+@cli.command("size")
+def size_command(
+    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sizing request.")],
+    as_json: AsJson = False,
+) -> None:
+    """Find the systems that keep a deadline and a budget."""
+    try:
+        asked = SizingRequest.model_validate(read_json(content(request)))
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+    answer = size(asked, load_context(data_directory())).document
+    typer.echo(answer.model_dump_json(indent=2) if as_json else "\n".join(sizing_text(answer)))
 
 
 @cli.command()
@@ -350,6 +368,37 @@ def search_text(answer: Search) -> list[str]:
         "",
         *(f"{warning.severity}: {warning.message} [{warning.code}]" for warning in answer.warnings),
     ]
+
+
+SHOWN_OPTIONS = 20
+"""Options of a sizing that are written as text; JSON has them all."""
+
+
+def sizing_text(answer: Sizing) -> list[str]:
+    """Return a sizing as aligned lines: the answer in a sentence, then the options."""
+    speaker = voice("en")
+    head = ("system", "accelerators", "time to train", "cost", "probability", "meets", "front")
+    rows = [
+        (
+            f"{option.count} × {option.system}",
+            plain(option.accelerators),
+            speaker.quantity(option.time_to_train),
+            speaker.quantity(option.cost),
+            "–" if option.probability is None else speaker.percent(option.probability),
+            plain(option.meets),
+            plain(option.on_front),
+        )
+        for option in answer.options[:SHOWN_OPTIONS]
+    ]
+    counts = (
+        f"{answer.considered} considered, {answer.searched} searches, {answer.pruned} ruled out by bounds"
+    )
+    lines = [answer.label, "", *(str(sentence) for sentence in sentences(answer)), "", *table([head, *rows])]
+    if answer.scaling is not None and answer.scaling.knee_inside:
+        lines += ["", f"adding machines stops paying at {answer.scaling.knee} × {answer.scaling.name}"]
+    lines += ["", *(f"{entry.severity}: {entry.message} [{entry.code}]" for entry in answer.warnings), counts]
+    lines += [f"default: {entry.field} = {plain(entry.value)}: {entry.why}" for entry in answer.defaults]
+    return lines
 
 
 SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")

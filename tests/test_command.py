@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.profiles.presets import models_directory
-from app.web.api.examples import CONFIG, GPT3
+from app.web.api.examples import CONFIG, GPT3, SIZING
 from app.web.api.reference import PAGE, with_reference
 
 
@@ -32,6 +32,20 @@ def test_estimate_in_json_is_the_document(request_file: str) -> None:
     done = rackline("estimate", request_file, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["plan"]["tensor"] == 8
+
+
+def test_sizing_as_text_and_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "sizing.json"
+    path.write_text(json.dumps(SIZING), encoding="utf-8")
+    text = rackline("size", str(path)).stdout
+    for word in ("The cheapest that meets it", "dgx-a100-640gb", "probability", "considered"):
+        assert word in text
+    done = rackline("size", str(path), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["options"]
+    path.write_text(json.dumps({**SIZING, "deadline_s": -1}), encoding="utf-8")
+    refused = rackline("size", str(path))
+    assert refused.returncode == 2 and "-1" in refused.stderr
 
 
 def test_estimate_as_text_says_how_long_and_what_it_costs(request_file: str) -> None:

@@ -18,6 +18,8 @@ from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.sizing.models import resolve_model
 from app.sizing.questions import ChecksRequest, ComparisonRequest, MappingRequest, ProfileRequest
 from app.sizing.request import EstimateRequest, ModelInput
+from app.sizing.size.answering import scaling, size
+from app.sizing.size.request import SizingRequest
 from app.sizing.sweep.chunks import row_at
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
@@ -34,7 +36,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         Catalogue and store. [-]
     requests : mapping
         A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
-        ``ChecksRequest``, ``ProfileRequest`` and ``SweepRequest``. [-]
+        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest`` and ``SweepRequest``. [-]
     """
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
@@ -42,9 +44,13 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
     model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
     options = make_options(bench, LOCAL_WORKSPACE, comparison.rows, comparison.currency)
     shelves = bench.catalogue
+    asked = SizingRequest.model_validate(requests["SizingRequest"])
+    sized = size(asked, bench.sizing)
     return {
         "Estimate": make_estimate(bench, LOCAL_WORKSPACE, estimate),
         "Comparison": compared(bench, options, "cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
+        "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
+        "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
         "Mapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
         "Checks": run_checks(ChecksRequest.model_validate(requests["ChecksRequest"])),
         "KeptProfile": profile_document(resolve_model(model, bench.sizing)),

@@ -19,10 +19,10 @@ from app.sizing.document import (
     TraceStep,
     Validation,
 )
+from app.sizing.failures import DAY
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import significant, spread_quantity
 from app.sizing.request import EstimateRequest
-from app.sizing.runtime import DAY
 from app.sizing.spread import SAMPLES, common_normals
 from app.sizing.taken import assumption_defaults, system_defaults
 from app.sizing.trace import source_ref

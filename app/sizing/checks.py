@@ -8,10 +8,11 @@ from app.catalog import ChipKind
 from app.engine.reliability import restart_outlasts_failures
 from app.errors import Message
 from app.sizing.document import CheckWarning
+from app.sizing.failures import Reliability
 from app.sizing.hardware import Hardware
 from app.sizing.planning import Choice, memory_of
 from app.sizing.quantities import significant
-from app.sizing.runtime import Reliability, Run
+from app.sizing.runtime import Run
 from app.sizing.scenario import Scenario
 from app.sizing.workload import Training
 

@@ -16,10 +16,10 @@ from app.engine.records import Floats
 from app.engine.units import HOUR, YEAR
 from app.errors import BadInput, Message
 from app.sizing.document import CheckWarning, Cost, CostLine, Quantity
+from app.sizing.failures import DECILES
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
 from app.sizing.request import AssumptionsInput
-from app.sizing.runtime import DECILES
 
 INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
 """Parts of the cost of ownership that are counted where nothing else is asked."""
@@ -213,19 +213,48 @@ def cost_of(
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
     lines = _lines(hardware, found, defaults, np.array([1.0]))
-    sampled = hourly_cost(_lines(hardware, found, defaults, factor))
-    hourly = float(hourly_cost(lines)[0]) * exchange
+    hourly, sampled = hourly_samples(hardware, found, defaults, normals=normals, currency=currency)
     run = float(run_cost(hourly, seconds))
-    runs = run_cost(sampled * exchange, samples)
+    runs = run_cost(sampled, samples)
     capital = sum(found.capital.values()) * exchange
     capex = quantity(capital, capital * factor, currency) if found.owned else None
     return Cost(
         run=quantity(run, runs, currency),
         capex=capex,
-        hourly=quantity(hourly, sampled * exchange, currency),
+        hourly=quantity(hourly, sampled, currency),
         basis=_basis(hardware, found, defaults, currency),
         lines=[CostLine(item=name, hourly=float(amount[0]) * exchange) for name, amount in lines.items()],
     )
+
+
+def hourly_samples(
+    hardware: Hardware,
+    found: Prices,
+    defaults: CostDefaults,
+    *,
+    normals: Mapping[str, Floats],
+    currency: str,
+) -> tuple[float, Floats]:
+    """Return the cost of one hour of a system, central and as samples.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The system. [-]
+    found : Prices
+        Prices and rates. [USD]
+    defaults : CostDefaults
+        Rates of the catalogue. [-]
+    normals : mapping
+        Standard normals, of which the prices take a column. [-]
+    currency : str
+        Currency of the answer. [-]
+    """
+    exchange = found.rate if currency == "KRW" else 1.0
+    factor = np.exp(found.deviation * normals["price"])
+    central = hourly_cost(_lines(hardware, found, defaults, np.array([1.0])))
+    sampled = hourly_cost(_lines(hardware, found, defaults, factor))
+    return float(central[0]) * exchange, np.asarray(sampled * exchange)
 
 
 def _lines(hardware: Hardware, found: Prices, defaults: CostDefaults, factor: Floats) -> dict[str, Floats]:

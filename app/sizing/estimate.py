@@ -15,13 +15,14 @@ from app.sizing.context import SizingContext
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Default, Estimate, Validation
+from app.sizing.failures import reliability
 from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import validation_of
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput
-from app.sizing.runtime import reliability, run_of
+from app.sizing.runtime import run_of
 from app.sizing.sensitivity import sensitivity_of
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import (

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from app.sizing.document import NearestRun, Validation
 from app.sizing.validation.cases import THROUGHPUT, number
@@ -205,10 +206,25 @@ def validation_of(
         for far, _, run in ranked[:SHOWN]
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
+    return Validation(
+        nearest_measured=nearest,
+        family_error=family_errors.get((family, chip)),
+        status=status_of(regimes, ranked[0][0] if ranked else math.inf),
+    )
+
+
+def status_of(
+    regimes: Collection[str], nearest: float
+) -> Literal["validated", "extrapolated", "unvalidated"]:
+    """Return whether measured runs reach as far as a case.
+
+    Parameters
+    ----------
+    regimes : collection of str
+        Rows of data/residuals.csv that the case falls into. [-]
+    nearest : float
+        Distance of the nearest measured run. [-]
+    """
     if UNVALIDATED & set(regimes):
-        status = "unvalidated"
-    elif set(regimes) - MEASURED or not ranked or ranked[0][0] > FAR:
-        status = "extrapolated"
-    else:
-        status = "validated"
-    return Validation(nearest_measured=nearest, family_error=family_errors.get((family, chip)), status=status)
+        return "unvalidated"
+    return "extrapolated" if set(regimes) - MEASURED or nearest > FAR else "validated"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,13 @@ class Searched:
     """Memory of one device that a plan was allowed to fill. [B]"""
     elsewhere_limit: float
     """Host or streaming memory of one device; 0 where it is not known. [B]"""
+    fastest: float
+    """Central step time of the fastest plan, whatever its risk; infinite where none fits. [s]"""
+
+    @property
+    def fits(self) -> bool:
+        """True where any plan fits."""
+        return bool(self.evaluated.fits.any())
 
     @property
     def feasible(self) -> int:
@@ -70,9 +77,16 @@ class Searched:
     @property
     def best(self) -> int:
         """Place of the best plan that fits, else of the one that comes closest to fitting."""
-        if self.feasible:
+        if self.fits:
             return int(np.argmin(self.cost))
         return int(np.argmin(self.fullness))
+
+    def alone(self) -> Searched:
+        """Return the best plan without the others, which take room."""
+        best = np.array([self.best])
+        values = self.evaluated
+        kept = Evaluated(values.memory[best], values.elsewhere[best], values.fits[best], values.seconds[best])
+        return replace(self, plans=self.plans.take(best), evaluated=kept, cost=self.cost[best])
 
     @property
     def least(self) -> float:
@@ -188,7 +202,17 @@ def search_space(
     if risk is not None:
         cost = cost * risk(plans)
     limit = loose if borderline else strict
-    return Searched(plans, evaluated, cost, enumerated, count, borderline, limit, scenario.memory_elsewhere)
+    return Searched(
+        plans=plans,
+        evaluated=evaluated,
+        cost=cost,
+        enumerated=enumerated,
+        count=count,
+        borderline=borderline,
+        limit=limit,
+        elsewhere_limit=scenario.memory_elsewhere,
+        fastest=float(np.min(evaluated.seconds)),
+    )
 
 
 def choose_plan(
@@ -241,7 +265,7 @@ def choose_plan(
     return Choice(
         plans=chosen,
         memory=scenario.memory(chosen),
-        fits=found.feasible > 0,
+        fits=found.fits,
         borderline=found.borderline,
         searched=tuple(name for name in PlanInput.model_fields if name in free),
         found=found,

@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from app.catalog import ConvergenceTarget, Figure, ReliabilityDefaults
-from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval
+from app.catalog import ConvergenceTarget
+from app.engine.checkpoints import checkpoint_time
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
-from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans, StepTime
-from app.engine.records import Floats
-from app.engine.reliability import failure_overhead, goodput, job_failure_rate, mean_time_to_failure
-from app.errors import BadInput
-from app.sizing.request import AssumptionsInput
+from app.engine.records import FloatLike, Floats
+from app.engine.reliability import goodput
+from app.sizing.failures import Reliability, checkpointed_bytes, losses
 from app.sizing.scenario import Scenario
 from app.sizing.workload import Training
 
-DAY = 86_400.0
-HOUR = 3_600.0
-MINUTE = 60.0
-DECILES = 2.0 * 1.2816
-"""Standard deviations between the 10th and the 90th percentile of a normal distribution."""
-
 FORWARD_OVER_STEP = 3.0
 """An evaluated sample costs the forward third of a training sample."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
-    """Failures and checkpoints of a run on some machines."""
-
-    rate: float
-    """Of one machine. [1/s]"""
-    rate_deviation: float
-    """Log-deviation of the rate. [-]"""
-    restart: float
-    """From a failure to training again, with what starts anew. [s]"""
-    interval: float | None
-    """Between checkpoints; the optimum after Daly where None. [s]"""
-    bandwidth: float
-    """Into storage, of one machine. [B/s]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,46 +55,24 @@ class Run:
         return float(self.step.total[0]) + self.input_wait
 
 
-def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Reliability:
-    """Return what is assumed of failures: what was asked, else the catalogue's figures."""
-    for name in ("failures_per_1000_node_days", "restart_minutes", "checkpoint_minutes"):
-        value = getattr(asked, name)
-        least = 0.0 if name != "checkpoint_minutes" else 1e-3
-        if value is not None and not least <= value <= 1e6:
-            raise BadInput.at(
-                f"assumptions.{name}",
-                "{value} is not between {least} and 1,000,000",
-                value=value,
-                least=least,
-            )
-    figure = defaults.failure_rate
-    deviation = log_deviation(figure)
-    stated = asked.failures_per_1000_node_days
-    return Reliability(
-        rate=figure.si if stated is None else stated / (1000.0 * DAY),
-        rate_deviation=deviation if stated is None else 0.0,
-        restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
-        interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
-        bandwidth=defaults.checkpoint_bandwidth.si,
-    )
+def samples_at(training: Training, batch: float) -> float:
+    """Return the samples to train on at a global batch."""
+    return float(samples_at_batches(training, np.array([batch]))[0])
 
 
-def log_deviation(figure: Figure) -> float:
-    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile.
+def samples_at_batches(training: Training, batch: Floats) -> Floats:
+    """Return the samples to train on at each of several global batches.
 
     Parameters
     ----------
-    figure : Figure
-        With a range. [-]
+    training : Training
+        Samples or target. [-]
+    batch : array
+        Global batches. [samples]
     """
-    return math.log(figure.si_high / figure.si_low) / DECILES
-
-
-def samples_at(training: Training, batch: float) -> float:
-    """Return the samples to train on at a global batch."""
     if training.target is None:
-        return float(training.samples or 0.0)
-    return samples_at_batch(training.target, batch)
+        return np.full(np.shape(batch), float(training.samples or 0.0))
+    return _to_target(training.target, batch)
 
 
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
@@ -132,11 +85,71 @@ def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
     batch : float
         Global batch. [samples]
     """
-    return float(
-        samples_to_target(
-            batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
-        )
+    return float(_to_target(target, np.asarray(batch)))
+
+
+def _to_target(target: ConvergenceTarget, batch: Floats) -> Floats:
+    return samples_to_target(
+        batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Runs of many plans of one scenario, on as many machines as each has.
+
+    Central values have one entry per plan, samples one row per plan.
+    """
+
+    samples: Floats
+    steps: Floats
+    step: StepTime
+    """Central, one entry per plan. [s]"""
+    input_wait: Floats
+    evaluation: Floats
+    checkpoint: Floats
+    failures: Floats
+    total: Floats
+    """Time to train of each plan. [s]"""
+    step_samples: Floats
+    total_samples: Floats
+    training_samples: Floats
+    goodput: Floats
+    goodput_samples: Floats
+    checkpoint_interval: Floats
+    checkpoint_seconds: Floats
+    mean_time_to_failure: Floats
+
+    @property
+    def step_seconds(self) -> Floats:
+        """Central step time of each plan with the wait for input. [s]"""
+        return np.asarray(self.step.total + self.input_wait)
+
+    def one(self, place: int) -> Run:
+        """Return the run of one plan."""
+        return Run(
+            samples=float(self.samples[place]),
+            steps=int(self.steps[place]),
+            step=StepTime(
+                {
+                    name: np.broadcast_to(part, self.total.shape)[place : place + 1]
+                    for name, part in self.step.parts.items()
+                }
+            ),
+            input_wait=float(self.input_wait[place]),
+            evaluation=float(self.evaluation[place]),
+            checkpoint=float(self.checkpoint[place]),
+            failures=float(self.failures[place]),
+            total=float(self.total[place]),
+            step_samples=self.step_samples[place],
+            total_samples=self.total_samples[place],
+            training_samples=self.training_samples[place],
+            goodput=float(self.goodput[place]),
+            goodput_samples=self.goodput_samples[place],
+            checkpoint_interval=float(self.checkpoint_interval[place]),
+            checkpoint_seconds=float(self.checkpoint_seconds[place]),
+            mean_time_to_failure=float(self.mean_time_to_failure[place]),
+        )
 
 
 def run_of(
@@ -151,7 +164,7 @@ def run_of(
     normals: Mapping[str, Floats],
     run_deviation: float,
 ) -> Run:
-    """Return the run of one plan, central and as samples.
+    """Return the run of one plan, central and as samples: :func:`runs_of` for a single plan.
 
     Parameters
     ----------
@@ -174,68 +187,118 @@ def run_of(
     run_deviation : float
         Log-deviation of the samples to a target from run to run. [-]
     """
-    batch = float(plans.global_batch[0])
+    return runs_of(
+        scenario,
+        plans,
+        training,
+        machines=np.array([float(machines)]),
+        assumed=assumed,
+        input_rate=input_rate,
+        factors=factors[np.newaxis, :],
+        normals=normals,
+        run_deviation=run_deviation,
+    ).one(0)
+
+
+def runs_of(
+    scenario: Scenario,
+    plans: Plans,
+    training: Training,
+    *,
+    machines: Floats,
+    assumed: Reliability,
+    input_rate: float | None,
+    factors: Floats,
+    normals: Mapping[str, Floats],
+    run_deviation: float,
+) -> Runs:
+    """Return the runs of many plans in one call of the engine, central and as samples.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software, which all plans share. [-]
+    plans : Plans
+        Plans, arrays of shape (P,). [-]
+    training : Training
+        Samples or target. [-]
+    machines : array
+        Machines of each plan that can fail and that write checkpoints. [-]
+    assumed : Reliability
+        Failures and checkpoints. [-]
+    input_rate : float or None
+        Samples that one machine's input can feed; None for no limit. [samples/s]
+    factors : array
+        Residual factors on a time, of shape (P, S). [-]
+    normals : mapping
+        Standard normals by the name of what is uncertain, of shape (S,). [-]
+    run_deviation : float
+        Log-deviation of the samples to a target from run to run. [-]
+    """
+    batch = plans.global_batch
     step = scenario.step(plans)
-    central = float(step.total[0])
-    sampled = np.ravel(scenario.step(plans, normals).total) * factors
-    fed = batch / (input_rate * machines) if input_rate else 0.0
-    waits = np.maximum(fed - sampled, 0.0)
-    input_wait = max(fed - central, 0.0)
-    samples = samples_at(training, batch)
-    steps = int(training_steps(samples, batch))
+    central = np.asarray(step.total)
+    sampled = scenario.step(columns(plans), normals).total * factors
+    fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
+    waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
+    input_wait = np.maximum(fed - central, 0.0)
+    samples = samples_at_batches(training, batch)
+    steps = training_steps(samples, batch)
     step_samples = sampled + waits
-    spread = np.exp(run_deviation * normals["run_length"]) if training.target is not None else 1.0
     target = training.target
-    evaluation = evaluations_time(target, scenario, samples, batch, np.array([central + input_wait]))
-    evaluations = evaluations_time(target, scenario, samples, batch, step_samples) * spread
-    trained = np.array([steps * (central + input_wait)])
-    traineds = steps * spread * step_samples
+    spread = np.exp(run_deviation * normals["run_length"]) if target is not None else 1.0
+    by_plan = (samples[:, np.newaxis], batch[:, np.newaxis])
+    evaluation = evaluations_time(target, scenario, samples, batch, central + input_wait)
+    evaluations = evaluations_time(target, scenario, *by_plan, step_samples) * spread
+    trained = steps * (central + input_wait)
+    traineds = steps[:, np.newaxis] * spread * step_samples
     useful, usefuls = trained + evaluation, traineds + evaluations
     written = checkpoint_time(
         scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
     )
-    seconds = float(written)
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
-    checkpoint, failures, interval, mean = _losses(useful, seconds, assumed, assumed.rate, machines)
-    checkpoints, failed, _, _ = _losses(usefuls, seconds, assumed, rates, machines)
+    checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
+    checkpoints, failed, _, _ = losses(
+        usefuls, written[:, np.newaxis], assumed, rates, machines[:, np.newaxis]
+    )
     total = useful + checkpoint + failures
     totals = usefuls + checkpoints + failed
-    return Run(
+    return Runs(
         samples=samples,
         steps=steps,
         step=step,
         input_wait=input_wait,
-        evaluation=float(evaluation[0]),
-        checkpoint=float(checkpoint[0]),
-        failures=float(failures[0]),
-        total=float(total[0]),
+        evaluation=evaluation,
+        checkpoint=checkpoint,
+        failures=failures,
+        total=total,
         step_samples=step_samples,
         total_samples=totals,
         training_samples=traineds,
-        goodput=float(goodput(trained, total)[0]),
+        goodput=goodput(trained, total),
         goodput_samples=goodput(traineds, totals),
         checkpoint_interval=interval,
-        checkpoint_seconds=seconds,
+        checkpoint_seconds=written,
         mean_time_to_failure=mean,
     )
 
 
-def checkpointed_bytes(optimizer: str) -> float:
-    """Return the bytes of a checkpoint per parameter: half-precision and master weights, and the state.
+def columns(plans: Plans) -> Plans:
+    """Return plans as columns, so that they broadcast against samples.
 
     Parameters
     ----------
-    optimizer : str
-        Name of the optimizer. [-]
+    plans : Plans
+        Arrays of shape (P,). [-]
     """
-    return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
+    return Plans(**{entry.name: np.reshape(getattr(plans, entry.name), (-1, 1)) for entry in fields(Plans)})
 
 
 def evaluations_time(
     target: ConvergenceTarget | None,
     scenario: Scenario,
-    samples: float,
-    batch: float,
+    samples: FloatLike,
+    batch: FloatLike,
     step: Floats,
     training_devices_evaluate: bool = True,
 ) -> Floats:
@@ -249,9 +312,9 @@ def evaluations_time(
         What is trained to. [-]
     scenario : Scenario
         Model, hardware and software. [-]
-    samples : float
+    samples : FloatLike
         Samples of the run. [samples]
-    batch : float
+    batch : FloatLike
         Global batch. [samples]
     step : Floats
         Time of one step. [s]
@@ -265,22 +328,3 @@ def evaluations_time(
     return evaluation_time(
         samples, target.evaluation_samples, overhead, evaluated, FORWARD_OVER_STEP * batch / step
     )
-
-
-def _losses(
-    useful: Floats, written: float, assumed: Reliability, rate: float | Floats, machines: int
-) -> tuple[Floats, Floats, float, float]:
-    """Return checkpoint and failure time, the checkpoint interval and the mean time to failure."""
-    failing = job_failure_rate(rate, machines)
-    mean = mean_time_to_failure(failing)
-    if assumed.interval is not None:
-        interval = np.asarray(assumed.interval)
-    elif written > 0 and np.all(np.isfinite(mean)):
-        interval = daly_interval(written, mean)
-    else:
-        interval = np.asarray(np.inf)
-    checkpoint = np.broadcast_to(checkpoint_overhead(useful, written, interval), useful.shape)
-    failures = np.broadcast_to(
-        failure_overhead(useful, written, interval, mean, assumed.restart), useful.shape
-    )
-    return checkpoint, failures, float(np.ravel(interval)[0]), float(np.ravel(mean)[0])

@@ -22,10 +22,11 @@ from app.sizing.document import (
     RooflinePoint,
     SystemSummary,
 )
+from app.sizing.failures import HOUR, log_deviation
 from app.sizing.hardware import Hardware
 from app.sizing.planning import memory_of, recompute_name, sharding_name
 from app.sizing.quantities import quantity, spread_quantity
-from app.sizing.runtime import HOUR, Run, log_deviation
+from app.sizing.runtime import Run
 from app.sizing.scenario import Scenario
 
 WHOLE_FIELDS = (

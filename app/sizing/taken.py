@@ -10,10 +10,11 @@ from app.errors import Message
 from app.sizing.costing import INCLUDED, KILOWATT_HOUR, Prices
 from app.sizing.deciding import Sizing
 from app.sizing.document import Default
+from app.sizing.failures import DAY, MINUTE
 from app.sizing.hardware import Hardware
 from app.sizing.planning import default_margin
 from app.sizing.request import EstimateRequest
-from app.sizing.runtime import DAY, MINUTE, Run
+from app.sizing.runtime import Run
 
 
 def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:

@@ -18,13 +18,14 @@ from app.store.tables import (
     EstimateRow,
     IdempotencyKey,
     Profile,
+    SizingRow,
     SweepRecord,
     WorkloadSample,
     Workspace,
 )
 
 Listed = TypeVar(
-    "Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SweepRecord
+    "Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SizingRow, SweepRecord
 )
 
 
@@ -211,6 +212,34 @@ class Repository:
     def of_sweep(self, identifier: str) -> SweepQueries:
         """Return the queries of one sweep: how far it is, and its rows."""
         return SweepQueries(self._session, self._workspace_id, identifier)
+
+    def add_sizing(
+        self,
+        identifier: str,
+        label: str,
+        request: dict[str, object],
+        document: dict[str, object],
+        samples: dict[str, object],
+    ) -> None:
+        """Keep a sizing with what was asked and the samples behind it."""
+        self._session.add(
+            SizingRow(
+                id=identifier,
+                workspace_id=self._workspace_id,
+                label=label,
+                request=request,
+                document=document,
+                samples=samples,
+            )
+        )
+
+    def sizing(self, identifier: str) -> SizingRow | None:
+        """Return a sizing."""
+        return self._one(SizingRow, identifier)
+
+    def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
+        """Return sizings, newest first."""
+        return self._listing(SizingRow, limit, after)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

@@ -172,6 +172,22 @@ class SweepRowRecord(SQLModel, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
+class SizingRow(SQLModel, table=True):
+    """A sizing as it was answered, with what was asked and the samples behind its options."""
+
+    __tablename__ = "sizing"
+    __table_args__ = (Index("ix_sizing_listing", "workspace_id", "created_at", "id"),)
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    label: str = Field(max_length=300)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    samples: dict[str, Any] = Field(sa_type=DOCUMENT)
+    """Time to train and cost by option, so that other limits can be judged without a search."""
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 

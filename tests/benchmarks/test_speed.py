@@ -1,6 +1,7 @@
 """Speed: absolute figures are printed, ratios within one run are held."""
 
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ from app.settings import Settings
 from app.sizing.deciding import decide
 from app.sizing.models import resolve_model
 from app.sizing.scenario import Scenario
+from app.sizing.size.answering import size
+from app.sizing.size.request import SizingRequest
 from app.sizing.validation.run import read_rows, validate
 from tests.loops import run
 from tests.sizing.asking import DATA, answer, asked, plan_given_back, sizing_context
+from tests.sizing.size.requests import DAY, MODELS
 
 pytestmark = pytest.mark.benchmark
 
@@ -115,3 +119,27 @@ def test_an_estimate_through_the_api(tmp_path: Path) -> None:
     seconds = run(timed())
     report("milliseconds of an estimate through the API", round(1e3 * seconds, 1))
     assert seconds < 10 * fastest(lambda: answer(**given))
+
+
+@pytest.mark.parametrize("name", ["gpt3-175b", "bert-large", "resnet50"])
+def test_a_sizing_over_the_whole_catalogue(name: str) -> None:
+    """Every system at every count to 4,096 accelerators, held against searching each candidate."""
+    request = SizingRequest.model_validate({**MODELS[name], "deadline_s": 30 * DAY})
+    found = size(request, sizing_context()).document
+    seconds = fastest(lambda: size(request, sizing_context()), 2)
+    report(f"seconds of a sizing of {name} over the catalogue", round(seconds, 2))
+    report("candidates, searches, left out", (found.considered, found.searched, found.pruned))
+    whole = fastest(lambda: size(request, sizing_context(), exhaustive=True), 1)
+    report("exhaustive over pruned", round(whole / seconds, 1))
+    assert seconds < whole
+
+
+def test_a_sizing_stays_small_in_memory() -> None:
+    request = SizingRequest.model_validate({**MODELS["resnet50"], "deadline_s": 30 * DAY})
+    sizing_context()
+    tracemalloc.start()
+    size(request, sizing_context())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    report("peak MB of a sizing over the catalogue", round(peak / 1e6))
+    assert peak < 500e6

@@ -6,7 +6,7 @@ import pytest
 
 from app.catalog import ChipKind
 from app.sizing.document import Estimate, Quantity
-from app.sizing.runtime import log_deviation
+from app.sizing.failures import log_deviation
 from tests.sizing.asking import answer, codes, sizing_context
 
 LONG = {"samples": 3e9, "global_batch": 1024, "seq_len": 128}

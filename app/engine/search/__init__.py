@@ -4,10 +4,11 @@ from app.engine.search.evaluate import CHUNK, Evaluated, evaluate_gpu_plans
 from app.engine.search.gpu_plans import gpu_plans
 from app.engine.search.ipu_plans import ipu_plans, phased
 from app.engine.search.selection import best_that_differ, pareto_set
-from app.engine.search.space import Candidates, Space, divisors
+from app.engine.search.space import LARGEST_MICRO_BATCH, Candidates, Space, divisors, tensor_degrees
 
 __all__ = [
     "CHUNK",
+    "LARGEST_MICRO_BATCH",
     "Candidates",
     "Evaluated",
     "Space",
@@ -18,4 +19,5 @@ __all__ = [
     "ipu_plans",
     "pareto_set",
     "phased",
+    "tensor_degrees",
 ]

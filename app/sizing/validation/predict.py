@@ -18,9 +18,10 @@ from app.engine.search import divisors
 from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
+from app.sizing.failures import log_deviation
 from app.sizing.planning import choose_plan
 from app.sizing.risk import risk_of
-from app.sizing.runtime import evaluations_time, log_deviation, samples_at_batch
+from app.sizing.runtime import evaluations_time, samples_at_batch
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import Case, Unsupported
 from app.sizing.validation.models import find_model

@@ -10,6 +10,7 @@ from app.web.api import (
     jobs,
     planning,
     searches,
+    sizings,
     sweeps,
     uploads,
 )
@@ -20,6 +21,7 @@ for part in (
     uploads,
     estimates,
     searches,
+    sizings,
     comparisons,
     calibrations,
     planning,

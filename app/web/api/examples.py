@@ -140,6 +140,24 @@ CALIBRATION: dict[str, Any] = {
         {"samples_per_s": 6900, "system": {"count": 2}, "workload": {"global_batch": 1024}},
     ],
 }
+SIZING: dict[str, Any] = {
+    "label": "BERT-Large in an hour",
+    "model": {"preset": "bert-large"},
+    "workload": {"samples": 1e7, "global_batch": 1024, "seq_len": 128},
+    "systems": ["dgx-a100-640gb", "aws-p4d", "bow-pod16"],
+    "counts": [1, 2, 4],
+    "most_accelerators": 64,
+    "deadline_s": 3600,
+    "budget": 200,
+    "currency": "USD",
+    "probability": 0.8,
+}
+SCALING: dict[str, Any] = {
+    "model": {"preset": "resnet50"},
+    "workload": {"epochs": 90, "dataset_samples": 1281167},
+    "systems": ["dgx-a100-640gb"],
+    "counts": [1, 2, 4, 8, 16],
+}
 FABRIC_GAIN: dict[str, Any] = {
     "label": "InfiniBand or RoCE",
     "system": {"id": "dgx-a100-640gb", "count": 2},

@@ -18,6 +18,7 @@ from app.web.api.examples import (
     OWN_MODEL,
     PRICE_BOOK,
     RENAMED,
+    SIZING,
     TRANSFORMER,
 )
 
@@ -28,6 +29,7 @@ REQUESTS: dict[str, Any] = {
     "MappingRequest": MAPPING,
     "ChecksRequest": CHECK,
     "ProfileRequest": TRANSFORMER,
+    "SizingRequest": SIZING,
     "SweepRequest": PRICE_BOOK,
 }
 PREFIX = "#/components/schemas/"

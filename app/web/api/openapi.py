@@ -27,6 +27,7 @@ TAGS = [
     {"name": "catalogue", "description": "Every figure with its source, date and status."},
     {"name": "uploads", "description": "Model profiles and samples of the data."},
     {"name": "estimates", "description": "One model on one system."},
+    {"name": "sizings", "description": "Which system, and how many of it, by deadline and budget."},
     {"name": "comparisons", "description": "Options side by side."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},

@@ -11,6 +11,7 @@ from app.web.pages import (
     estimates,
     mappings,
     plans,
+    sizings,
     start,
     sweeps,
 )
@@ -18,7 +19,7 @@ from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
 
 router = APIRouter(include_in_schema=False)
-for part in (start, comparisons, estimates, plans, calibrations, catalog, mappings, sweeps):
+for part in (start, comparisons, estimates, plans, sizings, calibrations, catalog, mappings, sweeps):
     router.include_router(part.router)
 if available():
     router.include_router(documents.router)

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from app.reports.wording import catalogs
 from app.services.sweep_running import Claim
-from app.web.api.examples import CALIBRATION, PRICE_BOOK
+from app.web.api.examples import CALIBRATION, PRICE_BOOK, SIZING
 from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
@@ -87,6 +87,8 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
         claim.compute(Threads)
     addresses += ["/sweeps", f"/sweeps/{swept['id']}"]
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
+    sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()
+    addresses += ["/sizings/new", f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]
     addresses += [
         "/catalog/chips",
         "/catalog/systems",

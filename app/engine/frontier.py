@@ -1,0 +1,241 @@
+"""Which options are worth considering: the front of time and cost, bounds, and when machines stop paying."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.records import FloatLike, Floats
+from app.errors import BadInput, Message
+
+
+def pareto_front(times: Floats, costs: Floats) -> NDArray[np.bool_]:
+    """Say which options no other option beats in both time and cost.
+
+    Parameters
+    ----------
+    times : Floats
+        Time of each option; infinite for one that never ends. [s]
+    costs : Floats
+        Cost of each option; infinite where no price is known. [currency]
+
+    Returns
+    -------
+    front : array of bool
+        True where every other option is slower or dearer or the same in both; of options that are the same
+        in both the first alone. Options without a finite time are never on it. [-]
+
+    Notes
+    -----
+    Sorted by time and then by cost, an option is on the front where it costs less than all before it.
+
+    References
+    ----------
+    .. [1] H. T. Kung, F. Luccio, F. P. Preparata, "On finding the maxima of a set of vectors," J. ACM,
+       vol. 22, no. 4, pp. 469-476, 1975.
+
+    Examples
+    --------
+    The third option is slower than the second and costs more:
+
+    >>> pareto_front(np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 5.0, 6.0, 1.0])).tolist()
+    [True, True, False, True]
+    """
+    time, cost = np.asarray(times, dtype=float), np.asarray(costs, dtype=float)
+    order = np.lexsort((cost, time))
+    cheapest = np.minimum.accumulate(np.concatenate([[np.inf], cost[order]]))[:-1]
+    # The fastest option of all is worth considering even where nobody knows what it costs.
+    first = np.arange(order.size) == 0
+    front = np.zeros(order.size, dtype=bool)
+    front[order] = np.isfinite(time[order]) & ((cost[order] < cheapest) | first)
+    return front
+
+
+def dominated(
+    times: FloatLike, costs: FloatLike, found_times: Floats, found_costs: Floats
+) -> NDArray[np.bool_]:
+    """Say which options cannot beat what has been found, whatever they turn out to be above their bounds.
+
+    Parameters
+    ----------
+    times : FloatLike
+        Least time of each option. [s]
+    costs : FloatLike
+        Least cost of each option; infinite where no price is known. [currency]
+    found_times : Floats
+        Times of options that are known. [s]
+    found_costs : Floats
+        Costs of the same options. [currency]
+
+    Returns
+    -------
+    dominated : array of bool
+        True where a known option is as fast as the option's least time and as cheap as its least cost. [-]
+
+    Notes
+    -----
+    The bounds hold for time and cost one by one, so that what is dominated at its bounds is dominated
+    wherever it lies above them.
+
+    References
+    ----------
+    .. [1] A. H. Land, A. G. Doig, "An automatic method of solving discrete programming problems,"
+       Econometrica, vol. 28, no. 3, pp. 497-520, 1960 (bounding).
+
+    Examples
+    --------
+    >>> dominated(np.array([2.0, 0.5]), np.array([3.0, 3.0]), np.array([1.0]), np.array([2.0])).tolist()
+    [True, False]
+    """
+    least = np.asarray(times, dtype=float)[..., np.newaxis]
+    cheapest = np.asarray(costs, dtype=float)[..., np.newaxis]
+    beaten = (np.asarray(found_times) <= least) & (np.asarray(found_costs) <= cheapest)
+    return np.asarray(np.any(beaten, axis=-1))
+
+
+def step_time_bound(global_batch: FloatLike, device_seconds: FloatLike, devices: FloatLike) -> Floats:
+    r"""Return a time that no plan's step can undercut: the work of the step spread evenly over all devices.
+
+    .. math:: T \ge \frac{B \, w}{n}
+
+    Parameters
+    ----------
+    global_batch : FloatLike
+        Samples per step, :math:`B`. [samples]
+    device_seconds : FloatLike
+        Least time one sample takes of one device, or of several added up, :math:`w`. [s]
+    devices : FloatLike
+        Devices, :math:`n`. [-]
+
+    Returns
+    -------
+    seconds : Floats
+        Lower bound of the step time. [s]
+
+    Notes
+    -----
+    The slowest device works at least as long as the mean one. Communication, bubbles, the optimizer and what
+    fills memory only add to it.
+
+    References
+    ----------
+    .. [1] R. L. Graham, "Bounds on multiprocessing timing anomalies," SIAM J. Appl. Math., vol. 17, no. 2,
+       pp. 416-429, 1969 (mean load as a lower bound of the makespan).
+
+    Examples
+    --------
+    A thousand samples of a hundredth of a second on eight devices:
+
+    >>> float(step_time_bound(1000.0, 0.01, 8.0))
+    1.25
+    """
+    return np.asarray(np.asarray(global_batch, dtype=float) * device_seconds / devices)
+
+
+def roofline_device_seconds(flop: FloatLike, peak: FloatLike) -> Floats:
+    r"""Return the least time one sample takes of a device: its operations at the peak.
+
+    .. math:: w = F / P
+
+    Parameters
+    ----------
+    flop : FloatLike
+        Operations of one sample forward and backward, :math:`F`. [FLOP]
+    peak : FloatLike
+        Dense peak of one device, :math:`P`. [FLOP/s]
+
+    Returns
+    -------
+    seconds : Floats
+        Lower bound of the device time of one sample. [s]
+
+    References
+    ----------
+    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline," CACM 52(4), 2009 (the flat roof).
+
+    Examples
+    --------
+    >>> float(roofline_device_seconds(3.12e14, 312e12))
+    1.0
+    """
+    return np.asarray(np.asarray(flop, dtype=float) / peak)
+
+
+def parallel_efficiency(counts: FloatLike, times: FloatLike) -> Floats:
+    r"""Return the share of linear speed-up that each count reaches, taking the smallest count as reference.
+
+    .. math:: E(n) = \frac{n_0 \, T(n_0)}{n \, T(n)}
+
+    Parameters
+    ----------
+    counts : FloatLike
+        Machines, rising, :math:`n`. [-]
+    times : FloatLike
+        Time to train on each, :math:`T`. [s]
+
+    Returns
+    -------
+    efficiency : Floats
+        1 for the smallest count. [-]
+
+    References
+    ----------
+    .. [1] D. L. Eager, J. Zahorjan, E. D. Lazowska, "Speedup versus efficiency in parallel systems," IEEE
+       Trans. Comput., vol. 38, no. 3, pp. 408-423, 1989.
+
+    Examples
+    --------
+    >>> parallel_efficiency(np.array([1.0, 2.0, 4.0]), np.array([8.0, 4.0, 3.2])).tolist()
+    [1.0, 1.0, 0.625]
+    """
+    machines, seconds = np.asarray(counts, dtype=float), np.asarray(times, dtype=float)
+    return np.asarray(machines[0] * seconds[0] / (machines * seconds))
+
+
+def scaling_knee(counts: FloatLike, times: FloatLike) -> int:
+    r"""Return the place of the count from which adding machines stops paying: the knee of the scaling curve.
+
+    .. math:: n^* = \arg\max_n \frac{E(n)}{T(n)} = \arg\max_n \frac{S(n)^2}{n}
+
+    Parameters
+    ----------
+    counts : FloatLike
+        Machines, rising, :math:`n`. [-]
+    times : FloatLike
+        Time to train on each, :math:`T`. [s]
+
+    Returns
+    -------
+    place : int
+        Index of the knee; the largest count where speed-up stays above the square root of the count. [-]
+
+    Raises
+    ------
+    BadInput
+        Where there are no counts, or not as many times.
+
+    Notes
+    -----
+    The knee maximises efficiency over time, so that up to it a share of efficiency given up buys at least as
+    large a share of time. Beyond it one per cent more machines takes less than half a per cent off the time.
+
+    References
+    ----------
+    .. [1] D. L. Eager, J. Zahorjan, E. D. Lazowska, "Speedup versus efficiency in parallel systems," IEEE
+       Trans. Comput., vol. 38, no. 3, pp. 408-423, 1989, section V (the knee of the execution time-efficiency
+       profile).
+
+    Examples
+    --------
+    By Amdahl's law a tenth of serial work puts the knee at nine machines, where S = 5:
+
+    >>> machines = np.arange(1.0, 33.0)
+    >>> int(machines[scaling_knee(machines, 0.1 + 0.9 / machines)])
+    9
+    """
+    machines, seconds = np.asarray(counts, dtype=float), np.asarray(times, dtype=float)
+    if not machines.size or machines.shape != seconds.shape:
+        raise BadInput(
+            Message("as many times as counts are needed, got {times}", {"times": int(seconds.size)})
+        )
+    return int(np.argmax(parallel_efficiency(machines, seconds) / seconds))

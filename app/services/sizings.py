@@ -1,0 +1,117 @@
+"""Make, keep, restate and find sizings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import numpy as np
+from pydantic import Field
+
+from app.engine.records import Floats
+from app.errors import NotFound
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench, no_such
+from app.sizing.document import Document
+from app.sizing.request import EstimateRequest
+from app.sizing.size.answering import scaling, size
+from app.sizing.size.documents import ScalingCurve, Sizing
+from app.sizing.size.request import SizingRequest, check, one_system
+from app.sizing.size.restating import may_be_beaten, restated, sampled_option, samples_of
+from app.sizing.size.sentences import sentences
+from app.store.types import new_id
+
+__all__ = [
+    "SizingSummary",
+    "create_sizing",
+    "get_sizing",
+    "list_sizings",
+    "option_request",
+    "scale_system",
+    "sentences",
+]
+
+DIGITS = 7
+"""Significant digits of a sample that is kept."""
+
+
+class SizingSummary(Document):
+    """One line of the list of sizings."""
+
+    id: str = Field(description="Identifier of the sizing.")
+    label: str = Field(description="Its name.")
+    created_at: datetime = Field(description="When it was made.")
+
+
+def create_sizing(
+    bench: Workbench, workspace_id: str, request: SizingRequest, key: str | None = None
+) -> Sizing:
+    """Find the systems that keep a deadline and a budget, and keep the answer."""
+
+    def make() -> tuple[Sizing, Save]:
+        sized = size(request, bench.context(workspace_id))
+        answer = sized.document.model_copy(update={"id": new_id("siz")})
+        asked = request.model_dump(mode="json", exclude_unset=True)
+        document, samples = answer.model_dump(mode="json"), _stored(sized.samples)
+        return answer, lambda repository: repository.add_sizing(
+            answer.id, answer.label[:300], asked, document, samples
+        )
+
+    return keep(bench, workspace_id, Once.of("sizings", key, request), Sizing, make)
+
+
+def get_sizing(
+    bench: Workbench, workspace_id: str, identifier: str, limits: Mapping[str, float | None] | None = None
+) -> Sizing:
+    """Return a sizing as it was answered, or judged under other limits.
+
+    The options that are there are judged anew from their samples; only where one that was left out might be
+    better under the new limits is it searched again.
+    """
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.sizing(identifier)
+        if row is None:
+            raise no_such("sizing", identifier)
+        document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
+    if not limits:
+        return document
+    asked = document.request.model_copy(update=dict(limits))
+    check(asked)
+    options = [sampled_option(option, samples.get(option.id)) for option in document.options]
+    answer = restated(document, options, asked)
+    if not may_be_beaten(answer):
+        return answer
+    sized = size(asked, bench.context(workspace_id))
+    return sized.document.model_copy(update={"id": identifier, "label": document.label})
+
+
+def option_request(bench: Workbench, workspace_id: str, identifier: str, option: str) -> EstimateRequest:
+    """Return the estimate request of one option of a sizing."""
+    document = get_sizing(bench, workspace_id, identifier)
+    found = next((entry for entry in document.options if entry.id == option), None)
+    if found is None:
+        raise NotFound.named("option", option, [entry.id for entry in document.options])
+    return EstimateRequest.model_validate(found.estimate)
+
+
+def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:
+    """Return sizings, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.sizings(limit, read_cursor(cursor))
+    items = [SizingSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:
+    """Return the scaling curve of the one system a request names, without keeping it."""
+    return scaling(request, one_system(request), bench.context(workspace_id))
+
+
+def _stored(samples: Mapping[str, tuple[Floats, Floats]]) -> dict[str, object]:
+    """Return samples as they are kept; costs of an unknown price are left out."""
+
+    def rounded(values: Floats) -> list[float]:
+        return [float(f"{value:.{DIGITS}g}") for value in values] if np.all(np.isfinite(values)) else []
+
+    return {name: [rounded(part) for part in pair] for name, pair in samples.items()}

@@ -1,0 +1,116 @@
+"""Failures and checkpoints of a run: what is assumed of them, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.catalog import Figure, ReliabilityDefaults
+from app.engine.checkpoints import checkpoint_overhead, daly_interval
+from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
+from app.engine.records import Floats
+from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
+from app.errors import BadInput
+from app.sizing.request import AssumptionsInput
+
+DAY = 86_400.0
+HOUR = 3_600.0
+MINUTE = 60.0
+DECILES = 2.0 * 1.2816
+"""Standard deviations between the 10th and the 90th percentile of a normal distribution."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """Failures and checkpoints of a run on some machines."""
+
+    rate: float
+    """Of one machine. [1/s]"""
+    rate_deviation: float
+    """Log-deviation of the rate. [-]"""
+    restart: float
+    """From a failure to training again, with what starts anew. [s]"""
+    interval: float | None
+    """Between checkpoints; the optimum after Daly where None. [s]"""
+    bandwidth: float
+    """Into storage, of one machine. [B/s]"""
+
+
+def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Reliability:
+    """Return what is assumed of failures: what was asked, else the catalogue's figures."""
+    for name in ("failures_per_1000_node_days", "restart_minutes", "checkpoint_minutes"):
+        value = getattr(asked, name)
+        least = 0.0 if name != "checkpoint_minutes" else 1e-3
+        if value is not None and not least <= value <= 1e6:
+            raise BadInput.at(
+                f"assumptions.{name}",
+                "{value} is not between {least} and 1,000,000",
+                value=value,
+                least=least,
+            )
+    figure = defaults.failure_rate
+    deviation = log_deviation(figure)
+    stated = asked.failures_per_1000_node_days
+    return Reliability(
+        rate=figure.si if stated is None else stated / (1000.0 * DAY),
+        rate_deviation=deviation if stated is None else 0.0,
+        restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
+        interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
+        bandwidth=defaults.checkpoint_bandwidth.si,
+    )
+
+
+def log_deviation(figure: Figure) -> float:
+    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile.
+
+    Parameters
+    ----------
+    figure : Figure
+        With a range. [-]
+    """
+    return math.log(figure.si_high / figure.si_low) / DECILES
+
+
+def checkpointed_bytes(optimizer: str) -> float:
+    """Return the bytes of a checkpoint per parameter: half-precision and master weights, and the state.
+
+    Parameters
+    ----------
+    optimizer : str
+        Name of the optimizer. [-]
+    """
+    return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
+
+
+def losses(
+    useful: Floats, written: Floats, assumed: Reliability, rate: float | Floats, machines: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return checkpoint and failure time, the checkpoint interval and the mean time to failure.
+
+    Parameters
+    ----------
+    useful : array
+        Run time without them. [s]
+    written : array
+        Time of one checkpoint. [s]
+    assumed : Reliability
+        Interval and restart. [-]
+    rate : float or array
+        Failures of one machine. [1/s]
+    machines : array
+        Machines. [-]
+    """
+    mean = mean_time_to_failure(job_failure_rate(rate, machines))
+    if assumed.interval is not None:
+        interval = np.full(np.shape(mean), assumed.interval)
+    elif np.all(written > 0) and np.all(np.isfinite(mean)):
+        interval = daly_interval(written, mean)
+    else:
+        interval = np.full(np.shape(mean), np.inf)
+    checkpoint = np.broadcast_to(checkpoint_overhead(useful, written, interval), useful.shape)
+    failures = np.broadcast_to(
+        failure_overhead(useful, written, interval, mean, assumed.restart), useful.shape
+    )
+    return checkpoint, failures, interval, mean

@@ -1,0 +1,206 @@
+"""The sizing: from a request to the options worth considering and a recommendation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from app import __version__
+from app.engine.records import Floats
+from app.errors import BadInput, Message
+from app.sizing.context import SizingContext
+from app.sizing.document import Default
+from app.sizing.models import resolve_model, summarise
+from app.sizing.size.bounds import Bounds
+from app.sizing.size.candidates import Candidate, Candidates
+from app.sizing.size.curve import curve_of
+from app.sizing.size.documents import LeftOut, ScalingCurve, Sizing
+from app.sizing.size.exploring import Explored, Explorer
+from app.sizing.size.options import option_document
+from app.sizing.size.request import SizingRequest, check
+from app.sizing.size.restating import SampledOption, limits_of, restated
+from app.sizing.size.searching import Searcher
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A sizing, and the samples by option with which other limits can be judged."""
+
+    document: Sizing
+    samples: Mapping[str, tuple[Floats, Floats]]
+    """Time to train and cost by option, in the order all estimates share. [s] [currency]"""
+
+
+def size(
+    request: SizingRequest,
+    context: SizingContext,
+    executor: Executor | None = None,
+    *,
+    exhaustive: bool = False,
+) -> Sized:
+    """Return the sizing of a request; its ``id`` is left to whoever keeps it.
+
+    Parameters
+    ----------
+    request : SizingRequest
+        Model, workload, limits and systems. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    executor : Executor or None
+        Runs searches; one after the other where None. [-]
+    exhaustive : bool
+        True to search every candidate, whatever its bounds say. [-]
+
+    Returns
+    -------
+    sized : Sized
+        Options, the best of them, the front, and what would change the answer. [-]
+    """
+    explorer, systems, searcher = _explorer(request, context, executor, exhaustive=exhaustive)
+    explored = explorer.explore(systems, refine=request.counts is None)
+    if not explored.options:
+        raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
+    by_id = {option.candidate.identifier: option for option in explored.options}
+    sampled = [
+        SampledOption(
+            option_document(option, request),
+            option.seconds,
+            option.cost,
+            option.seconds_samples,
+            option.cost_samples,
+        )
+        for option in explored.options
+    ]
+    sizing = explored.options[0].found.sizing
+    training = sizing.training
+    searches = searcher.searches
+    document = Sizing(
+        id="",
+        label=request.label or sizing.profile.name,
+        engine_version=__version__,
+        catalog_version=context.catalog.version,
+        request=request,
+        model=summarise(
+            sizing.profile,
+            training.seq_len,
+            training.image_size,
+            float(sizing.scenario.table.forward_flop.sum()),
+        ),
+        currency=request.currency,
+        outcome="front",
+        recommended=None,
+        cheapest=None,
+        fastest=None,
+        nearest=None,
+        options=[],
+        pareto=[],
+        scaling=None,
+        considered=len(explored.options) + len(explored.pruned) + len(explored.impossible),
+        searched=searches,
+        pruned=len(explored.pruned),
+        left_out=_left_out(explorer, explored),
+        defaults=_defaults(request),
+        warnings=[],
+    )
+    document = restated(document, sampled, request)
+    if document.recommended is not None:
+        name = by_id[document.recommended].candidate.hardware.entry.id
+        scaling = _curve(explorer, name, systems[name], request)
+        document = document.model_copy(
+            update={"scaling": scaling, "warnings": [] if scaling is None else scaling.warnings}
+        )
+    samples = {
+        entry.document.id: (entry.seconds_samples, entry.cost_samples)
+        for entry in sampled
+        if entry.document.fits
+    }
+    return Sized(document, samples)
+
+
+def scaling(
+    request: SizingRequest, system: str, context: SizingContext, executor: Executor | None = None
+) -> ScalingCurve:
+    """Return the scaling curve of one system over the counts of a request.
+
+    Parameters
+    ----------
+    request : SizingRequest
+        Model and workload; its limits do not matter. [-]
+    system : str
+        Identifier of the system. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    executor : Executor or None
+        Runs searches; one after the other where None. [-]
+    """
+    explorer, systems, searcher = _explorer(
+        request.model_copy(update={"systems": [system]}), context, executor, exhaustive=True
+    )
+    explored = explorer.explore(systems, refine=False)
+    if not explored.options:
+        raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
+    found = _curve(explorer, system, systems[system], request)
+    if found is None:
+        raise BadInput.at("systems.0", "{system} holds the model at none of its counts", system=system)
+    return found
+
+
+def _explorer(
+    request: SizingRequest, context: SizingContext, executor: Executor | None, *, exhaustive: bool
+) -> tuple[Explorer, dict[str, list[int]], Searcher]:
+    check(request)
+    rate = request.assumptions.input_samples_per_second
+    if rate is not None and rate <= 0:
+        raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
+    profile = resolve_model(request.model, context)
+    candidates = Candidates(request, profile, context)
+    searcher = Searcher(request, profile, context, executor)
+    bounds = Bounds(context, rate, searcher)
+    explorer = Explorer(candidates, searcher, bounds, limits_of(request), exhaustive=exhaustive)
+    return explorer, candidates.systems(), searcher
+
+
+def _curve(explorer: Explorer, system: str, counts: list[int], request: SizingRequest) -> ScalingCurve | None:
+    options = explorer.curve(system, counts)
+    impossible = [entry for entry in explorer.explored.impossible if entry.hardware.entry.id == system]
+    return curve_of(options, impossible, request.currency)
+
+
+def _left_out(explorer: Explorer, explored: Explored) -> list[LeftOut]:
+    def bound(candidate: Candidate) -> LeftOut:
+        seconds, cost = explorer.least(candidate)
+        hardware, holds = candidate.hardware, math.isfinite(seconds)
+        return LeftOut(
+            system=hardware.entry.id,
+            count=hardware.count,
+            reason="bound" if holds else "memory",
+            least_time=seconds if holds else None,
+            least_cost=cost if holds and candidate.priced else None,
+        )
+
+    def impossible(candidate: Candidate) -> LeftOut:
+        hardware = candidate.hardware
+        return LeftOut(
+            system=hardware.entry.id,
+            count=hardware.count,
+            reason="no_plan",
+            least_time=None,
+            least_cost=None,
+        )
+
+    return [*map(bound, explored.pruned), *map(impossible, explored.impossible)]
+
+
+def _defaults(request: SizingRequest) -> list[Default]:
+    """Return what was not asked for and taken."""
+    given = request.model_fields_set
+    entries = (
+        ("systems", "all", Message("every system of the catalogue")),
+        ("counts", "lattice", Message("powers of two and multiples of 20 nodes; pods by powers of two")),
+        ("most_accelerators", request.most_accelerators, Message("the largest systems that are sized")),
+        ("probability", request.probability, Message("four runs in five, where nothing else is asked")),
+        ("currency", request.currency, Message("US dollars, where no currency is given")),
+    )
+    return [Default.of(name, value, why) for name, value, why in entries if name not in given]

@@ -1,0 +1,244 @@
+"""Systems at counts, what an hour of each costs, and which of them share their hardware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from app.catalog import ChipKind, CostDefaults
+from app.engine.collectives import node_bandwidth
+from app.engine.records import Floats, GpuSystem, IpuChip
+from app.errors import AppError, BadInput
+from app.profiles.model import ModelProfile
+from app.sizing.context import SizingContext
+from app.sizing.costing import hourly_samples, prices, system_power
+from app.sizing.document import CheckWarning, Quantity
+from app.sizing.failures import Reliability, reliability
+from app.sizing.hardware import Hardware, known_id
+from app.sizing.quantities import quantity, spread_quantity
+from app.sizing.size.lattice import lattice
+from app.sizing.size.request import SizingRequest, estimate_request
+from app.sizing.spread import common_normals
+from app.sizing.workload import Training, resolve_training
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Systems that share chip, node and fabric: a plan found for so many machines serves them all."""
+
+    hardware: Hardware
+    """One machine or the smallest system of them."""
+    software: str | None
+    """Software asked for, where it is of this kind."""
+    training: Training
+    reliability: Reliability
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A system at a count: what may become an option."""
+
+    group: Group
+    hardware: Hardware
+    hourly: float
+    """Cost of one hour; infinite where no price is known. [currency/h]"""
+    hourly_samples: Floats
+    capex: Quantity | None
+    power: Quantity
+    warnings: list[CheckWarning] = field(default_factory=list)
+
+    @property
+    def identifier(self) -> str:
+        """System and count, as options are called."""
+        return f"{self.hardware.entry.id}-x{self.hardware.count}"
+
+    @property
+    def priced(self) -> bool:
+        """True where a price is known."""
+        return bool(np.isfinite(self.hourly))
+
+
+class Candidates:
+    """Makes candidates of one request; groups and defaults are found once."""
+
+    def __init__(self, request: SizingRequest, profile: ModelProfile, context: SizingContext) -> None:
+        self.request = request
+        self.profile = profile
+        self.context = context
+        self._groups: list[Group] = []
+        self._defaults: dict[ChipKind, CostDefaults] = {}
+        self._first: dict[tuple[str, int], Candidate] = {}
+
+    def systems(self) -> dict[str, list[int]]:
+        """Return the counts to consider of each system."""
+        catalog, request = self.context.catalog, self.request
+        names = request.systems
+        if names is None:
+            names = [entry.id for entry in catalog.systems()]
+        else:
+            for place, name in enumerate(names):
+                known_id(catalog, "system", name, f"systems.{place}")
+        found = {}
+        for name in dict.fromkeys(names):
+            entry = catalog.system(name)
+            counts = lattice(entry, request.most_accelerators)
+            if request.counts is not None:
+                counts = sorted(set(request.counts))
+                counts = [count for count in counts if count * entry.devices <= request.most_accelerators]
+            if counts:
+                found[name] = counts
+        if not found:
+            raise BadInput.at(
+                "most_accelerators",
+                "every system asked for has more than {most} accelerators at its smallest count",
+                most=request.most_accelerators,
+            )
+        return found
+
+    def candidate(self, system: str, count: int) -> Candidate:
+        """Return a system at a count with its prices.
+
+        One system needs no fabric between systems; from two on, prices and power grow with the count.
+        """
+        first = min(count, 2)
+        if (system, first) not in self._first:
+            self._first[system, first] = self._priced(system, first)
+        small = self._first[system, first]
+        if count == first:
+            return small
+        factor = count / first
+        power, capex = small.power, small.capex
+        return replace(
+            small,
+            hardware=replace(small.hardware, count=count),
+            hourly=small.hourly * factor,
+            hourly_samples=small.hourly_samples * factor,
+            capex=None if capex is None else scaled(capex, factor),
+            power=scaled(power, factor),
+        )
+
+    def _priced(self, system: str, count: int) -> Candidate:
+        request, catalog = self.request, self.context.catalog
+        hardware = self.context.hardware.system(system, count)
+        warnings: list[CheckWarning] = []
+        kind = hardware.entry.chip_kind
+        if kind not in self._defaults:
+            self._defaults[kind] = catalog.cost_defaults(kind)
+        defaults = self._defaults[kind]
+        found = prices(hardware, request.assumptions, request.currency, catalog, warnings)
+        normals = common_normals()
+        hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
+        if found is not None:
+            hourly, samples = hourly_samples(
+                hardware, found, defaults, normals=normals, currency=request.currency
+            )
+            if found.owned:
+                exchange = found.rate if request.currency == "KRW" else 1.0
+                capital = sum(found.capital.values()) * exchange
+                spread = np.exp(found.deviation * normals["price"])
+                capex = quantity(capital, capital * spread, request.currency)
+        return Candidate(
+            group=self._group(hardware),
+            hardware=hardware,
+            hourly=hourly,
+            hourly_samples=samples,
+            capex=capex,
+            power=spread_quantity(system_power(hardware, 1.0)),
+            warnings=warnings,
+        )
+
+    def _group(self, hardware: Hardware) -> Group:
+        for group in self._groups:
+            if _alike(group.hardware, hardware):
+                return group
+        software = self._software(hardware.entry.chip_kind)
+        asked = estimate_request(self.request, hardware.entry.id, hardware.count, software)
+        chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
+        group = Group(
+            hardware=hardware,
+            software=software,
+            training=resolve_training(asked, self.profile, chip, self.context),
+            reliability=reliability(
+                self.context.catalog.reliability_defaults(hardware.entry.chip_kind), self.request.assumptions
+            ),
+        )
+        self._groups.append(group)
+        return group
+
+    def _software(self, kind: ChipKind) -> str | None:
+        if self.request.software is None:
+            return None
+        profile = self.context.software_profile(self.request.software)
+        return self.request.software if profile.kind == kind.value else None
+
+
+def _alike(one: Hardware, other: Hardware) -> bool:
+    """Return True for systems of the same chip, node and fabric."""
+    if one.entry.chip != other.entry.chip or one.devices_per_machine != other.devices_per_machine:
+        return False
+    if isinstance(one.engine, IpuChip) or isinstance(other.engine, IpuChip):
+        return True
+    pairs = ((one.engine.machine, other.engine.machine), (one.engine.fabric, other.engine.fabric))
+    return all(
+        np.array_equal(getattr(mine, entry.name), getattr(theirs, entry.name))
+        for mine, theirs in pairs
+        for entry in fields(mine)
+        if entry.name != "name"
+    )
+
+
+def same_nodes(one: Hardware, other: Hardware) -> bool:
+    """Return True for GPU systems of the same chips and nodes, whatever their fabrics.
+
+    Parameters
+    ----------
+    one, other : Hardware
+        Systems. [-]
+    """
+    if not isinstance(one.engine, GpuSystem) or not isinstance(other.engine, GpuSystem):
+        return False
+    return _alike(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric)))
+
+
+def no_slower(one: Hardware, other: Hardware) -> bool:
+    """Return True where of two systems of like chips and nodes one has the better fabric in every respect.
+
+    No plan on as many machines is faster on the other, and every plan needs the same memory on both.
+
+    Parameters
+    ----------
+    one, other : Hardware
+        Systems. [-]
+    """
+    if not same_nodes(one, other):
+        return False
+    assert isinstance(one.engine, GpuSystem) and isinstance(other.engine, GpuSystem)
+    mine, theirs = one.engine.fabric, other.engine.fabric
+    latencies = ("hop_latency", "tree_latency", "message_latency")
+    return (
+        float(node_bandwidth(mine)) >= float(node_bandwidth(theirs))
+        and mine.tree_share >= theirs.tree_share
+        and all(getattr(mine, name) <= getattr(theirs, name) for name in latencies)
+    )
+
+
+def scaled(figure: Quantity, factor: float) -> Quantity:
+    """Return so many times a quantity.
+
+    Parameters
+    ----------
+    figure : Quantity
+        Of one. [-]
+    factor : float
+        How many. [-]
+    """
+    return Quantity(
+        value=figure.value * factor, low=figure.low * factor, high=figure.high * factor, unit=figure.unit
+    )
+
+
+def allowed(error: AppError) -> bool:
+    """Return True for an error of one count alone: no plan divides it. Others concern the whole request."""
+    fields = {entry.field for entry in error.errors}
+    return isinstance(error, BadInput) and bool(fields) and fields <= {"plan", "workload.global_batch"}

@@ -1,0 +1,153 @@
+"""What a sizing answers: options, the front of time and cost, and what would change the answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from app.sizing.document import CheckWarning, Default, Document, ModelSummary, Quantity, Text
+from app.sizing.request import PlanInput
+from app.sizing.size.request import SizingRequest
+
+
+class SizingOption(Document):
+    """One system at one count with the plan found for it."""
+
+    id: str = Field(description="Identifier within the sizing: system and count.")
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it. [-]")
+    machines: int = Field(description="Machines in all. [-]")
+    accelerators: int = Field(description="Accelerators in all. [-]")
+    chip: str = Field(description="Identifier of the chip.")
+    fits: bool = Field(description="Whether the model fits in the memory of its accelerators.")
+    plan: PlanInput = Field(description="The plan found, or the leanest where none fits.")
+    global_batch: int = Field(description="Samples per step. [-]")
+    batch_searched: bool = Field(description="Whether the batch was chosen here.")
+    software: str = Field(description="Software profile.")
+    precision: str = Field(description="Number format.")
+    memory_share: float = Field(description="Filled share of the memory of the fullest accelerator. [-]")
+    step_time: Quantity | None = Field(description="One step; null where it does not fit.")
+    time_to_train: Quantity | None = Field(description="The run; null where it does not fit.")
+    cost: Quantity | None = Field(description="Cost of the run; null where no price is published.")
+    hourly: Quantity | None = Field(description="Cost of one hour.")
+    capex: Quantity | None = Field(description="Price of the systems; null where rented or not published.")
+    power: Quantity = Field(description="Power of the systems under a training load.")
+    rack_units: float = Field(description="Height in racks. [U]")
+    probability: float | None = Field(
+        description="Share of samples that keep deadline and budget; null where neither is given. [-]"
+    )
+    probability_deadline: float | None = Field(description="Share of samples that keep the deadline. [-]")
+    probability_budget: float | None = Field(
+        description="Share of the same samples that keep the budget. [-]"
+    )
+    meets: bool = Field(
+        description="Whether the probability is reached; true for all that fit without limits."
+    )
+    on_front: bool = Field(description="Whether no other option is both faster and cheaper.")
+    status: Literal["validated", "extrapolated", "unvalidated"] = Field(
+        description="Whether measured runs reach as far as the option."
+    )
+    warnings: list[str] = Field(description="Codes of the warnings its estimate carries.")
+    estimate: dict[str, JsonValue] = Field(description="The estimate request that gives the option in full.")
+
+
+class FrontPoint(Document):
+    """An option that no other beats in both time and cost."""
+
+    option: str = Field(description="Identifier of the option.")
+    system: str = Field(description="Identifier of the system.")
+    count: int = Field(description="How many of it. [-]")
+    time_to_train: Quantity = Field(description="The run.")
+    cost: Quantity | None = Field(description="Cost of the run.")
+
+
+class LeftOut(Document):
+    """A system at a count that has no option, and why."""
+
+    system: str = Field(description="Identifier of the system.")
+    count: int = Field(description="How many of it. [-]")
+    reason: Literal["bound", "memory", "no_plan"] = Field(
+        description="bound: cannot be among the best at its least time and cost; memory: cannot hold the "
+        "model; no_plan: no legal plan."
+    )
+    least_time: float | None = Field(description="No plan is faster. [s]")
+    least_cost: float | None = Field(description="No plan is cheaper. [currency]")
+
+
+class Change(Document):
+    """One change of what is asked that would let an option meet it."""
+
+    field: str = Field(description="Field of the request that changes.")
+    value: float | None = Field(description="Value that suffices; null where no single value does.")
+    also: dict[str, float] = Field(
+        default={}, description="Other fields that have to change with it, where none is enough alone."
+    )
+    option: str | None = Field(description="Option that meets it then.")
+    text: Text = Field(description="The sentence.")
+
+
+class Nearest(Document):
+    """The option that comes nearest where none meets what is asked, and what would change that."""
+
+    option: str | None = Field(description="Option; null where no option fits.")
+    changes: list[Change] = Field(description="Changes, each of them enough.")
+
+
+class ScalingPoint(Document):
+    """One count of a scaling curve."""
+
+    count: int = Field(description="How many systems. [-]")
+    accelerators: int = Field(description="Accelerators in all. [-]")
+    time_to_train: Quantity = Field(description="The run.")
+    cost: Quantity | None = Field(description="Cost of the run.")
+    efficiency: Quantity = Field(description="Share of linear speed-up over the smallest count that fits.")
+    global_batch: int = Field(description="Samples per step. [-]")
+
+
+class ScalingCurve(Document):
+    """Time, cost and efficiency of one system over counts."""
+
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    points: list[ScalingPoint] = Field(description="Counts that fit, rising.")
+    knee: int | None = Field(
+        description="Count from which adding machines stops paying: one per cent more of them takes less "
+        "than half a per cent off the time. [-]"
+    )
+    knee_inside: bool = Field(description="Whether larger counts were tried and pay less.")
+    batch_limit: int | None = Field(description="Smallest count the global batch no longer divides over. [-]")
+    warnings: list[CheckWarning] = Field(description="What has to be known to read it.")
+
+
+class Sizing(Document):
+    """Every option worth considering, the best of them, and what would change the answer."""
+
+    id: str = Field(description="Identifier.")
+    label: str = Field(description="Its name.")
+    engine_version: str = Field(description="Version of the engine.")
+    catalog_version: str = Field(description="Version of the catalogue.")
+    request: SizingRequest = Field(description="What was asked.")
+    model: ModelSummary = Field(description="The model as it was understood.")
+    currency: str = Field(description="Currency of budget and costs.")
+    outcome: Literal["met", "not_met", "front"] = Field(
+        description="Whether an option meets what is asked; front where no limit is given."
+    )
+    recommended: str | None = Field(description="Option the answer names first.")
+    cheapest: str | None = Field(description="Cheapest option that meets what is asked.")
+    fastest: str | None = Field(description="Fastest option that meets what is asked.")
+    nearest: Nearest | None = Field(
+        description="Where no option meets it, the nearest and what would change it."
+    )
+    options: list[SizingOption] = Field(description="Options, the cheapest that meet first.")
+    pareto: list[FrontPoint] = Field(
+        description="Options no other beats in both time and cost, fastest first."
+    )
+    scaling: ScalingCurve | None = Field(description="Scaling of the recommended system.")
+    considered: int = Field(description="Systems at counts that were looked at. [-]")
+    searched: int = Field(description="Searches for a plan; systems of the same hardware share them. [-]")
+    pruned: int = Field(description="Systems at counts that a bound left out. [-]")
+    left_out: list[LeftOut] = Field(description="Systems at counts without an option, and why.")
+    defaults: list[Default] = Field(description="What was not asked for and taken.")
+    warnings: list[CheckWarning] = Field(description="What has to be known to read it.")

@@ -1,0 +1,140 @@
+"""Which options keep deadline and budget, which of those are best, and which form the front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.frontier import pareto_front
+from app.engine.records import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is to be kept, and how surely."""
+
+    deadline: float | None
+    """[s]"""
+    budget: float | None
+    """[currency]"""
+    probability: float
+
+    @property
+    def given(self) -> bool:
+        """True where there is anything to keep."""
+        return self.deadline is not None or self.budget is not None
+
+
+class Judged(Protocol):
+    """What is judged: central time and cost, and the samples of both."""
+
+    @property
+    def seconds(self) -> float:
+        """Time to train; infinite where the model does not fit. [s]"""
+
+    @property
+    def cost(self) -> float:
+        """Cost of the run; infinite where it is not known. [currency]"""
+
+    @property
+    def seconds_samples(self) -> Floats:
+        """Samples of the time. [s]"""
+
+    @property
+    def cost_samples(self) -> Floats:
+        """Samples of the cost, in the same order. [currency]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a set of options comes to under limits; arrays have one entry per option."""
+
+    seconds: Floats
+    costs: Floats
+    probability: Floats
+    deadline: Floats
+    """Share of samples that keep the deadline. [-]"""
+    budget: Floats
+    """Share of samples that keep the budget. [-]"""
+    meets: NDArray[np.bool_]
+    front: NDArray[np.bool_]
+    cheapest: int | None
+    """Cheapest option that meets; the fastest of those of no known price where none has one. [-]"""
+    fastest: int | None
+    """Fastest option that meets. [-]"""
+    nearest: int | None
+    """Option that fits and comes nearest to what is asked. [-]"""
+
+
+def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
+    """Judge options against deadline and budget.
+
+    Both are counted on the same samples: the probability is the share of them in which the run is in time and
+    within the budget. A run of no known price is within no budget.
+
+    Parameters
+    ----------
+    options : sequence of Judged
+        Time and cost, central and as samples. [-]
+    limits : Limits
+        Deadline, budget and probability. [-]
+
+    Returns
+    -------
+    verdict : Verdict
+        Probabilities, the best options and the front. [-]
+    """
+    seconds = np.array([option.seconds for option in options], dtype=float)
+    costs = np.array([option.cost for option in options], dtype=float)
+    fits = np.isfinite(seconds)
+    shares = np.array([_shares(option, limits) for option in options], dtype=float).reshape(-1, 3)
+    probability, in_time, within = shares.T
+    meets = fits & (probability >= limits.probability) if limits.given else fits
+    return Verdict(
+        seconds=seconds,
+        costs=costs,
+        probability=probability,
+        deadline=in_time,
+        budget=within,
+        meets=meets,
+        front=pareto_front(seconds, costs),
+        cheapest=_least(meets, costs, seconds),
+        fastest=_least(meets, seconds, costs),
+        nearest=_nearest(fits, probability, seconds, costs, limits),
+    )
+
+
+def _shares(option: Judged, limits: Limits) -> tuple[float, float, float]:
+    """Return the share of samples that keep both limits, the deadline, and the budget."""
+    everything = np.ones(1, dtype=bool)
+    in_time = everything if limits.deadline is None else option.seconds_samples <= limits.deadline
+    within = everything if limits.budget is None else option.cost_samples <= limits.budget
+    return float(np.mean(in_time & within)), float(np.mean(in_time)), float(np.mean(within))
+
+
+def _least(chosen: NDArray[np.bool_], first: Floats, second: Floats) -> int | None:
+    """Return the chosen option with the least first value, by the second where that is equal."""
+    places = np.flatnonzero(chosen)
+    if not places.size:
+        return None
+    return int(places[np.lexsort((second[places], first[places]))[0]])
+
+
+def _nearest(
+    fits: NDArray[np.bool_], probability: Floats, seconds: Floats, costs: Floats, limits: Limits
+) -> int | None:
+    """Return the option with the highest probability, then with the least excess over the limits."""
+    places = np.flatnonzero(fits)
+    if not places.size:
+        return None
+    excess = np.ones_like(seconds)
+    if limits.deadline is not None:
+        excess = np.maximum(excess, seconds / limits.deadline)
+    if limits.budget is not None:
+        excess = np.maximum(excess, costs / limits.budget)
+    order = np.lexsort((seconds[places], excess[places], -probability[places]))
+    return int(places[order[0]])

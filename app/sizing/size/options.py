@@ -1,0 +1,93 @@
+"""Options as documents."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import JsonValue
+
+from app.sizing.planning import memory_of, recompute_name, sharding_name
+from app.sizing.quantities import quantity
+from app.sizing.request import PlanInput
+from app.sizing.size.documents import SizingOption
+from app.sizing.size.request import SizingRequest, estimate_request
+from app.sizing.size.searching import Option
+
+GPU_FIELDS = ("interleave", "sharding_ranks")
+IPU_FIELDS = ("rts", "rts_optimizer", "phases")
+
+
+def option_document(option: Option, request: SizingRequest) -> SizingOption:
+    """Return an option as a document; what depends on limits is left as if none were given.
+
+    Parameters
+    ----------
+    option : Option
+        What was found. [-]
+    request : SizingRequest
+        What was asked. [-]
+    """
+    candidate, sizing, run = option.candidate, option.found.sizing, option.found.run
+    hardware, scenario, choice = candidate.hardware, sizing.scenario, sizing.choice
+    currency = request.currency
+    plan = plan_input(option)
+    chosen = {"global_batch": sizing.batch} if sizing.batch_searched else {}
+    asked = estimate_request(request, hardware.entry.id, hardware.count, candidate.group.software, **chosen)
+    asked = asked.model_copy(update={"plan": plan})
+    document: dict[str, JsonValue] = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    document["system"] = {"id": hardware.entry.id, "count": hardware.count}
+    priced = candidate.priced
+    cost = None
+    if run is not None and priced:
+        cost = quantity(option.cost, option.cost_samples, currency)
+    codes = [*option.found.codes, *(warning.code for warning in candidate.warnings)]
+    return SizingOption(
+        id=candidate.identifier,
+        system=hardware.entry.id,
+        name=hardware.entry.name,
+        count=hardware.count,
+        machines=hardware.machines,
+        accelerators=hardware.devices,
+        chip=hardware.entry.chip,
+        fits=option.fits,
+        plan=plan,
+        global_batch=int(choice.plans.global_batch[0]),
+        batch_searched=sizing.batch_searched,
+        software=scenario.software.id,
+        precision=scenario.precision.value,
+        memory_share=float(np.ravel(choice.memory.total)[0]) / memory_of(scenario.chip),
+        step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
+        time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
+        cost=cost,
+        hourly=quantity(candidate.hourly, candidate.hourly_samples, currency) if priced else None,
+        capex=candidate.capex,
+        power=candidate.power,
+        rack_units=hardware.entry.rack_units * hardware.count,
+        probability=None,
+        probability_deadline=None,
+        probability_budget=None,
+        meets=option.fits,
+        on_front=False,
+        status=option.found.status,
+        warnings=codes,
+        estimate=document,
+    )
+
+
+def plan_input(option: Option) -> PlanInput:
+    """Return the plan of an option as a request states it.
+
+    Parameters
+    ----------
+    option : Option
+        What was found. [-]
+    """
+    plans = option.found.sizing.choice.plans
+    others = IPU_FIELDS if option.found.sizing.scenario.is_ipu else GPU_FIELDS
+    whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
+    values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
+    values["recompute"] = recompute_name(float(np.ravel(plans.recompute)[0]))
+    values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
+    if not option.found.sizing.scenario.is_ipu:
+        values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
+        values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
+    return PlanInput.model_validate(values)

@@ -1,0 +1,218 @@
+"""From candidates to options: one search per hardware and number of machines, all runs in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+
+from app.engine.cost import run_cost
+from app.engine.plans import Plans
+from app.engine.records import Floats
+from app.errors import AppError
+from app.profiles.model import ModelProfile
+from app.sizing.checks import plan_checks, run_checks, validation_checks
+from app.sizing.context import SizingContext
+from app.sizing.deciding import Sizing, decide
+from app.sizing.nearest import distance, status_of
+from app.sizing.regimes import regimes
+from app.sizing.runtime import Run, runs_of
+from app.sizing.size.candidates import Candidate, Group, allowed
+from app.sizing.size.request import SizingRequest, estimate_request
+from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
+
+TOGETHER = 64
+"""Runs that one call of the engine computes; more take more memory and no less time."""
+
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search found for so many machines of a group."""
+
+    sizing: Sizing
+    run: Run | None
+    """None where the model does not fit."""
+    status: Literal["validated", "extrapolated", "unvalidated"]
+    codes: tuple[str, ...]
+    """Codes of the warnings that any system of the group carries."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option:
+    """A candidate with what was found for it."""
+
+    candidate: Candidate
+    found: Found
+
+    @property
+    def fits(self) -> bool:
+        """True where the model fits."""
+        return self.found.run is not None
+
+    @property
+    def seconds(self) -> float:
+        """Time to train; infinite where the model does not fit. [s]"""
+        return self.found.run.total if self.found.run is not None else float("inf")
+
+    @property
+    def cost(self) -> float:
+        """Cost of the run; infinite where it does not fit or has no price. [currency]"""
+        return float(run_cost(self.candidate.hourly, self.seconds)) if self.fits else float("inf")
+
+    @property
+    def seconds_samples(self) -> Floats:
+        """Samples of the time to train. [s]"""
+        run = self.found.run
+        return np.full_like(self.candidate.hourly_samples, np.inf) if run is None else run.total_samples
+
+    @property
+    def cost_samples(self) -> Floats:
+        """Samples of the cost of the run. [currency]"""
+        return run_cost(self.candidate.hourly_samples, self.seconds_samples)
+
+
+class Searcher:
+    """Searches plans for candidates and remembers them by hardware and number of machines."""
+
+    def __init__(
+        self,
+        request: SizingRequest,
+        profile: ModelProfile,
+        context: SizingContext,
+        executor: Executor | None,
+    ) -> None:
+        self.request = request
+        self.profile = profile
+        self.context = context
+        self._map = map if executor is None else executor.map
+        self._found: dict[Key, Found | None] = {}
+        self._distances: dict[str, Floats] = {}
+        self.refusal: AppError | None = None
+        """The last reason for which a count has no plan."""
+
+    @property
+    def searches(self) -> int:
+        """Searches made so far."""
+        return len(self._found)
+
+    def found(self, group: Group, machines: int) -> Found | None:
+        """Return what has been found for so many machines of a group; None where nothing yet."""
+        return self._found.get((id(group), machines))
+
+    def options(self, candidates: Iterable[Candidate]) -> list[Option | None]:
+        """Return the option of each candidate; None where no plan is legal."""
+        wanted = list(candidates)
+        fresh: dict[Key, Candidate] = {}
+        for candidate in wanted:
+            if _key(candidate) not in self._found:
+                fresh.setdefault(_key(candidate), candidate)
+        decided = dict(zip(fresh, self._map(self._decide, fresh.values()), strict=True))
+        self._found |= dict.fromkeys(fresh)
+        for group, keys in _by_group(fresh).items():
+            fitting = [key for key in keys if decided[key] is not None]
+            for start in range(0, len(fitting), TOGETHER):
+                part = fitting[start : start + TOGETHER]
+                sizings = [sizing for key in part if (sizing := decided[key]) is not None]
+                self._found |= dict(zip(part, self._run(group, sizings), strict=True))
+        answers = ((candidate, self._found[_key(candidate)]) for candidate in wanted)
+        return [None if found is None else Option(candidate, found) for candidate, found in answers]
+
+    def _decide(self, candidate: Candidate) -> Sizing | None:
+        hardware, group = candidate.hardware, candidate.group
+        asked = estimate_request(self.request, hardware.entry.id, hardware.count, group.software)
+        try:
+            sizing = decide(asked, self.profile, hardware, self.context)
+        except AppError as error:
+            if not allowed(error):
+                raise
+            self.refusal = error
+            return None
+        choice = sizing.choice
+        return replace(sizing, choice=replace(choice, found=choice.found.alone()))
+
+    def _run(self, group: Group, sizings: Sequence[Sizing]) -> list[Found]:
+        fitting = [sizing for sizing in sizings if sizing.choice.fits]
+        runs = iter(self._runs(group, fitting) if fitting else ())
+        return [self._judged(group, sizing, next(runs) if sizing.choice.fits else None) for sizing in sizings]
+
+    def _runs(self, group: Group, sizings: Sequence[Sizing]) -> list[Run]:
+        scenario, training = sizings[0].scenario, group.training
+        normals = common_normals()
+        plans = stacked([sizing.choice.plans for sizing in sizings])
+        factors = [
+            residual_samples(
+                self._regimes(sizing),
+                self.context.residuals,
+                normals,
+                own_column(scenario.chip.name, sizing.choice.plans),
+                scatter_of(scenario.software),
+            )
+            for sizing in sizings
+        ]
+        runs = runs_of(
+            scenario,
+            plans,
+            training,
+            machines=np.array([float(sizing.hardware.machines) for sizing in sizings]),
+            assumed=group.reliability,
+            input_rate=self.request.assumptions.input_samples_per_second,
+            factors=np.stack(factors),
+            normals=normals,
+            run_deviation=training.target.scatter if training.target else 0.0,
+        )
+        return [runs.one(place) for place in range(len(sizings))]
+
+    def _nearest(self, chip: str, devices: int) -> float:
+        """Return the distance of the nearest measured run."""
+        runs, family, parameters = self.context.runs, self.profile.family, self.profile.parameters
+        if chip not in self._distances:
+            # The distance is a sum, of which only one part depends on the devices of the option.
+            at = ((distance(run, family, chip, run.devices, parameters), run.devices) for run in runs)
+            self._distances[chip] = np.array(list(at), dtype=float).reshape(-1, 2)
+        others, counts = self._distances[chip].T
+        return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
+
+    def _regimes(self, sizing: Sizing) -> list[str]:
+        return regimes(sizing.scenario, sizing.choice.plans, self.profile.family, self.context.measured)
+
+    def _judged(self, group: Group, sizing: Sizing, run: Run | None) -> Found:
+        hardware, context, family = sizing.hardware, self.context, self.profile.family
+        devices = int(sizing.choice.plans.devices[0])
+        nearest = self._nearest(hardware.entry.chip, devices)
+        status = status_of(self._regimes(sizing), nearest)
+        warnings = [
+            *sizing.warnings,
+            *plan_checks(sizing.scenario, sizing.choice, hardware, hardware.devices),
+        ]
+        if run is not None:
+            warnings += run_checks(run, group.reliability, group.training)
+        error = context.family_errors.get((family, hardware.entry.chip))
+        warnings += validation_checks(status, error, hardware.entry.chip_kind)
+        codes = [warning.code for warning in warnings] + ([] if run is not None else ["does_not_fit"])
+        return Found(sizing=sizing, run=run, status=status, codes=tuple(dict.fromkeys(codes)))
+
+
+def stacked(plans: Sequence[Plans]) -> Plans:
+    """Return plans of one each as one array of them."""
+    return Plans(
+        **{
+            entry.name: np.concatenate([np.ravel(getattr(plan, entry.name)) for plan in plans])
+            for entry in fields(Plans)
+        }
+    )
+
+
+def _key(candidate: Candidate) -> Key:
+    return id(candidate.group), candidate.hardware.machines
+
+
+def _by_group(candidates: dict[Key, Candidate]) -> dict[Group, list[Key]]:
+    found: dict[Group, list[Key]] = {}
+    for key, candidate in candidates.items():
+        found.setdefault(candidate.group, []).append(key)
+    return found

@@ -1,0 +1,59 @@
+"""Sizings: which system, and how many of it, by deadline and budget."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path
+
+from app.services import sizings
+from app.services.listing import Page
+from app.services.sizings import SizingSummary
+from app.sizing.size.documents import ScalingCurve, Sizing
+from app.sizing.size.request import SizingRequest
+from app.web.api.examples import SCALING, SIZING
+from app.web.api.responses import ASK, LIST, READ
+from app.web.bodies import StrictRoute
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+
+router = APIRouter(tags=["sizings"], route_class=StrictRoute)
+
+
+@router.post("/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK)
+def create_sizing(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[SizingRequest, Body(examples=[SIZING])],
+    key: KeyHeader = None,
+) -> Sizing:
+    """Options over systems and counts, the cheapest and the fastest that meet, and the front of both.
+
+    Where none meets it, ``nearest`` names the closest option and what would change the answer.
+    """
+    return sizings.create_sizing(bench, workspace, body, key)
+
+
+@router.get("/sizings", summary="Sizings made so far", responses=LIST)
+def list_sizings(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[SizingSummary]:
+    """List identifiers and names, newest first."""
+    return sizings.list_sizings(bench, workspace, limit, cursor)
+
+
+@router.get("/sizings/{id}", summary="Read a sizing", responses=READ)
+def get_sizing(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["siz_a2b3c4d5e6f7g2h3"])],
+) -> Sizing:
+    """Read the answer as it was given when the sizing was made."""
+    return sizings.get_sizing(bench, workspace, identifier)
+
+
+@router.post("/scalings", summary="Scaling curve of a system", responses=ASK)
+def scale_system(
+    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
+) -> ScalingCurve:
+    """Time, cost and efficiency of the one system named over counts; where more machines stop paying."""
+    return sizings.scale_system(bench, workspace, body)

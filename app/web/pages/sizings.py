@@ -1,0 +1,173 @@
+"""Sizings as forms and pages: which system, and how many of it, by deadline and budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from app.errors import AppError, BadInput, FieldError, Message
+from app.services.estimates import create_estimate
+from app.services.sizings import create_sizing, get_sizing, list_sizings, option_request
+from app.services.workbench import Workbench
+from app.sizing.size.documents import Sizing
+from app.sizing.size.request import SizingRequest
+from app.web.contexts import Choice, Form
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages import choices
+from app.web.pages.documents import available
+from app.web.pages.drafts import NUMBERS, WORDS
+from app.web.pages.forms import nested, plain_number, refused, typed
+from app.web.pages.sizings_views import sizing_page
+from app.web.pages.start import read_form
+from app.web.rendering import render
+from app.web.sizing_contexts import SizingFormPage
+
+router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+UNITS = {"d": 86_400.0, "h": 3_600.0}
+"""Units of a deadline → seconds."""
+
+LIMITS = ("deadline", "budget", "probability")
+KEPT = (*LIMITS, "unit", "sort", "all")
+"""Names of a query that a page of a sizing reads."""
+
+EARLIER = 10
+MODEL_WORDS = tuple(name for name in WORDS if name != "workload.workload_id")
+
+
+def limit_fields(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return deadline, budget and probability as a request states them; an empty field is no limit."""
+    found: dict[str, Any] = {}
+    if "deadline" in values:
+        found["deadline_s"] = _number(
+            "deadline_s", values["deadline"], UNITS.get(values.get("unit", "d"), 1.0)
+        )
+    if "budget" in values:
+        found["budget"] = _number("budget", values["budget"], 1.0)
+    if values.get("probability", "").strip():
+        share = _number("probability", values["probability"].strip().removesuffix("%"), 1.0)
+        found["probability"] = share / 100.0 if share is not None and share > 1 else share
+    return found
+
+
+def _number(field: str, text: str, factor: float) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        return float(plain_number(text.strip())) * factor
+    except ValueError:
+        raise BadInput.at(field, "must be a number") from None
+
+
+def form_page(
+    request: Request, bench: Workbench, workspace: str, form: Form, message: Message | None = None
+) -> SizingFormPage:
+    """Return the form with what has been typed into it."""
+    made = list_sizings(bench, workspace, EARLIER, None).items
+    return SizingFormPage(
+        documents=available(),
+        form=form,
+        message=message,
+        models=choices.models(bench.catalogue, voice_of(request)),
+        targets=choices.targets(bench),
+        systems=choices.systems(bench.catalogue),
+        earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
+    )
+
+
+def asked_sizing(values: Mapping[str, Sequence[str]]) -> SizingRequest:
+    """Return the request that was typed."""
+    first = {name: one[0] for name, one in values.items()}
+    if not first.get("model.preset"):
+        raise BadInput.at("model", "choose a preset")
+    words = {name: first[name] for name in MODEL_WORDS if name in first}
+    numbers = {name: plain_number(first[name]) for name in NUMBERS if name in first}
+    body = nested({"model.preset": first["model.preset"], **words, **numbers})
+    limits = {name: value for name, value in limit_fields(first).items() if value is not None}
+    systems = {"systems": list(values["system"])} if values.get("system") else {}
+    return SizingRequest.model_validate(
+        {**body, **limits, **systems, "currency": first.get("currency", "USD")}
+    )
+
+
+@router.get("/sizings", response_class=HTMLResponse)
+def show_sizings() -> Response:
+    """Go to the form, which lists what was made before."""
+    return RedirectResponse("/sizings/new", 303)
+
+
+@router.get("/sizings/new", response_class=HTMLResponse)
+def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+    """Show the form; what the address names is filled in."""
+    return render(
+        request, "sizing_form.html", form_page(request, bench, workspace, Form(typed(request.query_params)))
+    )
+
+
+@router.post("/sizings/new", response_class=HTMLResponse)
+def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Make a sizing of what was typed, or return the form with its errors beside the fields."""
+    values = typed(form)
+    try:
+        made = create_sizing(bench, workspace, asked_sizing(values))
+    except (AppError, ValidationError) as error:
+        message = (
+            error.message
+            if isinstance(error, AppError)
+            else Message("some fields cannot be used as they are")
+        )
+        page = form_page(request, bench, workspace, refused(values, error, ()), message)
+        status = error.status if isinstance(error, AppError) else 422
+        return render(request, "sizing_form.html", page, status=status)
+    return RedirectResponse(f"/sizings/{made.id}", 303)
+
+
+@router.get("/sizings/{identifier}.json")
+def show_sizing_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Sizing:
+    """Return the sizing of the page of the same address."""
+    return get_sizing(bench, workspace, identifier, limit_fields(dict(request.query_params)))
+
+
+@router.get("/sizings/{identifier}", response_class=HTMLResponse)
+def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+    """Show a sizing, judged under the limits of the query."""
+    query = {name: request.query_params[name][:40] for name in KEPT if name in request.query_params}
+    errors: Sequence[FieldError] = ()
+    try:
+        found = get_sizing(bench, workspace, identifier, limit_fields(query))
+    except BadInput as error:
+        found, errors = get_sizing(bench, workspace, identifier), error.errors
+    form = Form(_shown(found, query, bool(errors)), errors)
+    page = sizing_page(found, voice_of(request), available(), form, query)
+    return render(request, "sizing.html", page, status=400 if errors else 200)
+
+
+def _shown(found: Sizing, query: Mapping[str, str], refused_ones: bool) -> dict[str, list[str]]:
+    """Return the fields of the limits as they are shown: what was typed where it was refused."""
+    asked = found.request
+    usual = "h" if asked.deadline_s is not None and asked.deadline_s < 2 * UNITS["d"] else "d"
+    unit = query.get("unit", usual)
+    unit = unit if unit in UNITS else usual
+    shown = {
+        "deadline": "" if asked.deadline_s is None else f"{asked.deadline_s / UNITS[unit]:.6g}",
+        "budget": "" if asked.budget is None else f"{asked.budget:.12g}",
+        "probability": f"{100.0 * asked.probability:.4g}",
+    }
+    if refused_ones:
+        shown |= {name: query[name] for name in LIMITS if name in query}
+    return {"unit": [unit], **{name: [value] for name, value in shown.items() if value}}
+
+
+@router.post("/sizings/{identifier}/options/{option}/estimate")
+def open_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, option: str) -> Response:
+    """Make the estimate of an option and go there."""
+    asked = option_request(bench, workspace, identifier, option)
+    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)

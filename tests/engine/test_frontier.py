@@ -1,0 +1,84 @@
+"""The front of time and cost, bounds, and the knee of a scaling curve."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from app.engine.frontier import (
+    dominated,
+    parallel_efficiency,
+    pareto_front,
+    roofline_device_seconds,
+    scaling_knee,
+    step_time_bound,
+)
+from app.errors import BadInput
+
+VALUES = arrays(float, st.integers(1, 30), elements=st.integers(1, 9).map(float))
+
+
+@given(VALUES)
+def test_no_point_of_the_front_is_dominated_and_every_other_is(times: np.ndarray) -> None:
+    costs = np.random.default_rng(times.size).integers(1, 9, times.size).astype(float)
+    front = pareto_front(times, costs)
+    assert front.any()
+    for time, cost, on_front in zip(times, costs, front, strict=True):
+        better = (times <= time) & (costs <= cost) & ((times < time) | (costs < cost))
+        if on_front:
+            assert not better.any()
+        else:
+            same = (times == time) & (costs == cost) & front
+            assert better.any() or same.any()
+
+
+def test_options_of_no_known_price_are_on_the_front_only_where_they_are_fastest() -> None:
+    unknown = np.inf
+    assert pareto_front(np.array([1.0, 2.0, 3.0]), np.array([unknown, 5.0, unknown])).tolist() == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_options_that_never_end_are_not_on_the_front() -> None:
+    assert pareto_front(np.array([np.inf, 2.0]), np.array([1.0, 5.0])).tolist() == [False, True]
+    assert not pareto_front(np.empty(0), np.empty(0)).size
+
+
+@given(VALUES)
+def test_what_is_dominated_at_its_bounds_is_not_on_the_front_above_them(times: np.ndarray) -> None:
+    costs = times[::-1].copy()
+    bound_time, bound_cost = 5.0, 5.0
+    if dominated(bound_time, bound_cost, times, costs):
+        for excess in (0.0, 0.5, 3.0):
+            joined = pareto_front(
+                np.append(times, bound_time + excess), np.append(costs, bound_cost + excess)
+            )
+            assert not joined[-1]
+
+
+def test_bounds_of_a_step_are_those_of_the_roofline() -> None:
+    """A GPT-3 sample of 2048 tokens takes 6 N D operations: 312 TFLOP/s give 6.9 s of a device."""
+    seconds = roofline_device_seconds(6 * 175e9 * 2048, 312e12)
+    assert float(seconds) == pytest.approx(6.89, rel=1e-3)
+    assert float(step_time_bound(1536, seconds, 1024)) == pytest.approx(10.34, rel=1e-3)
+
+
+@pytest.mark.parametrize("serial", [0.02, 0.1, 0.2])
+def test_the_knee_of_amdahls_law_is_where_half_the_time_is_serial(serial: float) -> None:
+    counts = np.arange(1.0, 101.0)
+    knee = counts[scaling_knee(counts, serial + (1 - serial) / counts)]
+    assert knee == pytest.approx((1 - serial) / serial, abs=1)
+
+
+def test_perfect_scaling_has_no_knee_before_its_end() -> None:
+    counts = np.array([1.0, 2.0, 4.0, 8.0])
+    assert scaling_knee(counts, 1 / counts) == 3
+    assert parallel_efficiency(counts, 1 / counts).tolist() == [1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_knee_needs_as_many_times_as_counts() -> None:
+    with pytest.raises(BadInput):
+        scaling_knee(np.array([1.0, 2.0]), np.array([1.0]))

@@ -1,0 +1,263 @@
+"""Sizing by deadline and budget."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.errors import AppError, BadInput, NotFound, Unprocessable
+from app.sizing.estimate import estimate
+from app.sizing.request import EstimateRequest
+from app.sizing.size.answering import Sized, scaling, size
+from app.sizing.size.documents import Sizing
+from app.sizing.size.request import SizingRequest
+from app.sizing.size.restating import may_be_beaten, restated, sampled_option
+from app.sizing.size.sentences import sentences
+from tests.sizing.asking import sizing_context
+from tests.sizing.size.requests import DAY, MODELS, SYSTEMS, asked, at_random, best, sized
+
+
+@pytest.fixture(scope="module")
+def whole() -> Sized:
+    """A sizing without limits, every candidate searched."""
+    return size(asked(systems=SYSTEMS[:1] + SYSTEMS[6:8]), sizing_context(), exhaustive=True)
+
+
+def under(whole: Sized, **limits: Any) -> Sizing:
+    """Return a sizing judged under limits."""
+    options = [sampled_option(one, whole.samples.get(one.id)) for one in whole.document.options]
+    return restated(whole.document, options, whole.document.request.model_copy(update=limits))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_customers_name_are_sized(name: str) -> None:
+    found = size(
+        SizingRequest.model_validate(
+            {
+                **MODELS[name],
+                "systems": ["dgx-a100-640gb", "bow-pod64"],
+                "counts": [1, 4, 16, 64],
+                "deadline_s": 1e10,
+            }
+        ),
+        sizing_context(),
+    ).document
+    assert found.outcome == "met"
+    assert {option.system for option in found.options} == {"dgx-a100-640gb", "bow-pod64"}
+    for option in found.options:
+        assert option.fits == (option.time_to_train is not None)
+        assert option.rack_units > 0 and option.power.value > 0
+
+
+def test_an_option_is_what_its_estimate_says() -> None:
+    found = sized(systems=["dgx-a100-640gb", "bow-pod16", "aws-p4d"], counts=[1, 4])
+    for option in found.options:
+        whole = estimate(EstimateRequest.model_validate(option.estimate), sizing_context())
+        assert whole.plan is not None and whole.cost is not None and option.cost is not None
+        for mine, theirs in (
+            (option.time_to_train, whole.time_to_train),
+            (option.step_time, whole.step_time),
+            (option.cost, whole.cost.run),
+            (option.power, whole.system.power),
+        ):
+            assert mine is not None and theirs is not None
+            assert (mine.value, mine.low, mine.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
+        assert option.status == whole.validation.status
+        assert option.global_batch == whole.plan.global_batch
+        assert option.rack_units == whole.system.rack_units
+        assert option.software == whole.software
+
+
+def test_the_probability_is_counted_on_the_samples() -> None:
+    deadline = 4 * 3600.0
+    found = size(asked(deadline_s=deadline), sizing_context())
+    for option in found.document.options:
+        times = found.samples[option.id][0]
+        assert option.probability == pytest.approx(float(np.mean(times <= deadline)))
+        assert option.meets == (option.probability >= 0.8)
+
+
+def test_the_cheapest_and_the_fastest_are_so_among_those_that_meet(whole: Sized) -> None:
+    found = under(whole, deadline_s=2 * 3600.0, budget=1500.0)
+    meeting = [option for option in found.options if option.meets]
+    by_id = {option.id: option for option in meeting}
+    assert found.cheapest and found.fastest
+    costs = [option.cost.value for option in meeting if option.cost]
+    times = [option.time_to_train.value for option in meeting if option.time_to_train]
+    cheapest, fastest = by_id[found.cheapest], by_id[found.fastest]
+    assert cheapest.cost and cheapest.cost.value == min(costs)
+    assert fastest.time_to_train and fastest.time_to_train.value == min(times)
+    for option in meeting:
+        assert option.probability is not None and option.probability >= 0.8
+        assert option.probability <= min(option.probability_deadline or 1, option.probability_budget or 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(1e2, 1e7), st.floats(1.0, 10.0))
+def test_more_time_never_leaves_fewer_options(whole: Sized, deadline: float, more: float) -> None:
+    short, long = under(whole, deadline_s=deadline), under(whole, deadline_s=deadline * more)
+    before = {option.id: option for option in short.options}
+    for option in long.options:
+        assert (option.probability or 0) >= (before[option.id].probability or 0)
+        assert option.meets >= before[option.id].meets
+
+
+def test_the_front_has_no_dominated_point(whole: Sized) -> None:
+    points = [(point.time_to_train.value, point.cost.value) for point in whole.document.pareto if point.cost]
+    assert points == sorted(points)
+    assert [cost for _, cost in points] == sorted((cost for _, cost in points), reverse=True)
+    for option in whole.document.options:
+        if option.time_to_train and option.cost and not option.on_front:
+            assert any(
+                time <= option.time_to_train.value and cost <= option.cost.value for time, cost in points
+            )
+
+
+def test_where_none_meets_the_changes_named_do_suffice() -> None:
+    request = asked(deadline_s=60.0, budget=50.0)
+    found = size(request, sizing_context()).document
+    assert found.outcome == "not_met" and found.nearest is not None and found.nearest.option
+    assert found.cheapest is None and found.fastest is None
+    assert "no system does" in str(sentences(found)[0]).lower()
+    (both,) = found.nearest.changes
+    kept = asked(deadline_s=both.value, **both.also)
+    assert size(kept, sizing_context()).document.outcome == "met"
+    alone = size(asked(deadline_s=60.0), sizing_context()).document
+    assert alone.nearest is not None
+    changes = {change.field: change for change in alone.nearest.changes}
+    assert {"deadline_s", "workload.samples"} <= changes.keys()
+    longer = changes["deadline_s"].value
+    assert longer is not None
+    again = size(asked(deadline_s=longer), sizing_context()).document
+    assert again.outcome == "met"
+    assert changes["deadline_s"].option in {option.id for option in again.options if option.meets}
+    assert size(asked(deadline_s=longer * 0.98), sizing_context()).document.outcome == "not_met"
+    fewer = {"samples": changes["workload.samples"].value, "global_batch": 4096, "seq_len": 128}
+    assert size(asked(deadline_s=60.0, workload=fewer), sizing_context()).document.outcome == "met"
+
+
+def test_a_budget_that_would_suffice_is_named() -> None:
+    found = sized(budget=1.0)
+    assert found.nearest is not None
+    enough = next(change.value for change in found.nearest.changes if change.field == "budget")
+    assert sized(budget=enough).outcome == "met"
+
+
+def test_a_model_no_system_holds_says_so() -> None:
+    found = sized(
+        model={"preset": "gpt3-175b"}, workload={"tokens": 1e9}, systems=["dgx-a100-320gb"], counts=[1]
+    )
+    assert found.outcome == "not_met" and found.nearest is not None
+    assert found.nearest.option is None and found.nearest.changes[0].field == "model"
+    assert not found.options[0].fits and found.options[0].probability is None
+    assert "does_not_fit" in found.options[0].warnings
+
+
+def test_counts_around_the_deadline_are_refined() -> None:
+    coarse = sized(systems=["dgx-a100-640gb"], deadline_s=3600.0, counts=[1, 2, 4, 8, 16, 20, 32])
+    fine = sized(systems=["dgx-a100-640gb"], deadline_s=3600.0)
+    assert {option.count for option in fine.options} - {option.count for option in coarse.options}
+    counts = [min(option.count for option in found.options if option.meets) for found in (fine, coarse)]
+    assert counts[0] <= counts[1]
+
+
+@pytest.mark.parametrize("seed", [2, 5, 7])
+def test_bounds_leave_out_nothing_that_is_best(seed: int) -> None:
+    request = at_random(seed)
+    pruned = size(request, sizing_context()).document
+    whole = size(request, sizing_context(), exhaustive=True).document
+    assert str(best(pruned)) == str(best(whole))
+    assert {option.system for option in pruned.options} == {option.system for option in whole.options}
+    assert pruned.searched <= whole.searched
+    assert pruned.considered == len(pruned.options) + len(pruned.left_out)
+
+
+def test_what_is_left_out_is_bounded_below_by_what_it_would_take() -> None:
+    pruned = sized(systems=SYSTEMS[:6])
+    whole = sized(systems=SYSTEMS[:6], exhaustive=True)
+    known = {(option.system, option.count): option for option in whole.options}
+    left_out = [entry for entry in pruned.left_out if entry.reason == "bound"]
+    assert left_out
+    for entry in left_out:
+        option = known[entry.system, entry.count]
+        time = option.time_to_train.value if option.time_to_train else math.inf
+        assert entry.least_time is not None and entry.least_time <= time
+
+
+def test_an_executor_changes_nothing() -> None:
+    request = asked(deadline_s=DAY, counts=[1, 2, 4])
+    with ThreadPoolExecutor(2) as executor:
+        assert size(request, sizing_context(), executor).document == size(request, sizing_context()).document
+
+
+def test_a_restated_sizing_is_that_of_the_other_limits() -> None:
+    found = size(asked(deadline_s=DAY), sizing_context(), exhaustive=True)
+    stated = under(found, deadline_s=None, budget=2000.0)
+    assert not may_be_beaten(stated)
+    again = size(asked(budget=2000.0), sizing_context(), exhaustive=True).document
+    meets = {option.id: option.meets for option in again.options}
+    assert all(meets[option.id] == option.meets for option in stated.options if option.id in meets)
+
+
+def test_an_unknown_price_is_named_and_keeps_no_budget() -> None:
+    found = sized(systems=["big-basin-p100"], counts=[1], budget=1e9)
+    (option,) = found.options
+    assert option.cost is None and option.capex is None and "price_unknown" in option.warnings
+    assert option.probability == 0.0 and not option.meets
+    assert found.nearest is not None
+    assert [change.field for change in found.nearest.changes] == ["assumptions.system_price"]
+    assert sized(systems=["big-basin-p100"], counts=[1], deadline_s=1e10).outcome == "met"
+
+
+def test_software_holds_for_systems_of_its_kind() -> None:
+    found = sized(systems=["dgx-a100-640gb", "bow-pod16"], counts=[1], software="megatron-2022")
+    assert {option.system: option.software == "megatron-2022" for option in found.options} == {
+        "dgx-a100-640gb": True,
+        "bow-pod16": False,
+    }
+
+
+def test_the_scaling_curve_shows_where_the_batch_ends_it() -> None:
+    found = scaling(
+        asked(model={"preset": "resnet50"}, workload={"samples": 1e8, "global_batch": 256}),
+        "dgx-a100-640gb",
+        sizing_context(),
+    )
+    assert found.batch_limit is not None and found.batch_limit * 8 > 256
+    assert [warning.code for warning in found.warnings] == ["batch_limits_scaling"]
+    assert found.points[0].efficiency.value == pytest.approx(1.0)
+    assert found.knee in {point.count for point in found.points}
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "field"),
+    [
+        ({"deadline_s": -1.0}, BadInput, "deadline_s"),
+        ({"deadline_s": 0.0}, BadInput, "deadline_s"),
+        ({"budget": 0.0}, BadInput, "budget"),
+        ({"probability": 1.5}, BadInput, "probability"),
+        ({"most_accelerators": 0}, BadInput, "most_accelerators"),
+        ({"counts": [0]}, BadInput, "counts.0"),
+        ({"counts": []}, Unprocessable, "counts"),
+        ({"systems": []}, Unprocessable, "systems"),
+        ({"systems": ["dgx-a100-640g"]}, NotFound, "systems.0"),
+        ({"model": {"total_flop": 1e23}}, BadInput, "model.total_flop"),
+        ({"model": {}}, Unprocessable, "model"),
+        ({"workload": {}}, Unprocessable, "workload"),
+        ({"workload": {"samples": 1e6, "global_batch": 0}}, BadInput, "workload.global_batch"),
+        ({"workload": {"samples": -1}}, BadInput, "workload.samples"),
+        ({"assumptions": {"memory_margin": 2.0}}, BadInput, "assumptions.memory_margin"),
+        ({"assumptions": {"input_samples_per_second": 0}}, BadInput, "assumptions.input_samples_per_second"),
+        ({"software": "none-such"}, NotFound, "software"),
+    ],
+)
+def test_what_can_never_be_right_is_refused_at_its_field(
+    parts: dict[str, Any], kind: type[AppError], field: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        sized(**parts)
+    assert caught.value.errors[0].field == field
