@@ -17,7 +17,7 @@ from app.sizing.size.documents import Sizing
 from app.sizing.size.request import SizingRequest
 from app.sizing.size.restating import may_be_beaten, restated, sampled_option
 from app.sizing.size.sentences import sentences
-from tests.sizing.asking import sizing_context
+from tests.sizing.asking import codes, sizing_context
 from tests.sizing.size.requests import DAY, MODELS, SYSTEMS, asked, at_random, best, sized
 
 
@@ -70,6 +70,7 @@ def test_an_option_is_what_its_estimate_says() -> None:
         assert option.global_batch == whole.plan.global_batch
         assert option.rack_units == whole.system.rack_units
         assert option.software == whole.software
+        assert set(option.warnings) == codes(whole)
 
 
 def test_the_probability_is_counted_on_the_samples() -> None:
