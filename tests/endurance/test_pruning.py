@@ -19,7 +19,7 @@ def test_pruning_never_misses_the_best() -> None:
         whole = size(request, sizing_context(), exhaustive=True).document
         considered += pruned.considered
         left_out += pruned.pruned
-        if best(pruned) != pytest.approx(best(whole)) and best(pruned) != best(whole):
+        if best(pruned) != best(whole):
             missed.append((seed, best(pruned), best(whole)))
     print(f"missed the best: {len(missed)} of {REQUESTS}; left out {left_out} of {considered} candidates")
     assert missed == []

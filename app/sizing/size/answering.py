@@ -101,7 +101,7 @@ def size(
         searched=searches,
         pruned=len(explored.pruned),
         left_out=_left_out(explorer, explored),
-        defaults=_defaults(request),
+        defaults=_defaults(request, batch_searched=sizing.batch_searched),
         warnings=[],
     )
     document = restated(document, sampled, request)
@@ -193,7 +193,7 @@ def _left_out(explorer: Explorer, explored: Explored) -> list[LeftOut]:
     return [*map(bound, explored.pruned), *map(impossible, explored.impossible)]
 
 
-def _defaults(request: SizingRequest) -> list[Default]:
+def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
     """Return what was not asked for and taken."""
     given = request.model_fields_set
     entries = (
@@ -203,4 +203,8 @@ def _defaults(request: SizingRequest) -> list[Default]:
         ("probability", request.probability, Message("four runs in five, where nothing else is asked")),
         ("currency", request.currency, Message("US dollars, where no currency is given")),
     )
-    return [Default.of(name, value, why) for name, value, why in entries if name not in given]
+    found = [Default.of(name, value, why) for name, value, why in entries if name not in given]
+    if batch_searched:
+        why = Message("least time to train within the range where convergence holds")
+        found.append(Default.of("workload.global_batch", None, why))
+    return found

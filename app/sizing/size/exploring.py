@@ -88,7 +88,11 @@ class Explorer:
             for option, on_front in zip(self.explored.options, front, strict=True)
             if on_front
         }
-        whole = [entry for entry in self.explored.pruned if entry.hardware.entry.id in best]
+        whole = [
+            entry
+            for entry in self.explored.pruned
+            if entry.hardware.entry.id in best and np.isfinite(self._bounds.seconds(entry))
+        ]
         self.explored.pruned = [entry for entry in self.explored.pruned if entry not in whole]
         self._search(whole)
         finer = [entry for system in sorted(best) for entry in self._finer(system, systems[system])]
@@ -101,6 +105,7 @@ class Explorer:
         """Return the options of one system at all counts that have one, searching those left out."""
         known = self.explored.of(system)
         missing = [self._candidates.candidate(system, count) for count in counts if count not in known]
+        missing = [entry for entry in missing if np.isfinite(self._bounds.seconds(entry))]
         found = [option for option in self._searcher.options(missing) if option is not None]
         return sorted([*known.values(), *found], key=lambda option: option.candidate.hardware.count)
 

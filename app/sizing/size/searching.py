@@ -14,9 +14,11 @@ from app.engine.plans import Plans
 from app.engine.records import Floats
 from app.errors import AppError
 from app.profiles.model import ModelProfile
-from app.sizing.checks import plan_checks, run_checks, validation_checks
+from app.sizing.batches import critical_batch_checks
+from app.sizing.checks import model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
+from app.sizing.document import CheckWarning
 from app.sizing.nearest import distance, status_of
 from app.sizing.regimes import regimes
 from app.sizing.runtime import Run, runs_of
@@ -167,6 +169,19 @@ class Searcher:
         )
         return [runs.one(place) for place in range(len(sizings))]
 
+    def _batch_checks(self, sizing: Sizing, run: Run) -> list[CheckWarning]:
+        training = sizing.training
+        if training.target is not None or training.tokens is None:
+            return []
+        per_sample = training.tokens.mean
+        return critical_batch_checks(
+            self.profile.family,
+            float(self.profile.parameters),
+            run.samples * per_sample,
+            float(sizing.choice.plans.global_batch[0]) * per_sample,
+            self.context.catalog,
+        )
+
     def _nearest(self, chip: str, devices: int) -> float:
         """Return the distance of the nearest measured run."""
         runs, family, parameters = self.context.runs, self.profile.family, self.profile.parameters
@@ -191,8 +206,10 @@ class Searcher:
         ]
         if run is not None:
             warnings += run_checks(run, group.reliability, group.training)
-        error = context.family_errors.get((family, hardware.entry.chip))
-        warnings += validation_checks(status, error, hardware.entry.chip_kind)
+            warnings += self._batch_checks(sizing, run)
+            error = context.family_errors.get((family, hardware.entry.chip))
+            warnings += validation_checks(status, error, hardware.entry.chip_kind)
+            warnings += model_checks(sizing.scenario)
         codes = [warning.code for warning in warnings] + ([] if run is not None else ["does_not_fit"])
         return Found(sizing=sizing, run=run, status=status, codes=tuple(dict.fromkeys(codes)))
 

@@ -93,6 +93,11 @@ def at_random(seed: int) -> SizingRequest:
     return SizingRequest.model_validate(body)
 
 
+def rounded(value: float | None) -> float | None:
+    """Return a value to nine digits: sums in another order differ in the last of sixteen."""
+    return None if value is None else float(f"{value:.9g}")
+
+
 def best(found: Sizing) -> dict[str, Any]:
     """Return what a sizing says is best, by numbers, so that options alike count as one."""
     by_id = {option.id: option for option in found.options}
@@ -102,7 +107,7 @@ def best(found: Sizing) -> dict[str, Any]:
             return None
         option = by_id[identifier]
         assert option.time_to_train is not None
-        return option.time_to_train.value, option.cost.value if option.cost else None
+        return rounded(option.time_to_train.value), rounded(option.cost.value if option.cost else None)
 
     return {
         "outcome": found.outcome,
@@ -110,6 +115,7 @@ def best(found: Sizing) -> dict[str, Any]:
         "fastest": numbers(found.fastest),
         "nearest": numbers(found.nearest.option if found.nearest else None),
         "front": [
-            (point.time_to_train.value, point.cost.value if point.cost else None) for point in found.pareto
+            (rounded(point.time_to_train.value), rounded(point.cost.value if point.cost else None))
+            for point in found.pareto
         ],
     }
