@@ -41,7 +41,7 @@ class Point:
     model: str
     plans: int
     seconds: float
-    """Enumeration, memory and full step time of every plan, the fastest of several runs. [s]"""
+    """Of one core: enumeration, memory and step time of every plan, the fastest of several runs. [s]"""
 
 
 def measured() -> list[Point]:
@@ -58,7 +58,7 @@ def measured() -> list[Point]:
 
 
 def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
-    """Return the plans of a space and the seconds of evaluating them all."""
+    """Return the plans of a space and the seconds of one core that evaluating them all takes."""
     assert isinstance(scenario.hardware, GpuSystem)
     software = scenario.gpu_software()
     space = Space(
@@ -66,13 +66,13 @@ def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
         heads=int(scenario.table.attention_heads), ipu=False, allowed={},
         fused_attention=software.fused_attention,
     )  # fmt: skip
-    start = time.perf_counter()
+    start = time.process_time()
     candidates = gpu_plans(space)
     evaluate_gpu_plans(
         scenario.table, candidates, scenario.hardware, software, scenario.precision, scenario.optimizer,
         limit=math.inf,
     )  # fmt: skip
-    return candidates.count, time.perf_counter() - start
+    return candidates.count, time.process_time() - start
 
 
 def straight(points: Sequence[Point]) -> tuple[float, float]:
