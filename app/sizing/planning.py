@@ -191,24 +191,19 @@ def search_space(
     """
     strict, loose = _limits(scenario, margin)
     find = _ipu_search if scenario.is_ipu else _gpu_search
-    plans, evaluated, enumerated, count = find(scenario, space, strict)
+    plans, evaluated, enumerated, count, limit = find(scenario, space, strict, loose)
     if not plans.tensor.size:
         raise _nothing_legal(space)
-    borderline = False
-    if loose > strict and not evaluated.fits.any():
-        plans, evaluated, enumerated, count = find(scenario, space, loose)
-        borderline = bool(evaluated.fits.any())
     cost = evaluated.seconds
     if risk is not None:
         cost = cost * risk(plans)
-    limit = loose if borderline else strict
     return Searched(
         plans=plans,
         evaluated=evaluated,
         cost=cost,
         enumerated=enumerated,
         count=count,
-        borderline=borderline,
+        borderline=limit > strict,
         limit=limit,
         elsewhere_limit=scenario.memory_elsewhere,
         fastest=float(np.min(evaluated.seconds)),
@@ -273,44 +268,57 @@ def choose_plan(
     )
 
 
-Found = tuple[Plans, Evaluated, int, int]
-"""Plans, what evaluating them gave, combinations, plans evaluated."""
+Found = tuple[Plans, Evaluated, int, int, float]
+"""Plans, what evaluating them gave, combinations, plans evaluated, and the memory a plan may fill."""
 
 
-def _gpu_search(scenario: Scenario, space: Space, limit: float) -> Found:
+def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
+    """Search below the strict limit, and below the loose one where nothing else fits."""
     assert not isinstance(scenario.hardware, IpuChip)
     candidates = gpu_plans(space)
-    evaluated = evaluate_gpu_plans(
-        scenario.table,
-        candidates,
-        scenario.hardware,
-        scenario.gpu_software(),
-        scenario.precision,
-        scenario.optimizer,
-        limit=limit,
-        host_memory=scenario.memory_elsewhere,
-    )
+
+    def evaluate(limit: float) -> Evaluated:
+        assert not isinstance(scenario.hardware, IpuChip)
+        return evaluate_gpu_plans(
+            scenario.table,
+            candidates,
+            scenario.hardware,
+            scenario.gpu_software(),
+            scenario.precision,
+            scenario.optimizer,
+            limit=limit,
+            host_memory=scenario.memory_elsewhere,
+        )
+
+    limit, evaluated = strict, evaluate(strict)
+    if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
+        evaluated = evaluate(loose)
+        limit = loose if evaluated.fits.any() else strict
     evaluated.seconds[:] *= scenario.time_factor()
-    return candidates.plans, evaluated, candidates.enumerated, candidates.count
+    return candidates.plans, evaluated, candidates.enumerated, candidates.count, limit
 
 
-def _ipu_search(scenario: Scenario, space: Space, limit: float) -> Found:
+def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
+    """Search plans that stay in the processor, then such as run in phases; strictly, then loosely."""
     plans, enumerated = ipu_plans(space)
     if not plans.tensor.size:
         nothing = np.empty(0)
-        return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated, 0
-    memory, count = scenario.memory(plans), int(plans.tensor.size)
+        return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated, 0, strict
+    tried = [(plans, scenario.memory(plans))]
+    if "phases" not in space.allowed and not _fits(tried[0][1], strict).any():
+        tried.append(_phased(scenario, plans))
+    limit = next(
+        (limit for limit in (strict, loose) if any(_fits(memory, limit).any() for _, memory in tried)), strict
+    )
+    plans, memory = next(((p, m) for p, m in tried if _fits(m, limit).any()), tried[-1])
+    count = sum(int(some.tensor.size) for some, _ in tried)
     fits = _fits(memory, limit)
-    if not fits.any() and "phases" not in space.allowed:
-        plans, memory = _phased(scenario, plans)
-        count += int(plans.tensor.size)
-        fits = _fits(memory, limit)
     seconds = np.full(fits.shape, np.inf)
     kept = np.flatnonzero(fits)
     if kept.size:
         seconds[kept] = scenario.step(plans.take(kept)).total
     streaming = np.broadcast_to(memory.streaming, fits.shape)
-    return plans, Evaluated(memory.total, streaming, fits, seconds), enumerated, count
+    return plans, Evaluated(memory.total, streaming, fits, seconds), enumerated, count, limit
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:

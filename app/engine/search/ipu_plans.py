@@ -21,9 +21,10 @@ FIELDS = (
 def ipu_plans(space: Space) -> tuple[Plans, int]:
     """Every legal plan of a space on IPUs, and how many combinations it was taken from.
 
-    Tensor, pipeline and data-parallel degrees are powers of two. Weights and optimizer state lie whole on
-    every replica or are sharded over any power of two of them; sharding an optimizer state wider than the
-    weights is legal, sharding it less is not tried, for it would save nothing.
+    Tensor, pipeline and data-parallel degrees are powers of two. Weights lie whole on every replica or are
+    sharded over any power of two of them, which saves memory and costs time to gather them. The optimizer
+    state is never gathered: sharded over all replicas it takes the least memory and, off the chip, the
+    least time, so that it lies whole on every replica or over all of them and nothing in between is tried.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     ...     allowed={"offload": [0.0], "recompute": [0.0]})
     >>> plans, enumerated = ipu_plans(space)
     >>> sorted(set(zip(plans.rts.tolist(), plans.rts_optimizer.tolist())))
-    [(1.0, 1.0), (1.0, 2.0), (1.0, 4.0), (2.0, 2.0), (2.0, 4.0), (4.0, 4.0)]
+    [(1.0, 1.0), (1.0, 4.0), (2.0, 4.0), (4.0, 4.0)]
     """
     modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
     offload = space.choices("offload", SWITCH)
@@ -56,8 +57,10 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     for tensor, pipeline, data, micro_batch in layouts(space):
         shares = _shares(space, data)
         every = list(itertools.product(modes, offload, phases, shares))
-        powers = data.bit_length()
-        enumerated += len(modes) * len(offload) * len(phases) * powers * powers
+        ways = len(space.choices("rts", range(data.bit_length()))) * len(
+            space.choices("rts_optimizer", range(2))
+        )
+        enumerated += len(modes) * len(offload) * len(phases) * ways
         accumulation = max(space.global_batch / (data * micro_batch), 1.0)
         rows.extend(
             (tensor, pipeline, data, micro_batch, recompute, off, cut, *share, accumulation)
@@ -73,7 +76,7 @@ def _shares(space: Space, data: int) -> list[tuple[float, float]]:
     return [
         (weights, state)
         for weights in space.choices("rts", powers)
-        for state in space.choices("rts_optimizer", powers)
+        for state in space.choices("rts_optimizer", sorted({1.0, float(data)}))
         if data % weights == 0
         and data % state == 0
         and (weights <= state or {"rts", "rts_optimizer"} & set(space.allowed))

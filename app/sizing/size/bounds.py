@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.engine.collectives import exposed_time
 from app.engine.convergence import training_steps
@@ -18,12 +19,12 @@ from app.engine.ipu.update import fixed_update_time, gradient_allreduce_time
 from app.engine.operators import Section, Split
 from app.engine.pipeline import bubble_slots
 from app.engine.plans import Plans
-from app.engine.records import Floats, GpuSystem, IpuChip
+from app.engine.records import Floats, GpuSystem, Indices, IpuChip
 from app.engine.search import LARGEST_MICRO_BATCH, Space, divisors, tensor_degrees
 from app.sizing.context import SizingContext
 from app.sizing.runtime import evaluations_time, samples_at_batches
 from app.sizing.scenario import Scenario
-from app.sizing.size.candidates import Candidate, Group, no_slower
+from app.sizing.size.candidates import Candidate, Group, no_slower, same_nodes
 from app.sizing.size.layouts import Layouts, layouts
 from app.sizing.size.searching import Found, Searcher
 from app.sizing.software_choice import choose_software
@@ -45,7 +46,13 @@ class GroupBound:
     pipeline waits for. Communication between machines, recomputation, the optimizer and memory only add.
     """
 
-    def __init__(self, group: Group, context: SizingContext, input_rate: float | None) -> None:
+    def __init__(
+        self,
+        group: Group,
+        context: SizingContext,
+        input_rate: float | None,
+        alike: GroupBound | None = None,
+    ) -> None:
         training = group.training
         table = training.profile.operators(training.tokens, training.image_size)
         entry = group.hardware.entry
@@ -70,6 +77,8 @@ class GroupBound:
         self._reductions: dict[int, Floats] = {}
         self._slots = np.full((2, len(self._tensor), LARGEST_MICRO_BATCH + 1), np.nan)
         """Time of one micro-batch by tensor degree and size, as far as needed: layers and head. [s]"""
+        self._inside = np.array(self._tensor) <= group.hardware.devices_per_machine
+        self._alike = alike
 
     def seconds(self, candidate: Candidate) -> float:
         """Return the least time to train of a candidate at any batch that its search may choose. [s]"""
@@ -135,17 +144,31 @@ class GroupBound:
 
     def _reduced(self, devices: int) -> Floats:
         """Return the time to scatter the gradients once, (T, P), by tensor and pipeline degree. [s]"""
-        tensor = np.array(self._tensor, dtype=float)[:, np.newaxis]
-        stages = np.arange(1.0, self._deepest + 1.0)
-        data = np.maximum(devices / (tensor * stages), 1.0)
+        pairs = [
+            (place, stages)
+            for place, degree in enumerate(self._tensor)
+            if devices % degree == 0
+            for stages in divisors(devices // degree)
+            if stages <= self._deepest
+        ]
+        rows, stages = np.array(pairs, dtype=int).T
+        found = np.full((len(self._tensor), self._deepest), np.nan)
+        found[rows, stages - 1] = self._scattered(
+            np.array(self._tensor, dtype=float)[rows], stages.astype(float), devices
+        )
+        return found
+
+    def _scattered(self, tensor: Floats, stages: Floats, devices: int) -> Floats:
+        """Return the least time in which the copies of each layout exchange their gradients. [s]"""
+        data = devices / (tensor * stages)
         table, hardware = self._scenario.table, self._scenario.hardware
         if isinstance(hardware, IpuChip):
             plans = Plans.of(tensor=tensor, pipeline=stages, data=data)
             held = table.parameters * IPU_GRADIENT_BYTES / (tensor * stages)
             return gradient_allreduce_time(plans, held, hardware)
         near = np.maximum(np.floor(hardware.machine.devices / tensor), 1.0)
-        found = []
-        for ranks in (data, np.broadcast_to(np.minimum(near, data), data.shape)):
+        least = np.full(data.shape, np.inf)
+        for ranks in (data, np.minimum(near, data)):
             plans = Plans.of(tensor=tensor, pipeline=stages, data=data, sharding_ranks=ranks)
             weights = device_weights(table, plans)
             # Gradients of experts may be few: those of the other weights are exchanged in any case.
@@ -153,12 +176,11 @@ class GroupBound:
             times = gradient_exchanges(
                 table, plans, hardware, self._scenario.gpu_software(), self._scenario.precision, dense
             )
-            found += [times.reduced, times.scattered, times.scattered_once, times.between]
-        # Shards inside a machine are summed between machines; one machine alone has nothing between.
-        alone = data <= near
-        found[-1] = np.where(alone, found[0], found[-1])
-        found[3] = found[0]
-        return np.asarray(np.min(np.stack(np.broadcast_arrays(*found)), axis=0))
+            # Shards inside a machine are summed between machines once a step.
+            sharded = np.where(ranks < data, times.between, times.scattered_once)
+            ways = [times.reduced, times.scattered, sharded]
+            least = np.minimum(least, np.min(np.stack(np.broadcast_arrays(*ways)), axis=0))
+        return least
 
     def _fixed(self, devices: int) -> float:
         """Return what every step takes beside its work. [s]"""
@@ -177,13 +199,29 @@ class GroupBound:
             sizes = np.array(
                 [value for value in divisors(batch) if value <= LARGEST_MICRO_BATCH], dtype=float
             )
-            missing = sizes[np.isnan(self._slots[0, 0, sizes.astype(int)])]
-            tensor, micro = np.meshgrid(np.array(self._tensor, dtype=float), missing, indexing="ij")
-            found = (self._ipu_slots if self._ipu else self._gpu_slots)(tensor.ravel(), micro.ravel())
-            for known, seconds in zip(self._slots, found, strict=True):
-                known[:, missing.astype(int)] = seconds.reshape(tensor.shape)
+            missing = sizes[np.isnan(self._slots[0, :, sizes.astype(int)]).any(axis=-1)].astype(int)
+            rows = np.flatnonzero(~self._take_over(missing))
+            tensor, micro = np.meshgrid(
+                np.array(self._tensor, dtype=float)[rows], missing.astype(float), indexing="ij"
+            )
+            if rows.size:
+                found = (self._ipu_slots if self._ipu else self._gpu_slots)(tensor.ravel(), micro.ravel())
+                for known, seconds in zip(self._slots, found, strict=True):
+                    known[np.ix_(rows, missing)] = seconds.reshape(tensor.shape)
         layers, ends = self._slots
         return layers[place], ends[place]
+
+    def _take_over(self, sizes: Indices) -> NDArray[np.bool_]:
+        """Take the times inside a machine from a group with the same nodes; say which degrees that settles.
+
+        What happens inside a node does not depend on the fabric between nodes.
+        """
+        if self._alike is None or np.isnan(self._alike._slots[0][np.ix_(self._inside, sizes)]).any():
+            return np.zeros(self._inside.shape, dtype=bool)
+        near = np.ix_(self._inside, sizes)
+        for known, theirs in zip(self._slots, self._alike._slots, strict=True):
+            known[near] = theirs[near]
+        return self._inside
 
     def _ends(self, plans: Plans) -> tuple[Floats, Floats]:
         """Return the time of the operators of head and embedding in one micro-batch. [s]"""
@@ -274,7 +312,10 @@ class Bounds:
 
     def _bound(self, group: Group) -> GroupBound:
         if group not in self._groups:
-            self._groups[group] = GroupBound(group, self._context, self._input_rate)
+            alike = (
+                bound for other, bound in self._groups.items() if same_nodes(other.hardware, group.hardware)
+            )
+            self._groups[group] = GroupBound(group, self._context, self._input_rate, next(alike, None))
             self._better = {
                 one: [
                     other
