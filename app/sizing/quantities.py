@@ -7,6 +7,7 @@ import numpy as np
 from app.catalog import Spread
 from app.engine.records import Floats
 from app.engine.uncertainty import band
+from app.errors import Message
 from app.sizing.document import Quantity
 
 
@@ -19,6 +20,15 @@ def quantity(value: float, samples: Floats, unit: str) -> Quantity:
 def spread_quantity(spread: Spread) -> Quantity:
     """Return a catalogue spread as a quantity."""
     return Quantity(value=spread.value, low=spread.low, high=spread.high, unit=spread.unit)
+
+
+MONEY = "{amount} {currency}"
+"""Template of an amount of money in a sentence, which every language writes in its own way."""
+
+
+def money(value: float, currency: str) -> Message:
+    """Return an amount of money as a sentence shows it."""
+    return Message(MONEY, {"amount": significant(value), "currency": currency})
 
 
 def significant(value: float, digits: int = 3) -> float:

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from gettext import NullTranslations
+from typing import Any
 
 from babel import Locale
 from babel.dates import format_date
@@ -19,6 +20,7 @@ from app.reports.wording.labels import words
 from app.reports.wording.particles import agree
 from app.reports.wording.scales import Scale, decimals_of, scale_of
 from app.sizing.document import Quantity, Text
+from app.sizing.quantities import MONEY
 
 LANGUAGES = ("ko", "en")
 """Languages there is a catalogue for; the first is spoken when the reader states none."""
@@ -79,6 +81,9 @@ class Voice:
         """Write one value of a sentence."""
         if isinstance(value, Text | Message | Mapping):
             template = value["template"] if isinstance(value, Mapping) else value.template
+            if template == MONEY:
+                stated: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
+                return self.value(stated["amount"], stated["currency"])
             # A part of memory is named by its identifier where a sentence points at it.
             known = words(str(template), "memory")
             return self.say(value) if known == template else self.gettext(known)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from app.engine.records import Floats
 from app.errors import Message
 from app.sizing.document import Text
-from app.sizing.quantities import significant
+from app.sizing.quantities import money, significant
 from app.sizing.size.documents import Change, Nearest, SizingOption
 from app.sizing.size.judging import Limits, Verdict
 from app.sizing.size.request import SizingRequest
@@ -106,10 +106,9 @@ def nearest_of(
         if math.isfinite(budgets[place]):
             amount = _up(budgets[place])
             text = Message(
-                "{amount} {currency} would pay for {count} × {system}",
+                "{cost} would pay for {count} × {system}",
                 {
-                    "amount": amount,
-                    "currency": request.currency,
+                    "cost": money(amount, request.currency),
                     "count": options[place].count,
                     "system": options[place].name,
                 },
@@ -147,11 +146,10 @@ def _both(
     longer = _up(least_limit(seconds, kept, (1.0 + limits.probability) / 2.0))
     amount = _up(least_limit(costs, seconds <= longer, limits.probability))
     text = Message(
-        "with a deadline of {time} and {amount} {currency} together, {count} × {system} would do",
+        "with a deadline of {time} and {cost} together, {count} × {system} would do",
         {
             "time": duration(longer),
-            "amount": amount,
-            "currency": request.currency,
+            "cost": money(amount, request.currency),
             "count": option.count,
             "system": option.name,
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.errors import Message
-from app.sizing.quantities import significant
+from app.sizing.quantities import money, significant
 from app.sizing.size.documents import Sizing, SizingOption
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
@@ -53,15 +53,16 @@ def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
 def _values(option: SizingOption, currency: str) -> dict[str, object]:
     cost: object = Message("no price published")
     if option.cost is not None:
-        cost = Message(
-            "{amount} {currency}", {"amount": significant(option.cost.value), "currency": currency}
-        )
+        cost = money(option.cost.value, currency)
     surely: object = ""
     if option.probability is not None:
         surely = Message(", with a probability of {share} %", {"share": round(100.0 * option.probability)})
+    if option.status == "unvalidated":
+        surely = Message("{surely}; no run like it was measured", {"surely": surely})
+    named = {"system": option.name, "accelerators": option.accelerators}
     return {
         "count": option.count,
-        "system": option.name,
+        "system": Message("{system} ({accelerators} accelerators)", named),
         "time": duration(option.time_to_train.value) if option.time_to_train else Message("no time"),
         "cost": cost,
         "surely": surely,
