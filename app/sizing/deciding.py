@@ -11,12 +11,13 @@ from app.engine.records import IpuChip
 from app.engine.search import divisors
 from app.errors import BadInput
 from app.profiles.model import ModelProfile
+from app.sizing.asked_plan import given_fields
 from app.sizing.batches import BatchLimit
 from app.sizing.checks import batch_adjusted
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning
 from app.sizing.hardware import Hardware
-from app.sizing.planning import Choice, choose_plan, given_fields
+from app.sizing.planning import Choice, choose_plan
 from app.sizing.request import EstimateRequest
 from app.sizing.risk import RANKED_AT, risk_of
 from app.sizing.runtime import samples_at

@@ -13,22 +13,14 @@ from app.engine.plans import Plans, StepTime
 from app.engine.records import Floats, Indices, IpuChip
 from app.engine.search import best_that_differ, pareto_set
 from app.errors import AppError, BadInput, Message
+from app.sizing.asked_plan import given_fields, plan_number, recompute_name, sharding_name
 from app.sizing.checks import does_not_fit, model_checks, plan_checks
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import CheckWarning, Part, Quantity
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
-from app.sizing.planning import (
-    Risk,
-    Searched,
-    given_fields,
-    memory_of,
-    plan_number,
-    recompute_name,
-    search_space,
-    sharding_name,
-)
+from app.sizing.planning import Risk, Searched, memory_of, search_space
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput

@@ -9,6 +9,7 @@ import numpy as np
 from app.catalog import Figure
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
+from app.sizing.asked_plan import recompute_name, sharding_name
 from app.sizing.checks import stage_layers_of
 from app.sizing.costing import system_power
 from app.sizing.deciding import Sizing
@@ -24,7 +25,7 @@ from app.sizing.document import (
 )
 from app.sizing.failures import HOUR, log_deviation
 from app.sizing.hardware import Hardware
-from app.sizing.planning import memory_of, recompute_name, sharding_name
+from app.sizing.planning import memory_of
 from app.sizing.quantities import quantity, spread_quantity
 from app.sizing.runtime import Run
 from app.sizing.scenario import Scenario

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import JsonValue
 
-from app.sizing.planning import memory_of, recompute_name, sharding_name
+from app.sizing.asked_plan import recompute_name, sharding_name
+from app.sizing.planning import memory_of
 from app.sizing.quantities import quantity
 from app.sizing.request import PlanInput
 from app.sizing.size.documents import SizingOption
