@@ -186,3 +186,16 @@ def test_a_risk_moves_the_rank_and_not_the_times() -> None:
     assert risky.plans.tensor[risky.best] > 1
     others = np.where(calm.plans.tensor > 1, calm.evaluated.seconds, np.inf)
     assert risky.best == np.argmin(others)
+
+
+@pytest.mark.parametrize("offload", [0.0, 1.0])
+def test_a_state_over_all_replicas_is_never_worse(offload: float) -> None:
+    """Which is why a search leaves out sharding it over some of them."""
+    scenario = scenario_of("bert-large", system="bow-pod64", count=1)
+    powers = 2.0 ** np.arange(5)
+    plans = Plans.of(
+        pipeline=np.full(5, 4.0), data=np.full(5, 16.0), micro_batch=2.0, accumulation=16.0, offload=offload,
+        rts_optimizer=powers,
+    )  # fmt: skip
+    assert np.all(np.diff(scenario.memory(plans).total) <= 0)
+    assert np.all(np.diff(scenario.step(plans).total) <= 0)
