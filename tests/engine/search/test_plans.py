@@ -14,6 +14,7 @@ from app.engine.gpu.work import WORK_KEYS
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.search import Candidates, Space, gpu_plans, ipu_plans, phased
 from app.engine.search.space import LARGEST_MICRO_BATCH
+from app.errors import TooLarge
 from tests.engine.search.spaces import ipu_spaces, rows, space, spaces
 
 OPTIONS = (
@@ -202,6 +203,15 @@ def test_given_fields_that_contradict_the_batch_leave_nothing(given_values: dict
     assert found.count == 0
 
 
+def test_more_plans_than_there_is_room_for_are_refused_before_they_are_made() -> None:
+    asked = space(
+        devices=50_400, global_batch=7_207_200, depth=5_040, heads=5_040, experts=5_040, devices_per_node=8
+    )
+    with pytest.raises(TooLarge) as refused:
+        gpu_plans(asked)
+    assert [entry.field for entry in refused.value.errors] == ["plan"]
+
+
 def test_nothing_is_legal_where_the_batch_does_not_divide() -> None:
     asked = space(devices=160, global_batch=8192, heads=0)
     assert gpu_plans(asked).count == gpu_plans(asked).enumerated == 0
@@ -234,7 +244,7 @@ def test_no_legal_ipu_plan_is_missing(devices: int, batch: int, depth: int, head
         if t * p * d == devices and p <= depth and batch % (d * micro) == 0
         if (heads % t == 0 if heads else t == 1)
         for mode, host, weights, state in product((0, 2), (0, 1), powers, powers)
-        if d % weights == 0 and d % state == 0 and weights <= state
+        if d % weights == 0 and state in (1, d) and weights <= state
     }
     names = ("tensor", "pipeline", "data", "micro_batch", "accumulation", "recompute", "offload")
     found = rows(ipu_plans(asked)[0], (*names, "rts", "rts_optimizer"))
