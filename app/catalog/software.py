@@ -27,6 +27,9 @@ ABSOLUTE = frozenset({"overlap"})
 GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset({"fused_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"})
 
+OPTIONAL = frozenset({"optimizer_bytes"})
+"""Figures that a profile may leave to what the optimizer needs anyway."""
+
 
 def figure_unit(parameter: str) -> str:
     """Return the unit of a field of the engine's software records, which their names tell."""
@@ -128,6 +131,12 @@ class SoftwareProfile:
         )
 
     @property
+    def complete(self) -> bool:
+        """False for what profiles are put together from, as a framework without its SDK."""
+        record = GpuSoftware if self.kind == "gpu" else IpuSoftware
+        return {entry.name for entry in fields(record)} - OPTIONAL <= set(self.figures)
+
+    @property
     def is_preset(self) -> bool:
         """True for a class of software rather than one measured stack; where calibrated, of its start."""
         name = self.id if self.calibration is None else self.calibration.prior
@@ -166,7 +175,7 @@ class SoftwareProfile:
         normals = self.correlated(normals)
         values: dict[str, object] = {}
         for entry in fields(GpuSoftware):
-            if entry.name == "optimizer_bytes" and entry.name not in self.figures:
+            if entry.name in OPTIONAL and entry.name not in self.figures:
                 values[entry.name] = None
             elif entry.name in SWITCHES:
                 values[entry.name] = bool(self.figures[entry.name].value)
@@ -199,6 +208,15 @@ class SoftwareCatalog:
         if name not in self.profiles:
             raise NotFound.named("software profile", name, self.profiles, field)
         return self.profiles[name]
+
+    def built_on(self, part: str) -> list[str]:
+        """Return the complete profiles that extend a part, directly or through others."""
+        parts = {part}
+        for profile in self.profiles.values():
+            # Profiles come after those they extend.
+            if parts & set(profile.extends):
+                parts.add(profile.id)
+        return sorted(name for name in parts if self.profiles[name].complete)
 
     @property
     def fitted(self) -> int:

@@ -86,9 +86,17 @@ def get_sizing(
     return sized.document.model_copy(update={"id": identifier, "label": document.label})
 
 
-def option_request(bench: Workbench, workspace_id: str, identifier: str, option: str) -> EstimateRequest:
-    """Return the estimate request of one option of a sizing."""
+def option_request(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    option: str,
+    limits: Mapping[str, float | None] | None = None,
+) -> EstimateRequest:
+    """Return the estimate request of one option of a sizing; other limits may have found other options."""
     document = get_sizing(bench, workspace_id, identifier)
+    if limits and option not in {entry.id for entry in document.options}:
+        document = get_sizing(bench, workspace_id, identifier, limits)
     found = next((entry for entry in document.options if entry.id == option), None)
     if found is None:
         raise NotFound.named("option", option, [entry.id for entry in document.options])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, SoftwareProfile, load_software
-from app.errors import NotFound
+from app.errors import BadInput, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
@@ -63,9 +63,21 @@ class SizingContext:
     """Identifiers of the workspace's calibrations, to offer close ones."""
 
     def software_profile(self, identifier: str) -> SoftwareProfile:
-        """Return a software profile of the catalogue or a calibration of the workspace."""
+        """Return a software profile of the catalogue or a calibration of the workspace.
+
+        Parts that profiles are put together from run nothing by themselves and are refused.
+        """
         if identifier in self.software.profiles:
-            return self.software.profiles[identifier]
+            profile = self.software.profiles[identifier]
+            if not profile.complete:
+                whole = self.software.built_on(identifier)
+                raise BadInput.at(
+                    "software",
+                    "{software} is a part of software profiles; choose one that has it: {whole}",
+                    software=identifier,
+                    whole=", ".join(whole),
+                )
+            return profile
         found = self.find_calibration(identifier)
         if found is None:
             # Random identifiers look like anything; they are offered to those who mean one.

@@ -135,7 +135,7 @@ class Scenario:
 
     def stage_lists(self, plans: Plans) -> list[tuple[float, ...]]:
         """Return the layers of each stage of every plan, of shape (N,), on IPUs."""
-        if not isinstance(self.hardware, IpuChip):
+        if not isinstance(self.hardware, IpuChip) or not plans.pipeline.size:
             return [() for _ in plans.pipeline]
         found = pipeline_stages(
             self.table,

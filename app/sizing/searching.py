@@ -243,7 +243,14 @@ def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingCo
 def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
     """Return the index of the best plan that is as asked; nothing where none fits."""
     like = found.evaluated.fits.copy()
-    for name, value in given_fields(asked).items():
+    try:
+        given = given_fields(asked)
+    except AppError as error:
+        error.errors = tuple(
+            replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
+        )
+        raise
+    for name, value in given.items():
         like &= getattr(found.plans, name) == value
     several = np.flatnonzero(like)
     return several[np.argmin(found.cost[several], keepdims=True)] if several.size else several

@@ -1,4 +1,4 @@
-"""JSON bodies, read strictly: finite numbers, bounded depth, one error that names the place."""
+"""JSON bodies, read strictly: finite numbers, whole characters, bounded depth, errors that name the place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_json(text: bytes) -> Any:
     Raises
     ------
     BadInput
-        When it is not JSON, holds a number that is not finite, or is nested too deeply.
+        When it is not JSON, holds a number that is not finite or half a character, or is nested too deeply.
     """
     try:
         value = json.loads(text)
@@ -39,30 +39,36 @@ def read_json(text: bytes) -> Any:
     except ValueError:
         # Not text in a Unicode encoding, or a number of thousands of digits.
         raise BadInput("the body is not JSON in UTF-8, or holds a number out of all bounds") from None
-    wrong = non_finite(value)
+    wrong = places(value, out_of_bounds)
     if wrong:
         raise BadInput(
             "every number must be finite",
             [FieldError(place, Message("must be a finite number")) for place in wrong[:20]],
         )
+    wrong = places(value, halved)
+    if wrong:
+        raise BadInput(
+            "every text must be of whole characters",
+            [FieldError(place, Message("holds half a character; send UTF-8")) for place in wrong[:20]],
+        )
     return value
 
 
-def non_finite(value: Any) -> list[str]:
-    """Return the dotted places of numbers that are not finite.
+def places(value: Any, wrong: Callable[[Any], bool]) -> list[str]:
+    """Return the dotted places of what is wrong in a JSON value.
 
     Raises
     ------
     BadInput
         When the value is nested too deeply.
     """
-    wrong: list[str] = []
+    found: list[str] = []
     level: list[tuple[str, Any]] = [("", value)]
     for _ in range(MAX_DEPTH + 1):
-        wrong += [place[:200] or "body" for place, item in level if out_of_bounds(item)]
+        found += [whole(place)[:200] or "body" for place, item in level if wrong(item)]
         level = [child for place, item in level for child in children(place, item)]
         if not level:
-            return wrong
+            return found
     raise too_deep()
 
 
@@ -81,6 +87,17 @@ def out_of_bounds(item: Any) -> bool:
     if isinstance(item, float):
         return not math.isfinite(item)
     return isinstance(item, int) and abs(item) > MAX_WHOLE
+
+
+def halved(item: Any) -> bool:
+    """Tell whether a text, or a name in an object, holds half of a UTF-16 pair, which no answer can say."""
+    names = item if isinstance(item, dict) else [item] if isinstance(item, str) else []
+    return any(whole(name) != name for name in names)
+
+
+def whole(text: str) -> str:
+    """Return a text with question marks for halves of characters."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def too_deep() -> BadInput:

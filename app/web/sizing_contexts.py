@@ -61,6 +61,8 @@ class SizingPage(Page):
     rows: Sequence[OptionRow]
     hidden: int
     """Options that are not shown yet. [-]"""
+    limits_query: str
+    """Query of the limits that are tried, which decide what options there are; may be empty."""
     all_url: str
     """Address that shows them."""
     frontier: FigureView

@@ -240,3 +240,18 @@ def test_a_plan_beside_the_best_appears_once_and_only_where_it_may() -> None:
     assert found(GPT3, keep=3, beside=same).plans[:2] == best[:2]
     elsewhere = found(GPT3, keep=3, constraints={"tensor": 8}, beside={"tensor": 4})
     assert {one.plan.tensor for one in elsewhere.plans} == {8}
+
+
+def test_a_network_of_blocks_that_no_ipu_plan_holds_is_said_not_to_fit() -> None:
+    """Its front is empty, so that there are no stages whose layers could be counted."""
+    found = search(
+        SearchRequest.model_validate(
+            {
+                "model": {"preset": "unet3d"},
+                "workload": {"global_batch": 1536},
+                "system": {"id": "bow-pod16"},
+            }
+        ),
+        sizing_context(),
+    )
+    assert not found.fits and not found.pareto and found.map

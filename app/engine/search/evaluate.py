@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.gpu.activations import micro_batch_activations
+from app.engine.gpu.activations import Activations, micro_batch_activations
 from app.engine.gpu.exchanges import gradient_exchanges
 from app.engine.gpu.memory import gpu_memory
 from app.engine.gpu.operators import element_bytes, gpu_operator_times
 from app.engine.gpu.step import gpu_step
 from app.engine.gpu.weights import device_weights
-from app.engine.gpu.work import micro_batch_work
+from app.engine.gpu.work import WORK_KEYS, MicroBatchWork, micro_batch_work
 from app.engine.operators import OperatorTable
 from app.engine.plans import OperatorTimes, Plans
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 from app.engine.search.space import Candidates
 
+Gathered = TypeVar("Gathered", Activations, MicroBatchWork)
+
 CHUNK = 8192
 """Plans whose arrays stay in a core's cache together."""
+
+CELLS = 16_384
+"""Operators times combinations that are computed together; all tiles that are tried take some 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +98,17 @@ def evaluate_gpu_plans(
     """
     size = element_bytes(precision)
     weights = device_weights(table, candidates.exchange)
-    activations = micro_batch_activations(table, candidates.work, fused=software.fused_attention, size=size)
     exchanges = gradient_exchanges(table, candidates.exchange, system, software, precision, weights)
-    times = _operator_times(table, candidates.work, system, software, precision)
-    work = micro_batch_work(table, candidates.work, system, software, precision, times)
+
+    def activations_of(part: Plans) -> Activations:
+        return micro_batch_activations(table, part, fused=software.fused_attention, size=size)
+
+    def work_of(part: Plans) -> MicroBatchWork:
+        times = _operator_times(table, part, system, software, precision)
+        return micro_batch_work(table, part, system, software, precision, times)
+
+    activations = _in_stretches(table, candidates.work, activations_of)
+    work = _in_stretches(table, candidates.work, work_of)
     count = candidates.count
     memory, elsewhere = np.empty(count), np.empty(count)
     fits, seconds = np.empty(count, dtype=bool), np.full(count, np.inf)
@@ -120,6 +134,26 @@ def evaluate_gpu_plans(
             )  # fmt: skip
             seconds[start + kept] = step.total
     return Evaluated(memory, elsewhere, fits, seconds)
+
+
+def _in_stretches(
+    table: OperatorTable, combinations: Plans, compute: Callable[[Plans], Gathered]
+) -> Gathered:
+    """Return what is computed of combinations, a stretch of them after the other.
+
+    A table of many operators has many values in each.
+    """
+    stretch = max(CELLS // len(table), 1)
+    found = [
+        compute(
+            Plans.of(**{name: getattr(combinations, name)[start : start + stretch] for name in WORK_KEYS})
+        )
+        for start in range(0, max(combinations.tensor.size, 1), stretch)
+    ]
+    names = [entry.name for entry in fields(found[0])]
+    return type(found[0])(
+        *(np.concatenate([getattr(part, name) for part in found], axis=-1) for name in names)
+    )
 
 
 def _operator_times(

@@ -11,6 +11,7 @@ import numpy as np
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats, Indices
 from app.engine.search.space import Candidates, Space, divisors, layouts
+from app.errors import FieldError, Message, TooLarge
 
 Combination = tuple[int, ...]
 MODES = [float(mode) for mode in Recompute]
@@ -18,6 +19,8 @@ STAGES = [float(stage) for stage in Sharding]
 SWITCH = [0.0, 1.0]
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
+MOST_PLANS = 2_000_000
+"""Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
 
 
 def gpu_plans(space: Space) -> Candidates:
@@ -38,6 +41,11 @@ def gpu_plans(space: Space) -> Candidates:
     -------
     candidates : Candidates
         Each plan once; none where nothing is legal. [-]
+
+    Raises
+    ------
+    TooLarge
+        When there are more than :data:`MOST_PLANS`.
 
     Notes
     -----
@@ -81,6 +89,7 @@ def gpu_plans(space: Space) -> Candidates:
         np.concatenate([options[:, :2] for _, options in parts] or [np.empty((0, 2))]).T
     )
     count = sum(mine.size * len(options) for mine, options in parts)
+    _check_count(count)
     columns, keys = np.empty((12, count)), np.empty((2, count), dtype=np.intp)
     start = first = 0
     for mine, options in parts:
@@ -140,6 +149,7 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
             possible = single if rounds % pipeline else every
             times.append(len(possible))
             ways.extend(possible)
+            _check_count(len(ways))
             ranks.append(group_ranks)
     layout = np.array(found, dtype=float).reshape(-1, 4)
     accumulation = space.global_batch / (layout[:, 2] * layout[:, 3])
@@ -149,6 +159,16 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
         np.concatenate([degrees[:, which], np.array(ways, dtype=float).reshape(-1, 2).T]),
         np.array(ranks, dtype=float).reshape(-1, width).T[:, which],
     )
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_PLANS:
+        message = Message(
+            "more than {most} plans would have to be compared; give the tensor or pipeline degree, or a "
+            "global batch and a number of devices with fewer divisors",
+            {"most": MOST_PLANS},
+        )
+        raise TooLarge(message, [FieldError("plan", message)])
 
 
 def _chunks(space: Space, pipeline: int) -> list[int]:

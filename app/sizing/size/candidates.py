@@ -25,7 +25,7 @@ from app.sizing.workload import Training, resolve_training
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Systems that share chip, node and fabric: a plan found for so many machines serves them all."""
+    """Systems that share chip, node, host memory and fabric: a plan for so many machines serves them all."""
 
     hardware: Hardware
     """One machine or the smallest system of them."""
@@ -174,6 +174,21 @@ class Candidates:
 
 
 def _alike(one: Hardware, other: Hardware) -> bool:
+    """Return True for systems of the same chip, node, host memory and fabric."""
+    return _same_hosts(one, other) and _same_links(one, other)
+
+
+def _same_hosts(one: Hardware, other: Hardware) -> bool:
+    """Return True where an optimizer kept in the hosts' memory fits and takes as long on both."""
+    if isinstance(one.engine, IpuChip) or isinstance(other.engine, IpuChip):
+        return True
+    return (
+        one.engine.host_memory == other.engine.host_memory
+        and one.engine.host_memory_bandwidth == other.engine.host_memory_bandwidth
+    )
+
+
+def _same_links(one: Hardware, other: Hardware) -> bool:
     """Return True for systems of the same chip, node and fabric."""
     if one.entry.chip != other.entry.chip or one.devices_per_machine != other.devices_per_machine:
         return False
@@ -189,7 +204,7 @@ def _alike(one: Hardware, other: Hardware) -> bool:
 
 
 def same_nodes(one: Hardware, other: Hardware) -> bool:
-    """Return True for GPU systems of the same chips and nodes, whatever their fabrics.
+    """Return True for GPU systems of the same chips and nodes, whatever their fabrics and hosts' memory.
 
     Parameters
     ----------
@@ -198,11 +213,11 @@ def same_nodes(one: Hardware, other: Hardware) -> bool:
     """
     if not isinstance(one.engine, GpuSystem) or not isinstance(other.engine, GpuSystem):
         return False
-    return _alike(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric)))
+    return _same_links(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric)))
 
 
 def no_slower(one: Hardware, other: Hardware) -> bool:
-    """Return True where of two systems of like chips and nodes one has the better fabric in every respect.
+    """Return True where of two systems of like chips, nodes and hosts one has the better fabric throughout.
 
     No plan on as many machines is faster on the other, and every plan needs the same memory on both.
 
@@ -211,7 +226,7 @@ def no_slower(one: Hardware, other: Hardware) -> bool:
     one, other : Hardware
         Systems. [-]
     """
-    if not same_nodes(one, other):
+    if not (same_nodes(one, other) and _same_hosts(one, other)):
         return False
     assert isinstance(one.engine, GpuSystem) and isinstance(other.engine, GpuSystem)
     mine, theirs = one.engine.fabric, other.engine.fabric

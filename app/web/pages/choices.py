@@ -46,6 +46,16 @@ def targets(bench: Workbench) -> list[Choice]:
     return [Choice(name, catalog.items[name].name) for name in catalog.names("target")]
 
 
+def softwares(bench: Workbench) -> list[Choice]:
+    """Return the software profiles that run by themselves, without the parts they are put together from."""
+    profiles = bench.sizing.software.profiles
+    return [
+        Choice(one.id, one.name)
+        for one in bench.catalogue.software.documents.values()
+        if profiles[one.id].complete
+    ]
+
+
 def systems(catalogue: Catalogue) -> list[SystemGroup]:
     """Return the systems by maker, those customers ask about first."""
     scale_out = [fabric for fabric in catalogue.fabrics.documents.values() if fabric.id != "ipu-fabric"]

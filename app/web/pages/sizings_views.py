@@ -79,6 +79,7 @@ def sizing_page(
     )
     return SizingPage(
         data_url=address(f"/sizings/{sizing.id}.json", query, drop=("sort", "all")),
+        limits_query=address("", query, drop=("sort", "all")),
         documents=documents,
         sizing=sizing,
         answer=sentences(sizing),

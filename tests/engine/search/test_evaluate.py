@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import app.engine.search.evaluate as evaluate
 from app.engine.gpu import gpu_memory, gpu_step
 from app.engine.operators import OperatorTable
 from app.engine.plans import Sharding
@@ -74,6 +75,19 @@ def test_every_evaluated_plan_equals_that_plan_alone(
         assert found.memory[place] == pytest.approx(float(memory.total[0]), rel=1e-12)
         assert found.elsewhere[place] == pytest.approx(float(memory.streaming[0]), rel=1e-12)
         assert found.seconds[place] == pytest.approx(float(step.total[0]), rel=1e-12)
+
+
+def test_a_table_of_many_operators_is_computed_in_stretches_without_a_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, figures = table("gpt2-1.5b", 1024), software("gpu-eager-unfused")
+    candidates = gpu_plans(space_of(model, figures, 16, 96))
+    whole = evaluated(model, candidates, figures)
+    monkeypatch.setattr(evaluate, "CELLS", 7 * len(model))
+    parts = evaluated(model, candidates, figures)
+    assert candidates.work.tensor.size > 3 * 7
+    assert parts.seconds == pytest.approx(whole.seconds, rel=1e-12)
+    assert parts.memory == pytest.approx(whole.memory, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["gpt3-175b", "mixtral-8x7b"])

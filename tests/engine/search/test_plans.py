@@ -14,6 +14,7 @@ from app.engine.gpu.work import WORK_KEYS
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.search import Candidates, Space, gpu_plans, ipu_plans, phased
 from app.engine.search.space import LARGEST_MICRO_BATCH
+from app.errors import TooLarge
 from tests.engine.search.spaces import ipu_spaces, rows, space, spaces
 
 OPTIONS = (
@@ -200,6 +201,15 @@ def test_shards_over_any_number_of_allowed_copies() -> None:
 def test_given_fields_that_contradict_the_batch_leave_nothing(given_values: dict[str, list[float]]) -> None:
     found = gpu_plans(space(devices=64, global_batch=512, heads=0, allowed=given_values))
     assert found.count == 0
+
+
+def test_more_plans_than_there_is_room_for_are_refused_before_they_are_made() -> None:
+    asked = space(
+        devices=50_400, global_batch=7_207_200, depth=5_040, heads=5_040, experts=5_040, devices_per_node=8
+    )
+    with pytest.raises(TooLarge) as refused:
+        gpu_plans(asked)
+    assert [entry.field for entry in refused.value.errors] == ["plan"]
 
 
 def test_nothing_is_legal_where_the_batch_does_not_divide() -> None:

@@ -41,6 +41,44 @@ def changed(base: dict[str, Any], path: str, value: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("system.id", "\ud800"),
+        ("model.preset", "gpt3\udfff"),
+        ("software", "\udc00"),
+        ("model", {"\ud800": 1}),
+    ],
+)
+def test_half_a_character_is_refused_at_its_field(ask: Ask, path: str, value: object) -> None:
+    """An error would name it, which UTF-8 cannot."""
+    body = json.dumps(changed(GPT3, path, value))
+    answer = ask("POST", "/api/v1/estimates", content=body, headers=JSON)
+    assert fields(answer, 400) == [path]
+
+
+def test_a_part_of_software_profiles_runs_nothing(ask: Ask) -> None:
+    body = {
+        "model": {"preset": "bert-large"},
+        "workload": {"samples": 1e6, "global_batch": 512},
+        "system": {"id": "bow-pod16"},
+        "software": "framework-traced",
+    }
+    found = problem(ask("POST", "/api/v1/estimates", json=body), 400)
+    assert found["errors"][0]["field"] == "software"
+    assert "poplar-3-pytorch" in found["detail"]
+
+
+def test_what_is_wrong_with_the_plan_beside_is_said_there(ask: Ask) -> None:
+    body = {
+        "model": {"preset": "bert-large"},
+        "workload": {"global_batch": 512},
+        "system": {"id": "dgx-a100-640gb"},
+        "beside": {"tensor": 0},
+    }
+    assert fields(ask("POST", "/api/v1/searches", json=body), 400) == ["beside.tensor"]
+
+
+@pytest.mark.parametrize(
     ("path", "value", "status"),
     [
         ("plan.tensor", "eight", 422),
