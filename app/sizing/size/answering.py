@@ -33,6 +33,10 @@ class Sized:
     """Time to train and cost by option, in the order all estimates share. [s] [currency]"""
 
 
+MOST_ROWS = 500
+"""Rows of a layer table that each option of a sizing repeats, so that it can be estimated alone."""
+
+
 def size(
     request: SizingRequest,
     context: SizingContext,
@@ -58,6 +62,15 @@ def size(
     sized : Sized
         Options, the best of them, the front, and what would change the answer. [-]
     """
+    rows = len(request.model.layers or ())
+    if rows > MOST_ROWS:
+        raise BadInput.at(
+            "model.layers",
+            "{rows} rows would stand in every option of the answer; at most {most} do: upload the table as a "
+            "profile and give its profile_id",
+            rows=rows,
+            most=MOST_ROWS,
+        )
     explorer, systems, searcher = _explorer(request, context, executor, exhaustive=exhaustive)
     explored = explorer.explore(systems, refine=request.counts is None)
     if not explored.options:

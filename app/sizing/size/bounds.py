@@ -93,6 +93,10 @@ class GroupBound:
         steps = [self._step(batch, used) * self._factor for batch in batches]
         fed = sizes / (self._input_rate * hardware.machines) if self._input_rate else 0.0
         least = np.maximum(steps, fed)
+        legal = np.isfinite(least)
+        if not legal.any():
+            return float("inf")
+        least, samples, sizes = least[legal], samples[legal], sizes[legal]
         evaluation = evaluations_time(self._training.target, self._scenario, samples, sizes, least)
         return float(np.min(training_steps(samples, sizes) * least + evaluation))
 

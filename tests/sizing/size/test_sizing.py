@@ -284,3 +284,13 @@ def test_what_can_never_be_right_is_refused_at_its_field(
     with pytest.raises(kind) as caught:
         sized(**parts)
     assert caught.value.errors[0].field == field
+
+
+def test_a_long_layer_table_is_sent_to_the_profiles() -> None:
+    """Each option repeats its model: what is long is uploaded once and named."""
+    row = {"name": "product", "kind": "gemm", "count": 1, "rows": 8, "inner": 8, "columns": 8}
+    request = SizingRequest.model_validate({"model": {"layers": [row] * 501}, "workload": {"samples": 1e6}})
+    with pytest.raises(BadInput) as refused:
+        size(request, sizing_context())
+    assert [entry.field for entry in refused.value.errors] == ["model.layers"]
+    assert "profile_id" in str(refused.value)
