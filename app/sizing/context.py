@@ -86,6 +86,12 @@ class SizingContext:
             raise NotFound.named("software profile", identifier, known, "software")
         return found
 
+    def priced(self, price_book_id: str | None, field: str = "price_book_id") -> SizingContext:
+        """Return the context whose catalogue has the prices of a price book; itself without one."""
+        if price_book_id is None:
+            return self
+        raise NotFound.named("price book", price_book_id, (), field)
+
     @cached_property
     def measured(self) -> Measured:
         """What was measured: families on chips, and chips with fitted software."""

@@ -46,6 +46,13 @@ class Choice:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionsPage(Page):
+    """The tools around the hardware; each has its address as identifier."""
+
+    tools: Sequence[Choice]
+
+
 @dataclass(frozen=True, slots=True)
 class ChoiceGroup:
     """Entries under one heading."""

@@ -7,6 +7,7 @@ from app.web.pages import (
     calibrations,
     catalog,
     comparisons,
+    decisions,
     documents,
     estimates,
     mappings,
@@ -19,7 +20,18 @@ from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
 
 router = APIRouter(include_in_schema=False)
-for part in (start, comparisons, estimates, plans, sizings, calibrations, catalog, mappings, sweeps):
+for part in (
+    start,
+    comparisons,
+    estimates,
+    plans,
+    sizings,
+    calibrations,
+    catalog,
+    mappings,
+    sweeps,
+    decisions,
+):
     router.include_router(part.router)
 if available():
     router.include_router(documents.router)
