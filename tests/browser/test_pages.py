@@ -25,6 +25,13 @@ STATIC_PAGES = [
 ]
 
 
+LETTERS_STAND = """async () => {
+  const some = () => [...document.fonts].some(face => face.status === "loaded");
+  while (!some()) await new Promise(done => setTimeout(done, 20));
+  await document.fonts.ready;
+}"""
+
+
 def charts_drawn(page: Page) -> None:
     """Wait until every chart has bars, points or lines in it."""
     for chart in page.locator("[data-figure]").all():
@@ -222,7 +229,7 @@ def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> No
     page.route("**/js/charts.js*", lambda route: held.append(route))
     page.goto(f"{window.server}{modelled}", wait_until="commit")
     page.wait_for_selector("footer")
-    page.evaluate("document.fonts.load('13px \"Pretendard Variable\"').then(() => document.fonts.ready)")
+    page.evaluate(LETTERS_STAND)
     page.wait_for_timeout(300)
     page.evaluate("window.moved = 0")
     held[0].continue_()
