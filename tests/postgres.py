@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
@@ -78,6 +79,13 @@ def cluster() -> Iterator[Cluster]:
             yield Cluster(URL.create("postgresql+psycopg", "postgres", database="postgres", query=query))
         finally:
             _call(programs / "pg_ctl", "-w", "-D", str(data), "-m", "immediate", "stop")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """The server of a test run."""
+    with cluster() as found:
+        yield found
 
 
 def _programs(root: Path) -> Path:

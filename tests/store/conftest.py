@@ -4,13 +4,7 @@ from pathlib import Path
 import pytest
 
 from app.store.database import Store
-from tests.postgres import Cluster, cluster
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Cluster]:
-    with cluster() as found:
-        yield found
+from tests.postgres import Cluster
 
 
 @pytest.fixture(scope="session")
