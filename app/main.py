@@ -22,7 +22,7 @@ from app.store.database import Store
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
-from app.web.rendering import folder
+from app.web.folders import folder
 from app.web.security import Guard
 
 

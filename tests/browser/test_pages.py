@@ -235,3 +235,14 @@ def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> No
     held[0].continue_()
     charts_drawn(page)
     assert page.evaluate("window.moved") < 0.01
+
+
+def test_charts_are_pictures_without_scripts(plain_window: Seat, modelled: str) -> None:
+    page = plain_window.open(modelled)
+    pictures = page.locator("figure.chart-box img.still")
+    assert pictures.count() >= 3
+    for picture in pictures.all():
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        width = picture.evaluate("picture => picture.naturalWidth")
+        assert width > 500, picture.get_attribute("src")
