@@ -10,6 +10,9 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 from starlette.types import Scope
 
+VERSIONED = ("fonts/", "vendor/")
+"""Folders of static files whose names or folders carry a version."""
+
 KEPT = "public, max-age=31536000, immutable"
 """For a file whose address changes with its content."""
 ASKED_AGAIN = "no-cache"
@@ -22,7 +25,7 @@ class Assets(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return a file with what browsers may do with it."""
         response = await super().get_response(path, scope)
-        versioned = path.startswith(("fonts/", "vendor/")) or "v" in QueryParams(scope["query_string"])
+        versioned = path.startswith(VERSIONED) or "v" in QueryParams(scope["query_string"])
         response.headers["Cache-Control"] = KEPT if versioned else ASKED_AGAIN
         return response
 

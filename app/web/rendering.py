@@ -18,7 +18,7 @@ from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
 from app.web import locale
 from app.web.contexts import Page
-from app.web.folders import folder
+from app.web.folders import VERSIONED, folder
 from app.web.pictures import PARAMETER, chart_address, chart_file
 
 
@@ -26,13 +26,13 @@ from app.web.pictures import PARAMETER, chart_address, chart_file
 def asset(pattern: str) -> str:
     """Return the address of a file under static/; a pattern finds the version in a vendored name.
 
-    Our own files carry the version of Rackline as a query, so that an update is not read from a
-    browser's store.
+    Files without a version in their name or folder carry that of Rackline as a query, so that an update is
+    not read from a browser's store.
     """
     root = folder("static")
     found = sorted(root.glob(pattern))
     path = found[-1].relative_to(root).as_posix() if found else pattern
-    return f"/static/{path}?v={app.__version__}"
+    return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
 
 
 def embedded(figure: Figure) -> Markup:
