@@ -40,8 +40,8 @@ def speed_ratio(baseline_time: FloatLike, claimed_time: FloatLike) -> Floats:
 
     Examples
     --------
-    BERT-Large end to end, 69.5 h on one DGX A100 and 13.2 h on one IPU-POD64; then against three DGX A100 that
-    scale linearly, and against three that reach 85 % of it:
+    BERT-Large end to end, 69.5 h on one DGX A100 and 13.2 h on one IPU-POD64; then against three DGX A100
+    that scale linearly, and against three that reach 85 % of it:
 
     >>> hours = np.array([69.5, 69.5 / 3, 69.5 / 3 / 0.85])
     >>> [round(float(ratio), 2) for ratio in speed_ratio(hours, 13.2)]
