@@ -121,8 +121,8 @@ def power_basis_differs() -> CheckWarning:
     """Say that power figures of the two vendors do not mean the same."""
     message = Message(
         "typical power is measured in training for DGX A100 and stated by the vendor for IPU-M2000, the "
-        "maximum is that of the data sheet for the one and of the power supplies for the other; typical is set "
-        "against typical here, maximum against maximum"
+        "maximum is that of the data sheet for the one and of the power supplies for the other; typical is "
+        "set against typical here, maximum against maximum"
     )
     return CheckWarning.of("power_basis_differs", "caution", message, "parity", "footings")
 

@@ -6,12 +6,11 @@ import numpy as np
 
 from app.catalog import Catalog, VendorRatio
 from app.errors import Message, NotFound
-from app.sizing.claims.amounts import amounts_of
+from app.sizing.claims.amounts import Amounts, amounts_of
 from app.sizing.claims.checks import claim_warnings, network_left_out, power_basis_differs, unmeasured
 from app.sizing.claims.documents import (
     ClaimSide,
     Era,
-    FootingRatio,
     PhaseEstimate,
     PublishedHours,
     Reading,
@@ -30,7 +29,7 @@ from app.sizing.claims.footing import decided, footings, published
 from app.sizing.claims.parity import parity_of, source_ref
 from app.sizing.claims.request import ClaimsRequest, check
 from app.sizing.document import Quantity, Text
-from app.sizing.quantities import quantity, significant
+from app.sizing.quantities import quantity, significant, spread_quantity
 
 HOUR = 3600.0
 BOW_CLAIM = "vendor-bow-40"
@@ -175,23 +174,18 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
 def _reading(
     era: Era, ratio: VendorRatio, estimated: Estimated, catalog: Catalog, asked: ClaimsRequest
 ) -> Reading:
-    found: list[FootingRatio] = footings(
-        ratio,
-        estimated,
-        amounts_of(ratio.claimed.system, catalog, asked),
-        amounts_of(ratio.baseline.system, catalog, asked),
-        asked.scaling_efficiency,
-    )
+    claimed = amounts_of(ratio.claimed.system, catalog, asked)
+    baseline = amounts_of(ratio.baseline.system, catalog, asked)
     return Reading(
         era=era,
-        claimed=_side(estimated.claimed, catalog),
-        baseline=_side(estimated.baseline, catalog),
-        whole=_side(estimated.whole, catalog),
-        footings=found,
+        claimed=_side(estimated.claimed, claimed, catalog),
+        baseline=_side(estimated.baseline, baseline, catalog),
+        whole=_side(estimated.whole, baseline, catalog),
+        footings=footings(ratio, estimated, claimed, baseline, asked.scaling_efficiency),
     )
 
 
-def _side(side: EstimatedSide, catalog: Catalog) -> ClaimSide:
+def _side(side: EstimatedSide, amounts: Amounts, catalog: Catalog) -> ClaimSide:
     return ClaimSide(
         system=side.entry.id,
         name=side.entry.name,
@@ -199,6 +193,9 @@ def _side(side: EstimatedSide, catalog: Catalog) -> ClaimSide:
         devices=side.devices,
         chip=side.entry.chip,
         time=quantity(side.seconds, side.samples, "s"),
+        price=spread_quantity(amounts.price),
+        power_typical=spread_quantity(amounts.typical),
+        power_maximum=spread_quantity(amounts.maximum),
         published_hours=side.hours,
         phases=[_phase(phase, catalog) for phase in side.phases],
     )

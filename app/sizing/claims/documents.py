@@ -63,6 +63,12 @@ class ClaimSide(Document):
     """Identifier of the chip."""
     time: Quantity
     """Time of all phases."""
+    price: Quantity
+    """Price of one system with its hosts and switches."""
+    power_typical: Quantity
+    """Power of one system under a training load."""
+    power_maximum: Quantity
+    """Most that one system draws."""
     published_hours: float | None
     """Time to train that the vendor states; null where it states a ratio alone. [h]"""
     phases: list[PhaseEstimate]
