@@ -10,41 +10,40 @@ from app.services.comparisons import create_comparison
 from app.services.workbench import Workbench
 from app.sizing.claims.deciding import claim_of, claims_of
 from app.sizing.claims.documents import PhaseEstimate, VendorClaim, VendorClaims
-from app.sizing.claims.estimates import Estimates, estimates_of
+from app.sizing.claims.estimates import Estimates
 from app.sizing.claims.request import ClaimsRequest
 from app.sizing.document import Comparison
 from app.sizing.questions import ComparisonRequest, Locale, PublishedFigure
 from app.sizing.request import EstimateRequest
 
 _KEPT: WeakKeyDictionary[Workbench, tuple[str, Estimates]] = WeakKeyDictionary()
-"""Estimates by server with the version of the catalogue they were made with."""
+"""Estimates by server with the version of the catalogue they are made with."""
 _MAKING = threading.Lock()
+"""Held while estimates may be made, so that two readers do not make the same ones."""
 
 
 def estimates(bench: Workbench) -> Estimates:
-    """Return the estimates of all claims, made once for a version of the catalogue.
-
-    They depend on nothing that can be asked: prices, power and scaling efficiency come in after them.
-    """
+    """Return the estimates of claims, each made once for a version of the catalogue."""
     version = bench.sizing.catalog.version
-    with _MAKING:
-        known = _KEPT.get(bench)
-        if known is None or known[0] != version:
-            known = (version, estimates_of(bench.sizing))
-            _KEPT[bench] = known
+    known = _KEPT.get(bench)
+    if known is None or known[0] != version:
+        known = (version, Estimates(bench.sizing))
+        _KEPT[bench] = known
     return known[1]
 
 
 def list_claims(bench: Workbench, workspace_id: str, asked: ClaimsRequest) -> VendorClaims:
     """Return every claim under the assumptions asked for."""
     context = bench.context(workspace_id).priced(asked.price_book_id)
-    return claims_of(context.catalog, estimates(bench), asked)
+    with _MAKING:
+        return claims_of(context.catalog, estimates(bench), asked)
 
 
 def get_claim(bench: Workbench, workspace_id: str, claim_id: str, asked: ClaimsRequest) -> VendorClaim:
     """Return one claim under the assumptions asked for."""
     context = bench.context(workspace_id).priced(asked.price_book_id)
-    return claim_of(claim_id, context.catalog, estimates(bench), asked)
+    with _MAKING:
+        return claim_of(claim_id, context.catalog, estimates(bench), asked)
 
 
 def compare_estimates(
@@ -76,7 +75,7 @@ def compare_estimates(
             one: PhaseEstimate = side.phases[phase]
             label = f"{side.count} × {side.name} ({side.devices}), {one.software}"
             rows[label] = EstimateRequest.model_validate({**one.request, "label": label})
-    title = f"{claim.model} {claim.ratio:g}×"
+    title = f"{claim.model}, {claim.ratio:g}×, {claim.readings[0].claimed.phases[phase].phase}"
     return create_comparison(
         bench, workspace_id, ComparisonRequest(title=title, locale=locale, rows=list(rows.values()))
     )

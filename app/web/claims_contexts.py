@@ -16,7 +16,6 @@ class ClaimRow:
     claim: VendorClaim
     cells: Mapping[str, FootingRatio]
     """Footing → ratio with software of the time; empty where there is no estimate."""
-    warnings: Sequence[WarningGroup]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +23,8 @@ class ClaimsPage(Page):
     """Vendor claims with their verdicts."""
 
     form: Form
+    query: str
+    """Assumptions as the end of an address; may be empty."""
     found: VendorClaims
     rows: Sequence[ClaimRow]
     tally: Sequence[tuple[str, int]]
@@ -37,4 +38,14 @@ class ClaimsPage(Page):
     plain_url: str
     """Address without any assumption."""
     chart: FigureView
+    warnings: Sequence[WarningGroup]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPage(Page):
+    """One vendor claim with both estimates."""
+
+    claim: VendorClaim
+    query: str
+    """Assumptions as the end of an address; may be empty."""
     warnings: Sequence[WarningGroup]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from app.catalog import Catalog, VendorRatio
@@ -39,20 +41,20 @@ BOW = {"ipu-pod64": "bow-pod64"}
 
 
 def claims_of(catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> VendorClaims:
-    """Return every claim with its verdict.
+    """Return every claim with its verdict, estimated with software of the time.
 
     Parameters
     ----------
     catalog : Catalog
         Claims, prices and power. [-]
-    estimates : mapping
-        Estimates of both sides of those that are modelled. [-]
+    estimates : Estimates
+        Of both sides of those that are modelled. [-]
     asked : ClaimsRequest
         What is assumed in place of the catalogue. [-]
     """
     check(asked)
     return VendorClaims(
-        items=[_claim(ratio, catalog, estimates, asked) for ratio in catalog.vendor_ratios],
+        items=[_claim(ratio, catalog, estimates, asked, ERAS[:1]) for ratio in catalog.vendor_ratios],
         hours=_hours(catalog, estimates, asked.scaling_efficiency),
         parity=parity_of(catalog, asked),
         assumptions=asked,
@@ -62,21 +64,20 @@ def claims_of(catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> V
 
 
 def claim_of(claim_id: str, catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> VendorClaim:
-    """Return one claim, or say which there are."""
+    """Return one claim, estimated with software of the time and the best later, or say which there are."""
     check(asked)
     known = {ratio.id: ratio for ratio in catalog.vendor_ratios}
     if claim_id not in known:
         raise NotFound.named("vendor claim", claim_id, known, "id")
-    return _claim(known[claim_id], catalog, estimates, asked)
+    return _claim(known[claim_id], catalog, estimates, asked, ERAS)
 
 
-def _claim(ratio: VendorRatio, catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> VendorClaim:
+def _claim(
+    ratio: VendorRatio, catalog: Catalog, estimates: Estimates, asked: ClaimsRequest, eras: Sequence[Era]
+) -> VendorClaim:
     efficiency = asked.scaling_efficiency
-    readings = [
-        _reading(era, ratio, estimates[ratio.id, era], catalog, asked)
-        for era in ERAS
-        if (ratio.id, era) in estimates
-    ]
+    eras = eras if ratio.modelled else ()
+    readings = [_reading(era, ratio, estimates.of(ratio, era), catalog, asked) for era in eras]
     verdict = _verdict(ratio, readings)
     return VendorClaim(
         id=ratio.id,
@@ -228,7 +229,7 @@ def _hours(catalog: Catalog, estimates: Estimates, efficiency: float) -> list[Pu
         claimed, baseline = ratio.claimed, ratio.baseline
         if claimed.hours is None or baseline.hours is None:
             continue
-        known = estimates.get((ratio.id, "of_the_time"))
+        known = estimates.of(ratio, ERAS[0]) if ratio.modelled else None
         loss = efficiency if ratio.linear else 1.0
         for machinery, hours, side in (
             (baseline, baseline.hours / baseline.count / loss, known.baseline if known else None),

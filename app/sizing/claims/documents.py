@@ -144,7 +144,7 @@ class VendorClaim(Document):
     sentence: Text
     """The verdict in a sentence."""
     readings: list[Reading]
-    """Estimates of both sides; empty where there is none."""
+    """Estimates of both sides, in a list those with software of the time; empty where there is none."""
     warnings: list[CheckWarning]
     """What to beware of."""
 

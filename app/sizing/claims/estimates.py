@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,29 +67,25 @@ class Estimated:
     """The baseline in whole systems; the same where the claim states them."""
 
 
-Estimates = Mapping[tuple[str, Era], Estimated]
+class Estimates:
+    """Estimates of the sides of claims, made when first asked for; claims that share a run share its numbers.
 
-
-def estimates_of(context: SizingContext) -> Estimates:
-    """Return the estimates of every claim that is modelled, with the software of both times."""
-    estimator = Estimator(context)
-    return {
-        (ratio.id, era): estimator.estimated(ratio, era)
-        for ratio in context.catalog.vendor_ratios
-        if ratio.modelled
-        for era in ERAS
-    }
-
-
-class Estimator:
-    """Estimates the sides of claims; two claims that share a run share its estimate."""
+    They depend on nothing that can be assumed: prices, power and scaling efficiency come in after them.
+    """
 
     def __init__(self, context: SizingContext) -> None:
         self._context = context
-        self._known: dict[tuple[str, int, VendorRun, Era, bool], Phase] = {}
+        self._known: dict[tuple[str, Era], Estimated] = {}
+        self._phases: dict[tuple[str, int, VendorRun, Era, bool], Phase] = {}
 
-    def estimated(self, ratio: VendorRatio, era: Era) -> Estimated:
-        """Return both sides of a claim."""
+    def of(self, ratio: VendorRatio, era: Era) -> Estimated:
+        """Return both sides of a claim that is modelled."""
+        key = (ratio.id, era)
+        if key not in self._known:
+            self._known[key] = self._made(ratio, era)
+        return self._known[key]
+
+    def _made(self, ratio: VendorRatio, era: Era) -> Estimated:
         claimed = self._side(ratio, "claimed", era, ratio.claimed.devices)
         baseline = self._side(ratio, "baseline", era, ratio.baseline.devices)
         everything = baseline.entry.devices * baseline.count
@@ -106,11 +102,11 @@ class Estimator:
             if run.side != side:
                 continue
             key = (stated.system, stated.count, run, era, devices == everything)
-            if key not in self._known:
-                self._known[key] = _phase(
+            if key not in self._phases:
+                self._phases[key] = _phase(
                     run, ratio, era, stated.system, stated.count, devices, self._context
                 )
-            phases.append(self._known[key])
+            phases.append(self._phases[key])
         return _summed(entry, stated, devices, phases)
 
 

@@ -12,14 +12,14 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError
-from app.services.claims import compare_estimates, compare_published, list_claims
+from app.services.claims import compare_estimates, compare_published, get_claim, list_claims
 from app.services.workbench import Workbench
-from app.sizing.claims.documents import VendorClaims
+from app.sizing.claims.documents import VendorClaim, VendorClaims
 from app.sizing.claims.request import ClaimsRequest
 from app.web.contexts import Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
-from app.web.pages.claims_view import claims_page
+from app.web.pages.claims_view import claim_page, claims_page
 from app.web.pages.comparisons import PARAMETER, address, share_of
 from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, refused, typed
@@ -94,6 +94,23 @@ def refusal(
     page = claims_page(found, form, "", voice_of(request), available())
     status = error.status if isinstance(error, AppError) else 422
     return render(request, "claims.html", page, status=status)
+
+
+@router.get("/claims/{identifier}.json")
+def show_claim_data(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
+) -> VendorClaim:
+    """Return the claim of the page of the same address."""
+    return get_claim(bench, workspace, identifier, asked(typed(request.query_params)))
+
+
+@router.get("/claims/{identifier}", response_class=HTMLResponse)
+def show_claim(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+    """Show one claim with both estimates."""
+    values = known(typed(request.query_params))
+    wanted = asked(values)
+    found = get_claim(bench, workspace, identifier, wanted)
+    return render(request, "claim.html", claim_page(found, canonical(values, wanted), available()))
 
 
 @router.post("/claims/{identifier}/comparison")

@@ -9,11 +9,12 @@ from urllib.parse import parse_qsl, urlencode
 from app.reports.figures import claims as figures
 from app.reports.wording import Voice
 from app.sizing.claims.documents import FootingRatio, VendorClaim, VendorClaims
-from app.web.claims_contexts import ClaimRow, ClaimsPage
+from app.web.claims_contexts import ClaimPage, ClaimRow, ClaimsPage
 from app.web.contexts import Form
 from app.web.pages.presenting import grouped, view
 
-COLUMNS = ("as_claimed", "per_chip", "per_system", "per_dollar", "per_watt_typical", "per_watt_maximum")
+COLUMNS = ("as_claimed", "per_chip", "per_dollar", "per_watt_typical")
+"""Footings of the table; all of them are on the page of a claim."""
 VERDICTS = ("survives", "shrinks", "does_not_survive", "not_comparable", "not_modelled")
 
 EQUAL = "dgx_per_pod64"
@@ -28,9 +29,10 @@ def claims_page(
     kept = {name: value for name, value in parse_qsl(query) if name not in (EQUAL, "pod64_price")}
     drawn = figures.claims(found.items, voice)
     return ClaimsPage(
-        data_url=f"/claims.json?{query}" if query else "/claims.json",
+        data_url=f"/claims.json{ending(query)}",
         documents=documents,
         form=form,
+        query=ending(query),
         found=found,
         rows=rows,
         tally=[(verdict, count[verdict]) for verdict in VERDICTS if count[verdict]],
@@ -55,7 +57,23 @@ def row_of(claim: VendorClaim) -> ClaimRow:
     cells: dict[str, FootingRatio] = {}
     if claim.readings:
         cells = {one.footing: one for one in claim.readings[0].footings}
-    return ClaimRow(claim, cells, grouped(("", warning) for warning in claim.warnings))
+    return ClaimRow(claim, cells)
+
+
+def ending(query: str) -> str:
+    """Return a query as the end of an address."""
+    return f"?{query}" if query else ""
+
+
+def claim_page(claim: VendorClaim, query: str, documents: Sequence[tuple[str, str]]) -> ClaimPage:
+    """Return the page of one claim."""
+    return ClaimPage(
+        data_url=f"/claims/{claim.id}.json{ending(query)}",
+        documents=documents,
+        claim=claim,
+        query=ending(query),
+        warnings=grouped(("", warning) for warning in claim.warnings),
+    )
 
 
 def placeholders(found: VendorClaims, voice: Voice) -> Mapping[str, str]:
