@@ -106,7 +106,7 @@ def _published(shown: Sequence[VendorClaim], voice: Voice) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": voice.gettext("published"),
+        "name": voice.gettext("Vendor's figure"),
         "x": ratios,
         "y": list(range(len(shown))),
         "marker": {

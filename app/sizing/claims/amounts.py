@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.catalog import Catalog, Figure, Spread, SystemEntry
 from app.engine.equal_footing import two_piece_samples
 from app.engine.records import Floats
@@ -71,6 +73,12 @@ def _with_fewest_hosts(entry: SystemEntry, total: Spread, catalog: Catalog, name
 def samples_of(one: Spread, column: str) -> Floats:
     """Return samples of an amount on a column of the common samples."""
     return two_piece_samples(one.value, one.low, one.high, common_normals()[column])
+
+
+def proportional(one: Spread, other: Spread) -> bool:
+    """Tell whether one amount is so many times the other, range and all: then both vary together."""
+    shares = [one.value / other.value, one.low / other.low, one.high / other.high]
+    return bool(np.allclose(shares, shares[0], rtol=1e-9))
 
 
 def free_columns(taken: Sequence[str], count: int) -> list[str]:

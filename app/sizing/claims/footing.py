@@ -11,7 +11,7 @@ from app.catalog import Spread, VendorRatio
 from app.engine.equal_footing import footing_ratio, speed_ratio
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
-from app.sizing.claims.amounts import Amounts, free_columns, samples_of
+from app.sizing.claims.amounts import Amounts, free_columns, proportional, samples_of
 from app.sizing.claims.documents import FootingName, FootingRatio, FootingVerdict, Verdict
 from app.sizing.claims.estimates import Estimated, EstimatedSide, columns_of
 from app.sizing.quantities import quantity
@@ -133,15 +133,10 @@ def _amounts(estimated: Estimated, claimed: Amounts, baseline: Amounts) -> list[
         count, others = estimated.claimed.count, estimated.whole.count
         drawn = samples_of(one, columns[2 * place]) * count
         # Equal by assumption: whatever the machine costs, the pod costs so many times as much.
-        column = columns[2 * place] if _proportional(one, other) else columns[2 * place + 1]
+        column = columns[2 * place] if proportional(one, other) else columns[2 * place + 1]
         pair = Pair(one.value * count, other.value * others, drawn, samples_of(other, column) * others)
         found.append((footing, pair))
     return found
-
-
-def _proportional(one: Spread, other: Spread) -> bool:
-    shares = [one.value / other.value, one.low / other.low, one.high / other.high]
-    return bool(np.allclose(shares, shares[0], rtol=1e-9))
 
 
 def _footing(

@@ -7,7 +7,7 @@ from typing import Literal
 from app.catalog import Catalog, Spread
 from app.engine.equal_footing import speed_ratio
 from app.errors import Message
-from app.sizing.claims.amounts import amounts_of, samples_of
+from app.sizing.claims.amounts import amounts_of, proportional, samples_of
 from app.sizing.claims.documents import Parity, ParityRow
 from app.sizing.claims.request import MACHINE, POD, ClaimsRequest
 from app.sizing.document import SourceRef, Text
@@ -20,6 +20,9 @@ QUOTE = "1个IPU-POD64和3个DGX-A100的功率和价格基本相同"
 
 COLUMNS = OWN[0], OWN[1]
 """Columns of samples of the one side and of the other; no run is looked at here."""
+
+ROUNDING = 1e-9
+"""By which computed equality may miss 1. [-]"""
 
 Name = Literal["price", "power_typical", "power_maximum", "power_mixed"]
 
@@ -71,13 +74,14 @@ def source_ref(catalog: Catalog, source_id: str) -> SourceRef:
 def _row(name: Name, one: Spread, other: Spread, count: float) -> ParityRow:
     many = Spread(other.value * count, other.low * count, other.high * count, other.unit)
     central = float(speed_ratio(one.value, many.value))
-    ratio = quantity(central, speed_ratio(samples_of(one, COLUMNS[0]), samples_of(many, COLUMNS[1])), "1")
+    column = COLUMNS[0] if proportional(one, many) else COLUMNS[1]
+    ratio = quantity(central, speed_ratio(samples_of(one, COLUMNS[0]), samples_of(many, column)), "1")
     return ParityRow(
         quantity=name,
         claimed=spread_quantity(one),
         baseline=spread_quantity(many),
         ratio=ratio,
-        holds=ratio.low <= 1.0 <= ratio.high,
+        holds=ratio.low <= 1.0 + ROUNDING and ratio.high >= 1.0 - ROUNDING,
     )
 
 
