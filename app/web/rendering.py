@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 import app
 from app.reports.figures.layout import Figure
@@ -19,15 +18,8 @@ from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
 from app.web import locale
 from app.web.contexts import Page
-
-
-def folder(name: str) -> Path:
-    """Return a folder beside the package: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / name
-    return bundled if bundled.is_dir() else package.parent / name
+from app.web.folders import folder
+from app.web.pictures import PARAMETER, chart_address, chart_file
 
 
 @functools.cache
@@ -93,13 +85,21 @@ def render(
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
-) -> HTMLResponse:
+) -> Response:
     """Answer with a page in the reader's language; an asked-for language is remembered."""
     language = locale.language_of(request)
+    asked_chart = request.query_params.get(PARAMETER)
+    if asked_chart and request.method == "GET" and status == 200:
+        return chart_file(page, asked_chart)
     body = (
         environment(language)
         .get_template(template)
-        .render(page=page, here=request.url, switch={code: address_in(request, code) for code in LANGUAGES})
+        .render(
+            page=page,
+            here=request.url,
+            switch={code: address_in(request, code) for code in LANGUAGES},
+            chart_address=partial(chart_address, request),
+        )
     )
     response = HTMLResponse(body, status, headers=dict(headers or {}))
     response.headers["Content-Language"] = language

@@ -8,7 +8,8 @@ import pytest
 
 from app.web import calibration_contexts, claims_contexts, contexts, plan_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
-from app.web.rendering import embedded, environment, folder
+from app.web.folders import folder
+from app.web.rendering import embedded, environment
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
 
