@@ -88,7 +88,7 @@ def shown(values: Mapping[str, Sequence[str]], wanted: ClaimsRequest) -> dict[st
 
 def refusal(
     request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | ValidationError
-) -> HTMLResponse:
+) -> Response:
     """Return the claims under the catalogue's figures, with what is wrong beside the fields."""
     found = list_claims(bench, workspace, ClaimsRequest())
     page = claims_page(found, form, "", voice_of(request), available())
@@ -105,7 +105,7 @@ def show_claim_data(
 
 
 @router.get("/claims/{identifier}", response_class=HTMLResponse)
-def show_claim(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_claim(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show one claim with both estimates."""
     values = known(typed(request.query_params))
     wanted = asked(values)
