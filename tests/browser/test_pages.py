@@ -16,6 +16,8 @@ STATIC_PAGES = [
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
     "/mappings",
+    "/claims",
+    "/claims/bert-large-1-dgx",
     "/plans",
     "/calibrations/new?example=runs",
     "/methodology",

@@ -155,15 +155,15 @@ def _markers(
     for symbol in dict.fromkeys(symbols):
         chosen = [place for place, one in enumerate(symbols) if one == symbol]
         inks = [colour(colours[place]) for place in chosen]
-        hollow = symbol.endswith("-open")
+        hollow, stroke = symbol.endswith("-open"), symbol.startswith("line-")
         axes.scatter(
             [x[place] for place in chosen],
             [y[place] for place in chosen],
             s=[(0.72 * sizes[place]) ** 2 for place in chosen],
             marker=MARKERS[symbol],
             facecolors="none" if hollow else inks,
-            edgecolors=inks if hollow else "white",
-            linewidths=0.8 if hollow else 0.4,
+            edgecolors=None if stroke else inks if hollow else "white",
+            linewidths=0.72 * marker.get("line", {}).get("width", 1) if stroke else 0.8 if hollow else 0.4,
             alpha=marker.get("opacity"),
             label=label,
             zorder=3,

@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from app.web.api import (
     calibrations,
     catalog,
+    claims,
     comparisons,
     estimates,
     jobs,
@@ -27,5 +28,6 @@ for part in (
     planning,
     sweeps,
     jobs,
+    claims,
 ):
     router.include_router(part.router)

@@ -6,6 +6,7 @@ from app.web.pages import (
     accuracy,
     calibrations,
     catalog,
+    claims,
     comparisons,
     decisions,
     documents,
@@ -31,6 +32,7 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    claims,
 ):
     router.include_router(part.router)
 if available():

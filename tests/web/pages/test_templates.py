@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import calibration_contexts, claims_contexts, contexts, plan_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.folders import folder
 from app.web.rendering import embedded, environment
@@ -28,6 +28,8 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "claims.html": claims_contexts.ClaimsPage,
+    "claim.html": claims_contexts.ClaimPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
