@@ -7,6 +7,7 @@ from app.web.api import (
     catalog,
     comparisons,
     estimates,
+    fabrics,
     jobs,
     planning,
     searches,
@@ -26,6 +27,7 @@ for part in (
     calibrations,
     planning,
     sweeps,
+    fabrics,
     jobs,
 ):
     router.include_router(part.router)

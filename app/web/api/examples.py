@@ -235,3 +235,10 @@ FLEET_PLAN: dict[str, Any] = {
     ],
     "currency": "USD",
 }
+FABRIC: dict[str, Any] = {
+    "nodes": 20,
+    "ports_per_node": 8,
+    "port_gbps": 200,
+    "switch_ports": 40,
+    "declared_switches": 14,
+}
