@@ -117,7 +117,10 @@ def shape(one: Box | Line | Label) -> Markup:
             stroke_opacity="0.35",
         )
         return Markup("<line{}/>").format(known)
+    # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
+    rim = {"stroke": GROUND, "stroke_width": 4, "paint_order": "stroke"} if one.kind == "quiet" else {}
     known = attributes(
+        **rim,
         class_=f"text-{one.kind}",
         x=number(one.x),
         y=number(one.y),

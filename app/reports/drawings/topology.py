@@ -44,8 +44,12 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
         )
         rows.append((top, places))
         top += ROW_HEIGHT + ROW_GAP
-    for (upper, above), (lower, below), link in zip(rows, rows[1:], _links(plan, voice), strict=False):
-        shapes += _joined(above, upper + ROW_HEIGHT, below, lower, link[0])
+    kinds = [kind for kind, *_ in levels]
+    for (upper, above), (lower, below), kind, link in zip(
+        rows, rows[1:], kinds, _links(plan, voice), strict=False
+    ):
+        own = plan.pods > 1 and kind == "spine"
+        shapes += _joined(above, upper + ROW_HEIGHT, below, lower, link[0], own)
         boxes.append(Label(WIDTH - MARGIN, lower - 8, link[1], 12.0, "end", "quiet"))
     return Drawing(
         WIDTH,
@@ -163,8 +167,13 @@ def _links(plan: FabricPlan, voice: Voice) -> list[tuple[float, str]]:
     return found
 
 
-def _joined(above: Row, upper: float, below: Row, lower: float, weight: float) -> list[Line]:
-    """Lines from every box of a row to every box of the next; one trunk where they are too many."""
+def _joined(above: Row, upper: float, below: Row, lower: float, weight: float, own: bool) -> list[Line]:
+    """Lines from every box of a row to every box of the next, or each to its own; one trunk for too many."""
+    if own:
+        return [
+            Line(x + w / 2, upper, other + wide / 2, lower, HEAVIEST)
+            for (x, w), (other, wide) in zip(above, below, strict=True)
+        ]
     if len(above) * len(below) > MOST_LINES:
         return [Line(WIDTH / 2, upper, WIDTH / 2, lower, HEAVIEST, "trunk")]
     if len(below) == 1:

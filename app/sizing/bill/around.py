@@ -48,7 +48,14 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     fabric = catalog.figure(CLUSTER, "storage_fabric", kind).text
     ports, reaching = _storage_ports(catalog, system, count)
     endpoints = ports * reaching + servers * round(catalog.figure(STORAGE_SERVER, "storage_ports").si)
-    network = network_bill(catalog, fabric=fabric, nodes=endpoints, ports_per_node=1, group="storage_network")
+    network = network_bill(
+        catalog,
+        fabric=fabric,
+        nodes=endpoints,
+        ports_per_node=1,
+        group="storage_network",
+        spread_over=reaching + servers,
+    )
     for line in network.lines:
         use = f"storage_{line.use}" if line.group == "cables" else line.use
         yield dataclasses.replace(line, use=use)

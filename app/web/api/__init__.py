@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    bills,
     calibrations,
     catalog,
     comparisons,
@@ -28,6 +29,7 @@ for part in (
     planning,
     sweeps,
     fabrics,
+    bills,
     jobs,
 ):
     router.include_router(part.router)

@@ -242,3 +242,12 @@ FABRIC: dict[str, Any] = {
     "switch_ports": 40,
     "declared_switches": 14,
 }
+BILL: dict[str, Any] = {
+    "system": "dgx-a100-640gb",
+    "count": 20,
+    "fabric": "hdr-infiniband",
+    "storage_tb": 1000,
+    "spare": 1,
+    "currency": "USD",
+}
+BILL_OF_POD: dict[str, Any] = {"system": "ipu-pod64", "rack_power_kw": 35}

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.web.pages import (
     accuracy,
+    bills,
     calibrations,
     catalog,
     comparisons,
@@ -33,6 +34,7 @@ for part in (
     sweeps,
     decisions,
     fabrics,
+    bills,
 ):
     router.include_router(part.router)
 if available():
