@@ -18,25 +18,6 @@ from app.sizing.bill.documents import Bill, BillLine
 
 Cell = str | int | float | None
 
-HEADS = (
-    "Group",
-    "Item",
-    "Name",
-    "Use",
-    "Quantity",
-    "Unit price",
-    "Total",
-    "Low",
-    "High",
-    "Power (W)",
-    "Greatest power (W)",
-    "Rack units (U)",
-    "Weight (kg)",
-    "How the quantity follows",
-    "Source",
-    "As of",
-    "Status",
-)
 QUANTITY, UNIT_PRICE, TOTAL, LOW, HIGH = 5, 6, 7, 8, 9
 """Columns of the workbook that formulas read, the first being 1."""
 SUMMED = (7, 8, 9, 10, 11, 12, 13)
@@ -69,11 +50,26 @@ def cells(line: BillLine, voice: Voice) -> list[Cell]:
 
 
 def heads(bill: Bill, voice: Voice) -> list[str]:
-    """Return the heads, amounts with the currency of the bill."""
-    amounts = {HEADS[column - 1] for column in (UNIT_PRICE, TOTAL, LOW, HIGH)}
+    """Return the heads of the columns, amounts with the currency of the bill."""
+    money = f" ({bill.currency})"
     return [
-        f"{voice.gettext(head)} ({bill.currency})" if head in amounts else voice.gettext(head)
-        for head in HEADS
+        voice.gettext("Group"),
+        voice.gettext("Item"),
+        voice.gettext("Name"),
+        voice.gettext("Use"),
+        voice.gettext("Quantity"),
+        voice.gettext("Unit price") + money,
+        voice.gettext("Total") + money,
+        voice.gettext("Low") + money,
+        voice.gettext("High") + money,
+        voice.gettext("Power under load") + " (W)",
+        voice.gettext("Greatest power") + " (W)",
+        voice.gettext("Rack units") + " (U)",
+        voice.gettext("Weight") + " (kg)",
+        voice.gettext("How the quantity follows"),
+        voice.gettext("Source"),
+        voice.gettext("As of"),
+        voice.gettext("Status"),
     ]
 
 
@@ -153,9 +149,15 @@ def _sums(sheet: Worksheet, row: int, lines: int, digits: int, voice: Voice) -> 
 
 def _racks(sheet: Worksheet, bill: Bill, voice: Voice) -> None:
     """One row for each thing in each kind of rack."""
-    names = ("Racks", "Lowest unit", "Height (U)", "Name", "Use")
+    names = [
+        voice.gettext("Racks"),
+        voice.gettext("Lowest unit"),
+        voice.gettext("Height"),
+        voice.gettext("Name"),
+        voice.gettext("Use"),
+    ]
     for column, head in enumerate(names, start=1):
-        text(sheet, 1, column, voice.gettext(head), Font(bold=True))
+        text(sheet, 1, column, head, Font(bold=True))
         sheet.column_dimensions[get_column_letter(column)].width = (10, 12, 12, 38, 22)[column - 1]
     row = 2
     for rack in bill.racks:

@@ -75,6 +75,8 @@ class BillPage(Page):
     topology: Markup | None
     fabric_query: str
     """Query of the page that plans the network alone."""
+    change_query: str
+    """Query that fills the form with what was asked."""
     warnings: Sequence[WarningGroup]
     others: Sequence[Choice]
     """Bills to compare with."""

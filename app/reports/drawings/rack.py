@@ -121,7 +121,7 @@ def stretches(placements: Sequence[Placement]) -> list[tuple[int, int, int, Plac
 def _placed(
     one: Placement, left: float, floor: float, bottom: int, height: int, count: int, voice: Voice
 ) -> list[Box | Line | Label]:
-    """Boxes of a stretch, and its name once: in its middle where there is room."""
+    """Boxes of a stretch, and its name once, in the box in its middle."""
     kind = KINDS.get(one.use, "switch")
     tip = f"{one.name} · {voice.label(one.use, 'bill')}"
     shapes: list[Box | Line | Label] = [
@@ -135,9 +135,9 @@ def _placed(
         )
         for index in range(count)
     ]
-    middle = floor - (bottom - 1 + height * count / 2) * UNIT
+    middle = floor - (bottom - 1 + height * (count // 2) + height / 2) * UNIT
     name = one.name if count == 1 else f"{count} × {one.name}"
-    size = 9.5 if height * count > 1 else 8.0
+    size = 9.5 if height > 1 else 8.0
     inside = "inside" if kind in ("machine", "storage", "spare") else "dark"
     shapes.append(Label(left + WIDTH / 2, middle + 3.2, shortened(name, size), size, kind=inside))
     return shapes

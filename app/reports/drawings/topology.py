@@ -40,7 +40,9 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
             inside = "inside" if kind == "core" else "dark"
             boxes.append(Label(left + width / 2, top + ROW_HEIGHT / 2 + 4, name, 12.0, kind=inside))
         boxes.append(
-            Label(MARGIN, top - 8, voice.say(Message(HEADS[kind], {"count": count})), 12.0, "start", "quiet")
+            Label(
+                MARGIN, top - 8, voice.say(Message(SENTENCES[kind], {"count": count})), 12.0, "start", "quiet"
+            )
         )
         rows.append((top, places))
         top += ROW_HEIGHT + ROW_GAP
@@ -71,7 +73,7 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
     )
 
 
-HEADS = {
+SENTENCES = {
     "core": "Core: {count} switches",
     "spine": "Spine: {count} switches",
     "leaf": "Leaf: {count} switches",

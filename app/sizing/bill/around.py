@@ -196,7 +196,7 @@ def installation(catalog: Catalog, parts: Sequence[Part]) -> Part:
     )
     return Part(
         item="installation",
-        name="Freight and installation",
+        name=str(Message("Freight and installation")),
         group="installation",
         use="installation",
         count=1,

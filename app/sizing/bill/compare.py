@@ -10,6 +10,8 @@ from app.sizing.bill.documents import Bill, BillComparison, GroupPair, Ratio
 from app.sizing.document import CheckWarning, Quantity
 
 KILOWATT = 1000.0
+ROUNDING = 1e-9
+"""What division may leave of a difference that is exactly the margin. [-]"""
 
 
 def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison:
@@ -86,7 +88,7 @@ def ratio_of(measure: str, first: Quantity, second: Quantity, margin: float) -> 
 
 def equal(first: Quantity, second: Quantity, margin: float) -> bool:
     """Tell whether two amounts are about the same: within the margin, or with ranges that overlap."""
-    near = abs(first.value / second.value - 1.0) <= margin
+    near = abs(first.value / second.value - 1.0) <= margin + ROUNDING
     return near or (first.low <= second.high and second.low <= first.high)
 
 

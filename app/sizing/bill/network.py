@@ -153,9 +153,10 @@ def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: G
         yield part(catalog, switch, group, "single_switch", 1, rule)
         return
     template = (
-        "{rails} rails × {each} leaves with at most {down} nodes: {down} of {ports} ports down, {up} up"
+        "rails × leaves: {rails} × {each}; nodes on a leaf: at most {down}; of {ports} ports {down} down, "
+        "{up} up"
         if tree.rails > 1
-        else "{each} leaves with at most {down} nodes: {down} of {ports} ports down, {up} up"
+        else "at most {down} ports of nodes on each: {down} of {ports} ports down, {up} up"
     )
     values = {
         "rails": int(tree.rails),

@@ -65,7 +65,7 @@ def _counted(catalog: Catalog, system: SystemEntry, count: int) -> Message:
     if unit is not None:
         size = round(unit.si)
         return Message(
-            "{machines} machines in {units} scalable units of up to {size}",
+            "{machines} machines; scalable units of up to {size}: {units}",
             {"machines": machines, "units": -(-machines // size), "size": size},
         )
     if system.machines == 1:

@@ -29,6 +29,7 @@ def bill_page(
         elevation=written(rack_elevation(bill.racks, voice), "racks") if bill.racks else None,
         topology=written(topology(bill.network, voice), "topology") if bill.network else None,
         fabric_query=fabric_query(bill),
+        change_query=change_query(bill),
         warnings=grouped(("", warning) for warning in bill.warnings),
         others=others,
     )
@@ -66,4 +67,12 @@ def fabric_query(bill: Bill) -> str:
             "switch_ports": plan.switch_ports,
             "oversubscription": f"{bill.request.oversubscription:g}",
         }
+    )
+
+
+def change_query(bill: Bill) -> str:
+    """Return the query that fills the form with what was asked, to ask for something else."""
+    asked = bill.request.model_dump(mode="json", exclude_none=True, exclude={"label"})
+    return urlencode(
+        {name: f"{value:g}" if isinstance(value, float) else value for name, value in asked.items()}
     )
