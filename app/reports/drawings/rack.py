@@ -123,7 +123,8 @@ def _placed(
 ) -> list[Box | Line | Label]:
     """Boxes of a stretch, and its name once, in the box in its middle."""
     kind = KINDS.get(one.use, "switch")
-    tip = f"{one.name} · {voice.label(one.use, 'bill')}"
+    called = voice.gettext(one.name)
+    tip = f"{called} · {voice.label(one.use, 'bill')}"
     shapes: list[Box | Line | Label] = [
         Box(
             left + 3,
@@ -136,7 +137,7 @@ def _placed(
         for index in range(count)
     ]
     middle = floor - (bottom - 1 + height * (count // 2) + height / 2) * UNIT
-    name = one.name if count == 1 else f"{count} × {one.name}"
+    name = called if count == 1 else f"{count} × {called}"
     size = 9.5 if height > 1 else 8.0
     inside = "inside" if kind in ("machine", "storage", "spare") else "dark"
     shapes.append(Label(left + WIDTH / 2, middle + 3.2, shortened(name, size), size, kind=inside))

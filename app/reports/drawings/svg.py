@@ -146,6 +146,8 @@ def written(drawing: Drawing, identifier: str) -> Markup:
         xmlns="http://www.w3.org/2000/svg",
         class_="drawing",
         viewBox=size,
+        width=number(drawing.width),
+        height=number(drawing.height),
         role="img",
         aria_labelledby=f"{identifier}-title {identifier}-text",
         font_family="Pretendard, system-ui, sans-serif",

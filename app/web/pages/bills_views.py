@@ -48,7 +48,7 @@ def rack_rows(racks: Sequence[Rack], voice: Voice) -> list[RackRow]:
         counts: dict[str, int] = {}
         for _, _, count, one in stretches(rack.placements):
             counts[one.name] = counts.get(one.name, 0) + count
-        contents = ", ".join(f"{count} × {name}" for name, count in counts.items())
+        contents = ", ".join(f"{count} × {voice.gettext(name)}" for name, count in counts.items())
         rows.append(RackRow(heading(rack, number, voice), rack, contents))
         number += rack.count
     return rows

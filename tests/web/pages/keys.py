@@ -126,8 +126,8 @@ def of_catalogue() -> set[str]:
             found |= {row.get("note", "") for row in csv.DictReader(file) if row.get("status") == "rejected"}
     found |= set(reason_texts(ROOT / "data").values())
     with (ROOT / "data" / "items.csv").open(encoding="utf-8", newline="") as file:
-        # Machines and switches keep the names their makers give them; plain parts are said in words.
-        found |= {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack")}
+        # Machines keep the names their makers give them; what stands around them is said in words.
+        found |= {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
     return found - {""}
 
 
