@@ -9,7 +9,7 @@ from app.reports.drawings.svg import Box, Drawing, Label, Line
 from app.reports.wording import Voice
 from app.sizing.bill.documents import Placement, Rack
 
-UNIT = 10.0
+UNIT = 12.0
 """Height of one rack unit in the drawing. [px]"""
 WIDTH = 168.0
 GAP = 44.0
@@ -138,7 +138,7 @@ def _placed(
     ]
     middle = floor - (bottom - 1 + height * (count // 2) + height / 2) * UNIT
     name = called if count == 1 else f"{count} × {called}"
-    size = 9.5 if height > 1 else 8.0
+    size = 10.0 if height > 1 else 9.0
     inside = "inside" if kind in ("machine", "storage", "spare") else "dark"
     shapes.append(Label(left + WIDTH / 2, middle + 3.2, shortened(name, size), size, kind=inside))
     return shapes
