@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from app.catalog import Catalog, ChipKind, Figure, SystemEntry
-from app.errors import Message
+from app.errors import BadInput, FieldError, Message
 from app.sizing.bill.lines import DOLLAR, Part, added, part
 from app.sizing.bill.network import CABLING, adapters, network_bill
 from app.sizing.bill.parts import HOST
@@ -48,14 +48,17 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     fabric = catalog.figure(CLUSTER, "storage_fabric", kind).text
     ports, reaching = _storage_ports(catalog, system, count)
     endpoints = ports * reaching + servers * round(catalog.figure(STORAGE_SERVER, "storage_ports").si)
-    network = network_bill(
-        catalog,
-        fabric=fabric,
-        nodes=endpoints,
-        ports_per_node=1,
-        group="storage_network",
-        spread_over=reaching + servers,
-    )
+    try:
+        network = network_bill(
+            catalog,
+            fabric=fabric,
+            nodes=endpoints,
+            ports_per_node=1,
+            group="storage_network",
+            spread_over=reaching + servers,
+        )
+    except BadInput as error:
+        raise BadInput(error.message, [FieldError("storage_tb", error.message)]) from None
     for line in network.lines:
         use = f"storage_{line.use}" if line.group == "cables" else line.use
         yield dataclasses.replace(line, use=use)

@@ -158,6 +158,7 @@ def test_bills_in_two_currencies_are_not_compared(context: SizingContext) -> Non
         ({"system": "ipu-pod64", "fabric": "roce-100"}, Conflict, "fabric"),
         ({"system": "ipu-pod64", "ports_per_node": 4}, BadInput, "ports_per_node"),
         ({"system": "ipu-pod64", "oversubscription": 2}, BadInput, "oversubscription"),
+        ({"system": "ipu-pod64", "count": 1000, "storage_tb": 1e6}, BadInput, "storage_tb"),
         ({"system": "ipu-pod64", "price_book_id": "book_x"}, NotFound, "price_book_id"),
     ],
 )
