@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.catalog import Catalog
 from app.errors import Conflict, Message
 from app.sizing.bill.around import CLUSTER
-from app.sizing.bill.bill import GROUPS
 from app.sizing.bill.documents import Bill, BillComparison, GroupPair, Ratio
+from app.sizing.bill.sums import GROUPS
 from app.sizing.document import CheckWarning, Quantity
 
 KILOWATT = 1000.0
