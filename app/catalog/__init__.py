@@ -4,6 +4,7 @@ Every number has a unit, a source and a date; a competing claim stays with the r
 used. :func:`load_catalog` refuses files that break these rules.
 """
 
+from app.catalog.books import RENTALS, BookRow, PriceBook
 from app.catalog.catalog import Catalog
 from app.catalog.check import check_directory
 from app.catalog.defaults import ConvergenceTarget, CostDefaults, ReliabilityDefaults
@@ -32,8 +33,10 @@ from app.catalog.files import Problem
 from app.catalog.load import load_catalog
 
 __all__ = [
+    "RENTALS",
     "Acquisition",
     "BillLine",
+    "BookRow",
     "Catalog",
     "ChipEntry",
     "ChipKind",
@@ -46,6 +49,7 @@ __all__ = [
     "FabricEntry",
     "Figure",
     "MachineEntry",
+    "PriceBook",
     "Problem",
     "ReliabilityDefaults",
     "Source",

@@ -70,6 +70,7 @@ def _catalog(sheets: Sheets) -> Catalog:
         curves=_curves(sheets, units, sources),
         all_claims=tuple(_claim(row, units, sources) for row in sheets.rows["claims"]),
         aliases={row["alias"]: row["system"] for row in sheets.rows["aliases"]},
+        units=units,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status
+from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status, Unit
 from app.errors import NotFound
 
 Key = tuple[str, str, str]
@@ -27,6 +27,7 @@ class Lookup:
     curves: Mapping[str, Curve]
     all_claims: tuple[Claim, ...]
     aliases: Mapping[str, str]
+    units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
         """Return the accepted figure, None where there is none.

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from app.catalog import ChipKind, CostDefaults
+from app.catalog import ChipKind
 from app.engine.collectives import node_bandwidth
 from app.engine.records import Floats, GpuSystem, IpuChip
 from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
+from app.sizing.cost.terms import spot_interruptions
 from app.sizing.costing import hourly_samples, prices, system_power
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
@@ -67,7 +68,6 @@ class Candidates:
         self.profile = profile
         self.context = context
         self._groups: list[Group] = []
-        self._defaults: dict[ChipKind, CostDefaults] = {}
         self._first: dict[tuple[str, int], Candidate] = {}
 
     def systems(self) -> dict[str, list[int]]:
@@ -122,17 +122,11 @@ class Candidates:
         request, catalog = self.request, self.context.catalog
         hardware = self.context.hardware.system(system, count)
         warnings: list[CheckWarning] = []
-        kind = hardware.entry.chip_kind
-        if kind not in self._defaults:
-            self._defaults[kind] = catalog.cost_defaults(kind)
-        defaults = self._defaults[kind]
         found = prices(hardware, request.assumptions, request.currency, catalog, warnings)
         normals = common_normals()
         hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
         if found is not None:
-            hourly, samples = hourly_samples(
-                hardware, found, defaults, normals=normals, currency=request.currency
-            )
+            hourly, samples = hourly_samples(hardware, found, normals=normals, currency=request.currency)
             if found.owned:
                 exchange = found.rate if request.currency == "KRW" else 1.0
                 capital = sum(found.capital.values()) * exchange
@@ -149,8 +143,14 @@ class Candidates:
         )
 
     def _group(self, hardware: Hardware) -> Group:
+        catalog, asked_of = self.context.catalog, self.request.assumptions
+        assumed = reliability(
+            catalog.reliability_defaults(hardware.entry.chip_kind),
+            asked_of,
+            spot_interruptions(hardware, asked_of, catalog),
+        )
         for group in self._groups:
-            if _alike(group.hardware, hardware):
+            if group.reliability == assumed and _alike(group.hardware, hardware):
                 return group
         software = self._software(hardware.entry.chip_kind)
         asked = estimate_request(self.request, hardware.entry.id, hardware.count, software)
@@ -159,9 +159,7 @@ class Candidates:
             hardware=hardware,
             software=software,
             training=resolve_training(asked, self.profile, chip, self.context),
-            reliability=reliability(
-                self.context.catalog.reliability_defaults(hardware.entry.chip_kind), self.request.assumptions
-            ),
+            reliability=assumed,
         )
         self._groups.append(group)
         return group
