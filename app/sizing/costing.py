@@ -22,7 +22,7 @@ from app.engine.energy import emissions, facility_power, run_energy
 from app.engine.records import Floats
 from app.engine.units import HOURS_PER_YEAR, YEAR
 from app.sizing.cost.documents import Carbon, CostLine
-from app.sizing.cost.figures import taken
+from app.sizing.cost.figures import shown, taken
 from app.sizing.cost.prices import GIGABYTE, KILOWATT_HOUR, MONTH, Prices, in_dollars, prices
 from app.sizing.cost.terms import INCLUDED, STORAGE
 from app.sizing.document import Cost, Quantity
@@ -103,7 +103,7 @@ def cost_of(
             hourly=value * exchange,
             per_month=value * exchange * yearly / MONTHS,
             over_term=value * exchange * yearly * found.lifetime,
-            figures=found.figures.get(name, []),
+            figures=shown(found.figures.get(name, []), catalog.book),
         )
         for name, value in central.items()
     ]
@@ -122,7 +122,7 @@ def cost_of(
         carbon=_carbon(hardware, found, seconds, samples, normals, catalog),
         basis=_basis(found, currency, catalog),
         lines=lines,
-        figures=found.figures[""],
+        figures=shown(found.figures[""], catalog.book),
         quote=quote(
             [quote_line(line.item, line.item, 1, line.over_term, currency) for line in lines], currency
         ),

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.catalog import Catalog, CostDefaults, Figure, PriceBook
-from app.sizing.cost.documents import CostFigure
-from app.sizing.cost.figures import stated, taken
+from app.catalog import Catalog, CostDefaults, Figure, Spread
+from app.errors import BadInput
+from app.sizing.bill.network import has_bill, network_bill
+from app.sizing.cost.figures import Basis, Stated
 from app.sizing.cost.terms import STORAGE, Terms
 from app.sizing.failures import DECILES
 from app.sizing.hardware import Hardware
@@ -26,7 +27,7 @@ class Capital:
     """[USD]"""
     deviation: float
     """Log-deviation of the prices. [-]"""
-    figures: Mapping[str, list[CostFigure]]
+    figures: Mapping[str, list[Basis]]
     """What each line rests on."""
 
 
@@ -58,32 +59,32 @@ def capital_of(
     catalog : Catalog
         Prices of parts. [-]
     """
-    book = catalog.book
     whole = _whole_price(hardware, catalog)
     lines: dict[str, float] = {}
-    figures: dict[str, list[CostFigure]] = {}
-    deviation = 0.0
+    figures: dict[str, list[Basis]] = {}
+    low = high = 0.0
     if price is not None:
         lines["machines"] = price * hardware.count
-        figures["machines"] = [stated("system_price", price, "USD")]
+        figures["machines"] = [Stated("system_price", price, "USD")]
     elif whole is not None:
         lines["machines"] = whole.si * hardware.count
-        figures["machines"] = [taken(whole, book)]
-        deviation = _deviation(whole.si_low, whole.si_high)
+        figures["machines"] = [whole]
+        low, high = whole.si_low * hardware.count, whole.si_high * hardware.count
     elif hardware.entry.price is not None:
-        _parts(hardware, terms, book, lines, figures)
-        deviation = _deviation(hardware.entry.price.low, hardware.entry.price.high)
+        _parts(hardware, terms, lines, figures)
+        bought = hardware.entry.price
+        low, high = bought.low * hardware.count, bought.high * hardware.count
     else:
         return NOTHING
     if price is None and hardware.count > 1 and "fabric" in terms.include and "fabric" not in lines:
-        network = catalog.figure("dgx-cluster", "network_share")
-        lines["fabric"] = sum(lines.values()) * network.si / (1.0 - network.si)
-        figures["fabric"] = [taken(network, book)]
+        network, rests = _network(hardware, sum(lines.values()), catalog)
+        lines["fabric"], figures["fabric"] = network.value, rests
+        low, high = low + network.low, high + network.high
     if STORAGE in terms.include:
         size = stored_bytes(hardware, asked, defaults)
         lines[STORAGE] = size * defaults.storage_flash.si
-        figures[STORAGE] = [storage_size(size, asked, defaults, book), taken(defaults.storage_flash, book)]
-    return Capital(lines=lines, deviation=deviation, figures=figures)
+        figures[STORAGE] = [storage_size(size, asked, defaults), defaults.storage_flash]
+    return Capital(lines=lines, deviation=_deviation(low, high), figures=figures)
 
 
 def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
@@ -103,9 +104,7 @@ def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefa
     return defaults.storage_per_node.si * hardware.machines
 
 
-def storage_size(
-    size: float, asked: AssumptionsInput, defaults: CostDefaults, book: PriceBook | None
-) -> CostFigure:
+def storage_size(size: float, asked: AssumptionsInput, defaults: CostDefaults) -> Basis:
     """Return the size of the storage as a line shows it.
 
     Parameters
@@ -116,12 +115,33 @@ def storage_size(
         Storage that was asked for. [-]
     defaults : CostDefaults
         What a machine usually has. [-]
-    book : PriceBook or None
-        The book that is laid over the catalogue. [-]
     """
     if asked.storage_tb is not None:
-        return stated("storage_tb", size / TERABYTE, "TB")
-    return taken(defaults.storage_per_node, book)
+        return Stated("storage_tb", size / TERABYTE, "TB")
+    return defaults.storage_per_node
+
+
+def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Spread, list[Basis]]:
+    """Price of the network between machines: its switches, cables and adapters.
+
+    A network nobody can buy, and one beyond three levels of switches, costs the share of a published cluster.
+    """
+    if has_bill(catalog, hardware.fabric):
+        try:
+            bill = network_bill(
+                catalog,
+                fabric=hardware.fabric,
+                nodes=hardware.machines,
+                ports_per_node=hardware.ports_per_node,
+                machine=hardware.entry.machine,
+            )
+        except BadInput:
+            pass
+        else:
+            return bill.price, [line.price for line in bill.lines if line.price is not None]
+    share = catalog.figure("dgx-cluster", "network_share")
+    price = others * share.si / (1.0 - share.si)
+    return Spread(price, price, price, "USD"), [share]
 
 
 def _whole_price(hardware: Hardware, catalog: Catalog) -> Figure | None:
@@ -131,18 +151,14 @@ def _whole_price(hardware: Hardware, catalog: Catalog) -> Figure | None:
 
 
 def _parts(
-    hardware: Hardware,
-    terms: Terms,
-    book: PriceBook | None,
-    lines: dict[str, float],
-    figures: dict[str, list[CostFigure]],
+    hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
 ) -> None:
     entry = hardware.entry
     for part in entry.bill:
         name = "hosts" if part.item == HOST else "machines" if part.item == entry.machine else "fabric"
         if part.price is not None and (name == "machines" or name in terms.include):
             lines[name] = lines.get(name, 0.0) + part.count * part.price.si * hardware.count
-            figures.setdefault(name, []).append(taken(part.price, book))
+            figures.setdefault(name, []).append(part.price)
 
 
 def _deviation(low: float, high: float) -> float:

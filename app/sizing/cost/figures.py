@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
 from app.catalog import Figure, PriceBook
 from app.sizing.cost.documents import CostFigure
 from app.sizing.trace import source_ref
 
-EXACT_DIGITS = 12
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A figure that the request states."""
+
+    name: str
+    value: float
+    unit: str
+
+
+Basis = Figure | Stated
+"""What a line rests on."""
+
+
+def shown(figures: Iterable[Basis], book: PriceBook | None) -> list[CostFigure]:
+    """Return what a line rests on as an answer shows it, each figure once.
+
+    Parameters
+    ----------
+    figures : iterable
+        Figures of the catalogue, of the price book laid over it, or stated. [-]
+    book : PriceBook or None
+        The book that is laid over the catalogue. [-]
+    """
+    found = [_stated(one) if isinstance(one, Stated) else taken(one, book) for one in figures]
+    return list({(one.item, one.name, one.unit): one for one in found}.values())
 
 
 def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
-    """Return a figure of the catalogue, or of the price book laid over it, as an answer shows it.
+    """Return a figure of the catalogue as an answer shows it.
 
     Parameters
     ----------
@@ -36,25 +65,14 @@ def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
     )
 
 
-def stated(name: str, value: float, unit: str) -> CostFigure:
-    """Return a figure that the request states.
-
-    Parameters
-    ----------
-    name : str
-        What it is. [-]
-    value : float
-        The figure. [-]
-    unit : str
-        Its unit. [-]
-    """
+def _stated(one: Stated) -> CostFigure:
     return CostFigure(
-        name=name, item="", value=value, low=value, high=value, unit=unit, as_of="", status="stated",
-        default=False, note="", source=None,
+        name=one.name, item="", value=one.value, low=one.value, high=one.value, unit=one.unit, as_of="",
+        status="stated", default=False, note="", source=None,
     )  # fmt: skip
 
 
-def _status(figure: Figure) -> str:
+def _status(figure: Figure) -> Literal["recalled", "estimate", "sourced"]:
     if figure.recalled:
         return "recalled"
     return "estimate" if figure.estimated else "sourced"

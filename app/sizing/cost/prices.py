@@ -10,8 +10,7 @@ from app.engine.energy import average_power
 from app.engine.units import HOUR, YEAR
 from app.errors import Message
 from app.sizing.cost.capital import NOTHING, capital_of, storage_size, stored_bytes
-from app.sizing.cost.documents import CostFigure
-from app.sizing.cost.figures import stated, taken
+from app.sizing.cost.figures import Basis, Stated
 from app.sizing.cost.terms import STORAGE, Terms, check_assumptions, terms_of
 from app.sizing.document import CheckWarning
 from app.sizing.hardware import Hardware
@@ -63,7 +62,7 @@ class Prices:
     """[USD/B]"""
     rate: float
     """Won per dollar. [-]"""
-    figures: Mapping[str, list[CostFigure]]
+    figures: Mapping[str, list[Basis]]
     """What each line rests on; under ``""`` what all of them do."""
 
     @property
@@ -207,10 +206,10 @@ def _dated(found: Prices, asked: AssumptionsInput) -> list[CheckWarning]:
     day = asked.price_date.isoformat()
     later = sorted(
         {
-            figure.name
+            figure.parameter
             for figures in found.figures.values()
             for figure in figures
-            if figure.status in ("sourced", "recalled") and figure.as_of > day
+            if isinstance(figure, Figure) and not figure.estimated and figure.as_of > day
         }
     )
     if not later:
@@ -230,55 +229,54 @@ def _figures(
     catalog: Catalog,
     rent: Figure | None,
     currency: str,
-) -> dict[str, list[CostFigure]]:
+) -> dict[str, list[Basis]]:
     """Return what each line rests on beside the prices of what is bought."""
-    book = catalog.book
 
-    def one(name: str, unit: str, usual: Figure) -> CostFigure:
+    def one(name: str, unit: str, usual: Figure) -> Basis:
         value = getattr(asked, name)
-        return taken(usual, book) if value is None else stated(name, value, unit)
+        return usual if value is None else Stated(name, value, unit)
 
     common = [
         one("amortisation_years", "year", defaults.amortisation),
         one("discount_rate", "1/year", defaults.capital_rate),
-        taken(defaults.won_per_dollar, book),
+        defaults.won_per_dollar,
     ]
     if terms.owned:
         machines = {part.item: part.power_typical for part in hardware.entry.bill}
-        drawn = [taken(figure, book) for figure in machines.values() if figure is not None]
+        drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
         idle = [catalog.find(item, "power_idle") for item in machines]
-        drawn += [taken(figure, book) for figure in idle if figure is not None]
+        drawn += [figure for figure in idle if figure is not None]
         common[2:2] = [
             one("residual_share", "1", defaults.residual),
             one("utilisation", "1", defaults.utilisation),
         ]
-        lines = {
-            "install": [taken(defaults.installation_share, book)],
-            "spares": [taken(defaults.spares_share, book)],
-            "support": [taken(defaults.support_rate, book)],
+        owned: dict[str, list[Basis]] = {
+            "install": [defaults.installation_share],
+            "spares": [defaults.spares_share],
+            "support": [defaults.support_rate],
             "power": [
                 one("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
                 one("pue", "1", defaults.pue),
                 *drawn,
             ],
-            "space": [taken(defaults.colocation, book)],
-            "staff": [one("staff", "1", defaults.staff_per_node), taken(defaults.staff_cost, book)],
+            "space": [defaults.colocation],
+            "staff": [one("staff", "1", defaults.staff_per_node), defaults.staff_cost],
         }
-        return {"": common, **{name: lines[name] for name in lines if name in (*terms.include, *BOUGHT)}}
-    lines = {
+        return {"": common, **{name: owned[name] for name in owned if name in (*terms.include, *BOUGHT)}}
+    lines: dict[str, list[Basis]] = {
         "instances": [
-            taken(rent, book)
+            rent
             if asked.hourly_price is None and rent is not None
-            else stated("hourly_price", asked.hourly_price or 0.0, f"{currency}/h")
+            else Stated("hourly_price", asked.hourly_price or 0.0, f"{currency}/h")
         ],
         STORAGE: [
-            storage_size(stored_bytes(hardware, asked, defaults), asked, defaults, book),
-            taken(defaults.storage_object, book),
+            storage_size(stored_bytes(hardware, asked, defaults), asked, defaults),
+            defaults.storage_object,
         ],
-        "egress": [stated("egress_gb", asked.egress_gb or 0.0, "GB/month"), taken(defaults.egress, book)],
+        "egress": [Stated("egress_gb", asked.egress_gb or 0.0, "GB/month"), defaults.egress],
     }
     if asked.utilisation is not None:
-        common.append(stated("utilisation", asked.utilisation, "1"))
+        common.append(Stated("utilisation", asked.utilisation, "1"))
     if terms.spot:
         lines["instances"].append(one("spot_interruptions_per_month", "1/month", defaults.interruptions))
     return {"": common, **lines}

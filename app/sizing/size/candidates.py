@@ -68,7 +68,8 @@ class Candidates:
         self.profile = profile
         self.context = context
         self._groups: list[Group] = []
-        self._first: dict[tuple[str, int], Candidate] = {}
+        self._first: dict[str, tuple[Hardware, Group]] = {}
+        self._priced: dict[tuple[str, int], Candidate] = {}
 
     def systems(self) -> dict[str, list[int]]:
         """Return the counts to consider of each system."""
@@ -97,30 +98,17 @@ class Candidates:
         return found
 
     def candidate(self, system: str, count: int) -> Candidate:
-        """Return a system at a count with its prices.
+        """Return a system at a count with its prices."""
+        if system not in self._first:
+            hardware = self.context.hardware.system(system, 1)
+            self._first[system] = hardware, self._group(hardware)
+        first, group = self._first[system]
+        if (system, count) not in self._priced:
+            self._priced[system, count] = self._at_prices(replace(first, count=count), group)
+        return self._priced[system, count]
 
-        One system needs no fabric between systems; from two on, prices and power grow with the count.
-        """
-        first = min(count, 2)
-        if (system, first) not in self._first:
-            self._first[system, first] = self._priced(system, first)
-        small = self._first[system, first]
-        if count == first:
-            return small
-        factor = count / first
-        power, capex = small.power, small.capex
-        return replace(
-            small,
-            hardware=replace(small.hardware, count=count),
-            hourly=small.hourly * factor,
-            hourly_samples=small.hourly_samples * factor,
-            capex=None if capex is None else scaled(capex, factor),
-            power=scaled(power, factor),
-        )
-
-    def _priced(self, system: str, count: int) -> Candidate:
+    def _at_prices(self, hardware: Hardware, group: Group) -> Candidate:
         request, catalog = self.request, self.context.catalog
-        hardware = self.context.hardware.system(system, count)
         warnings: list[CheckWarning] = []
         found = prices(hardware, request.assumptions, request.currency, catalog, warnings)
         normals = common_normals()
@@ -133,7 +121,7 @@ class Candidates:
                 spread = np.exp(found.deviation * normals["price"])
                 capex = quantity(capital, capital * spread, request.currency)
         return Candidate(
-            group=self._group(hardware),
+            group=group,
             hardware=hardware,
             hourly=hourly,
             hourly_samples=samples,
@@ -233,21 +221,6 @@ def no_slower(one: Hardware, other: Hardware) -> bool:
         float(node_bandwidth(mine)) >= float(node_bandwidth(theirs))
         and mine.tree_share >= theirs.tree_share
         and all(getattr(mine, name) <= getattr(theirs, name) for name in latencies)
-    )
-
-
-def scaled(figure: Quantity, factor: float) -> Quantity:
-    """Return so many times a quantity.
-
-    Parameters
-    ----------
-    figure : Quantity
-        Of one. [-]
-    factor : float
-        How many. [-]
-    """
-    return Quantity(
-        value=figure.value * factor, low=figure.low * factor, high=figure.high * factor, unit=figure.unit
     )
 
 
