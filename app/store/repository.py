@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
+from app.store.book_queries import BookQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
     CalibrationRow,
@@ -17,6 +18,7 @@ from app.store.tables import (
     ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
+    PriceBookRecord,
     Profile,
     SizingRow,
     SweepRecord,
@@ -25,7 +27,15 @@ from app.store.tables import (
 )
 
 Listed = TypeVar(
-    "Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SizingRow, SweepRecord
+    "Listed",
+    Profile,
+    WorkloadSample,
+    EstimateRow,
+    ComparisonRecord,
+    CalibrationRow,
+    SizingRow,
+    SweepRecord,
+    PriceBookRecord,
 )
 
 
@@ -240,6 +250,19 @@ class Repository:
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
         return self._listing(SizingRow, limit, after)
+
+    def price_book(self, identifier: str) -> PriceBookRecord | None:
+        """Return a price book without its versions."""
+        return self._one(PriceBookRecord, identifier)
+
+    def price_books(self, limit: int, after: After | None) -> Listing[PriceBookRecord]:
+        """Return price books, newest first."""
+        return self._listing(PriceBookRecord, limit, after)
+
+    @property
+    def book_versions(self) -> BookQueries:
+        """The queries of the versions of price books."""
+        return BookQueries(self._session, self._workspace_id)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

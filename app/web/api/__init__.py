@@ -9,6 +9,7 @@ from app.web.api import (
     estimates,
     jobs,
     planning,
+    price_books,
     searches,
     sizings,
     sweeps,
@@ -26,6 +27,7 @@ for part in (
     calibrations,
     planning,
     sweeps,
+    price_books,
     jobs,
 ):
     router.include_router(part.router)
