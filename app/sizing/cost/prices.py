@@ -120,7 +120,7 @@ def prices(
         rent=rent if asked.hourly_price is None else None,
         on_demand=None if terms.owned else catalog.find(hardware.entry.id, "price_hour"),
         lifetime=asked.amortisation_years or defaults.amortisation.si / YEAR,
-        discount_rate=_or(asked.discount_rate, defaults.capital_rate.si * YEAR),
+        discount_rate=_or(asked.discount_rate, defaults.capital_rate.value or 0.0),
         residual=_or(asked.residual_share, defaults.residual.si),
         utilisation=_or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0),
         pue=_or(asked.pue, defaults.pue.si),
