@@ -141,8 +141,8 @@ def _number(text: str) -> float | None:
 
 def plain(cell: str) -> str:
     """Return a cell as it was meant, without the guard that :func:`write_rows` put before it."""
-    text = cell.strip()
-    return text[1:] if text.startswith(GUARD) and text[1:].startswith(FORMULA) else text
+    text = cell.replace("\N{NO-BREAK SPACE}", " ").strip()
+    return text[1:] if text.startswith(GUARD) and text.lstrip(GUARD).startswith(FORMULA) else text
 
 
 def digits(value: float) -> str:
@@ -164,7 +164,7 @@ def write_rows(rows: Iterable[BookRow]) -> str:
     for row in rows:
         texts = (row.item, row.parameter, row.condition, row.unit, row.note)
         item, parameter, condition, unit, note = (
-            GUARD + text if text.startswith(FORMULA) else text for text in texts
+            GUARD + text if text.lstrip(GUARD).startswith(FORMULA) else text for text in texts
         )
         writer.writerow((item, parameter, condition, digits(row.value), unit, note))
     return out.getvalue()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import calibration_contexts, contexts, money_contexts, plan_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -27,6 +27,9 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "costs.html": money_contexts.CostsPage,
+    "price_books.html": money_contexts.PriceBooksPage,
+    "price_book.html": money_contexts.PriceBookPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
