@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 
 from app.errors import Message
 from app.sizing.cost.documents import Cost as Cost
+from app.sizing.cost.documents import CostLine as CostLine
 from app.sizing.document_base import Document as Document
 from app.sizing.document_base import Quantity as Quantity
 from app.sizing.document_base import SourceRef as SourceRef
