@@ -426,7 +426,7 @@ def fat_tree(
     ([8, 16], [4, 8], [4, 10], [320, 640])
     """
     nodes, rails, ports = np.broadcast_arrays(*map(_whole, (nodes, ports_per_node, switch_ports)))
-    for name, count in (("nodes", nodes), ("ports per node", rails)):
+    for name, count in ((Message("nodes"), nodes), (Message("ports per node"), rails)):
         if not np.all(count >= 1):
             raise BadInput(
                 Message("{what} must be 1 or more, got {n}", {"what": name, "n": int(count.min())})

@@ -3,10 +3,12 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    bills,
     calibrations,
     catalog,
     comparisons,
     estimates,
+    fabrics,
     jobs,
     planning,
     price_books,
@@ -28,6 +30,8 @@ for part in (
     planning,
     sweeps,
     price_books,
+    fabrics,
+    bills,
     jobs,
 ):
     router.include_router(part.router)

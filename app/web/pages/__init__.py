@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.web.pages import (
     accuracy,
+    bills,
     calibrations,
     catalog,
     comparisons,
@@ -11,6 +12,7 @@ from app.web.pages import (
     decisions,
     documents,
     estimates,
+    fabrics,
     mappings,
     plans,
     price_books,
@@ -35,6 +37,8 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    fabrics,
+    bills,
 ):
     router.include_router(part.router)
 if available():
