@@ -4,6 +4,7 @@ Every number has a unit, a source and a date; a competing claim stays with the r
 used. :func:`load_catalog` refuses files that break these rules.
 """
 
+from app.catalog.books import RENTALS, BookRow, PriceBook
 from app.catalog.catalog import Catalog
 from app.catalog.check import check_directory
 from app.catalog.defaults import ConvergenceTarget, CostDefaults, ReliabilityDefaults
@@ -33,8 +34,10 @@ from app.catalog.load import load_catalog
 from app.catalog.vendor_ratios import Machinery, VendorRatio, VendorRun
 
 __all__ = [
+    "RENTALS",
     "Acquisition",
     "BillLine",
+    "BookRow",
     "Catalog",
     "ChipEntry",
     "ChipKind",
@@ -48,6 +51,7 @@ __all__ = [
     "Figure",
     "MachineEntry",
     "Machinery",
+    "PriceBook",
     "Problem",
     "ReliabilityDefaults",
     "Source",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status
+from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status, Unit
 from app.catalog.vendor_ratios import VendorRatio
 from app.errors import NotFound
 
@@ -29,6 +29,7 @@ class Lookup:
     all_claims: tuple[Claim, ...]
     aliases: Mapping[str, str]
     vendor_ratios: tuple[VendorRatio, ...]
+    units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
         """Return the accepted figure, None where there is none.

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
+from app.store.book_queries import BookQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
     BillRow,
@@ -18,6 +19,7 @@ from app.store.tables import (
     ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
+    PriceBookRecord,
     Profile,
     SizingRow,
     SweepRecord,
@@ -34,6 +36,7 @@ Listed = TypeVar(
     CalibrationRow,
     SizingRow,
     SweepRecord,
+    PriceBookRecord,
     BillRow,
 )
 
@@ -249,6 +252,19 @@ class Repository:
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
         return self._listing(SizingRow, limit, after)
+
+    def price_book(self, identifier: str) -> PriceBookRecord | None:
+        """Return a price book without its versions."""
+        return self._one(PriceBookRecord, identifier)
+
+    def price_books(self, limit: int, after: After | None) -> Listing[PriceBookRecord]:
+        """Return price books, newest first."""
+        return self._listing(PriceBookRecord, limit, after)
+
+    @property
+    def book_versions(self) -> BookQueries:
+        """The queries of the versions of price books."""
+        return BookQueries(self._session, self._workspace_id)
 
     def add_bill(
         self, identifier: str, label: str, request: dict[str, object], document: dict[str, object]

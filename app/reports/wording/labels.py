@@ -6,6 +6,8 @@ things in different places is listed with its place: ``memory.optimizer``, ``par
 
 from __future__ import annotations
 
+from app.reports.wording.money_labels import MONEY
+
 PEAKS = {
     "fp16_dense": "FP16",
     "bf16_dense": "BF16",
@@ -17,6 +19,7 @@ PEAKS = {
 }
 
 LABELS = {
+    **MONEY,
     # Figures that follow from others.
     **{f"derived.{code}": f"Peak, {name}" for code, name in PEAKS.items()},
     **{f"peak_{code}": f"Peak, {name}" for code, name in PEAKS.items()},

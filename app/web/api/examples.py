@@ -235,6 +235,32 @@ FLEET_PLAN: dict[str, Any] = {
     ],
     "currency": "USD",
 }
+BOOK: dict[str, Any] = {
+    "name": "Spring offers",
+    "comment": "Offer 2026-114",
+    "rows": [
+        {"item": "dgx-a100-640gb", "parameter": "price", "value": 248000, "unit": "USD"},
+        {
+            "item": "maker:Graphcore",
+            "parameter": "discount",
+            "value": 12,
+            "unit": "%",
+            "note": "Frame contract",
+        },
+        {"item": "korea-industrial-large", "parameter": "tariff", "value": 165.8, "unit": "KRW/kWh"},
+        {
+            "item": "cost-defaults",
+            "parameter": "exchange_rate",
+            "condition": "krw",
+            "value": 1350,
+            "unit": "KRW/USD",
+        },
+    ],
+}
+BOOK_CHANGE: dict[str, Any] = {
+    "rows": [{"item": "dgx-a100-640gb", "parameter": "price", "value": 241000, "unit": "USD"}],
+    "comment": "Second offer",
+}
 FABRIC: dict[str, Any] = {
     "nodes": 20,
     "ports_per_node": 8,

@@ -11,6 +11,7 @@ from app.web import (
     calibration_contexts,
     claims_contexts,
     contexts,
+    money_contexts,
     plan_contexts,
     sweep_contexts,
 )
@@ -37,6 +38,9 @@ CONTEXTS = {
     "sweep.html": sweep_contexts.SweepPage,
     "claims.html": claims_contexts.ClaimsPage,
     "claim.html": claims_contexts.ClaimPage,
+    "costs.html": money_contexts.CostsPage,
+    "price_books.html": money_contexts.PriceBooksPage,
+    "price_book.html": money_contexts.PriceBookPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
