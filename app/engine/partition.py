@@ -1,0 +1,337 @@
+"""Devices shared out: aligned powers of two on pods, whole accelerators on nodes.
+
+A pod hands out blocks as a buddy allocator does: a block of 2^k devices begins at a multiple of 2^k
+and is half of a block of 2^(k+1). Nodes hand out any number of theirs; a job larger than a node takes
+whole ones. Both pools give the smallest place that holds a job, the lowest address first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from app.engine.records import FloatLike, Floats
+
+Block: TypeAlias = tuple[int, int, int]
+"""Pod or node, first device in it, devices."""
+
+
+def is_partition_size(sizes: FloatLike) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Tell which numbers of IPUs a partition may have: powers of two.
+
+    Parameters
+    ----------
+    sizes : FloatLike
+        Numbers of IPUs. [-]
+
+    Returns
+    -------
+    allowed : numpy.ndarray
+        True for 1, 2, 4, 8 and so on. [-]
+
+    References
+    ----------
+    .. [1] Graphcore, "V-IPU user guide," section 5.1: the size of a partition must be a power of 2.
+
+    Examples
+    --------
+    >>> is_partition_size([1, 6, 8, 12, 16]).tolist()
+    [True, False, True, False, True]
+    """
+    values = np.asarray(sizes, dtype=float)
+    whole = (values >= 1) & (values == np.floor(values))
+    safe = np.where(whole, values, 1.0)
+    return whole & (np.exp2(np.round(np.log2(safe))) == safe)
+
+
+def nearest_partition_sizes(size: FloatLike, largest: FloatLike) -> tuple[Floats, Floats]:
+    """Nearest numbers of IPUs below and above that a partition may have.
+
+    Parameters
+    ----------
+    size : FloatLike
+        Number asked for, 1 or more. [-]
+    largest : FloatLike
+        IPUs of the pod, a power of two. [-]
+
+    Returns
+    -------
+    below : Floats
+        Largest power of two not above the number, and not above the pod. [-]
+    above : Floats
+        Smallest power of two not below the number, and not above the pod. [-]
+
+    References
+    ----------
+    .. [1] Graphcore, "V-IPU user guide," section 5.1: the size of a partition must be a power of 2.
+
+    Examples
+    --------
+    >>> [int(one) for one in nearest_partition_sizes(12, 64)]
+    [8, 16]
+    """
+    exponent = np.log2(np.maximum(np.asarray(size, dtype=float), 1.0))
+    most = np.asarray(largest, dtype=float)
+    return np.minimum(np.exp2(np.floor(exponent)), most), np.minimum(np.exp2(np.ceil(exponent)), most)
+
+
+def fragmentation(largest_free: FloatLike, free: FloatLike) -> Floats:
+    r"""Share of the free devices that the largest request which still fits would leave over.
+
+    .. math:: f = 1 - \frac{b}{F}
+
+    Parameters
+    ----------
+    largest_free : FloatLike
+        Devices of the largest request that fits, :math:`b`. [-]
+    free : FloatLike
+        Free devices, :math:`F`. [-]
+
+    Returns
+    -------
+    share : Floats
+        0 where one request could take all that is free, or nothing is free. [-]
+
+    References
+    ----------
+    .. [1] P. R. Wilson et al., "Dynamic storage allocation: a survey and critical review," International
+       Workshop on Memory Management, 1995.
+
+    Examples
+    --------
+    Twelve free devices as a block of 8 and one of 4:
+
+    >>> round(float(fragmentation(8, 12)), 4)
+    0.3333
+    """
+    left = np.asarray(free, dtype=float)
+    return np.where(left > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(left > 0, left, 1.0), 0.0)
+
+
+def pods_needed(sizes: FloatLike, pod: int) -> int:
+    r"""Fewest pods that hold partitions of these sizes, each inside one pod.
+
+    .. math:: n = \left\lceil \sum_i s_i / P \right\rceil
+
+    Sizes that are powers of two not above a pod, itself one, fill pods without a gap when the largest
+    are placed first, so that the sum decides.
+
+    Parameters
+    ----------
+    sizes : FloatLike
+        Sizes of the partitions, powers of two, :math:`s_i`. [-]
+    pod : int
+        IPUs of a pod, a power of two, :math:`P`. [-]
+
+    Returns
+    -------
+    pods : int
+        Pods, 0 for no partition. [-]
+
+    References
+    ----------
+    .. [1] E. G. Coffman, M. R. Garey and D. S. Johnson, "Bin packing with divisible item sizes," Journal of
+       Complexity, vol. 3, no. 4, pp. 406-428, 1987: first fit decreasing is optimal where sizes divide.
+
+    Examples
+    --------
+    >>> pods_needed([16, 16, 8, 4, 16], 64), pods_needed([64, 32, 32, 1], 64)
+    (1, 3)
+    """
+    return int(np.ceil(np.sum(np.asarray(sizes, dtype=float)) / pod))
+
+
+def session_parts(devices: int, pod: int, pods: int) -> int | None:
+    """Fewest equal partitions, one to a pod, that make up a session over several pods.
+
+    Parameters
+    ----------
+    devices : int
+        IPUs of the session. [-]
+    pod : int
+        IPUs of a pod, a power of two. [-]
+    pods : int
+        Pods there are. [-]
+
+    Returns
+    -------
+    parts : int or None
+        Partitions, each a power of two not above a pod; None where no such split exists. [-]
+
+    References
+    ----------
+    .. [1] Lablup, "Backend.AI: Graphcore IPU integration," 2022: a cluster session joins several pods.
+
+    Examples
+    --------
+    >>> session_parts(128, 64, 2), session_parts(96, 64, 2), session_parts(96, 64, 3)
+    (2, None, 3)
+    """
+    for parts in range(1, pods + 1):
+        size, rest = divmod(devices, parts)
+        if not rest and 0 < size <= pod and size & (size - 1) == 0:
+            return parts
+    return None
+
+
+class Pool(Protocol):
+    """Devices that jobs are placed on and give back."""
+
+    free: int
+
+    def place(self, devices: int) -> tuple[Block, ...] | None:
+        """Take a place for a job; None where there is none now."""
+
+    def give_back(self, blocks: tuple[Block, ...]) -> None:
+        """Return a place."""
+
+    def copy(self) -> Pool:
+        """Return a pool in the same state, to try something on."""
+
+
+class BuddyPool:
+    """Pods of a power of two devices each, handed out in aligned powers of two.
+
+    References: K. C. Knowlton, "A fast storage allocator," Communications of the ACM, vol. 8, no. 10, 1965.
+    """
+
+    def __init__(self, pods: int, size: int) -> None:
+        self.pods, self.size = pods, size
+        self.free = pods * size
+        self._orders = size.bit_length()
+        self._blocks: list[list[int]] = [[] for _ in range(self._orders)]
+        """By order, addresses of free blocks over all pods, rising."""
+        self._blocks[-1] = list(range(0, pods * size, size))
+
+    @property
+    def largest_free(self) -> int:
+        """Devices of the largest free block."""
+        return max((1 << order for order, blocks in enumerate(self._blocks) if blocks), default=0)
+
+    def free_blocks(self) -> list[Block]:
+        """Return the free blocks in the order of their addresses."""
+        found = [(start, 1 << order) for order, blocks in enumerate(self._blocks) for start in blocks]
+        return [(start // self.size, start % self.size, devices) for start, devices in sorted(found)]
+
+    def place(self, devices: int) -> tuple[Block, ...] | None:
+        """Take an aligned block; a job larger than a pod takes equal blocks on pods of their own."""
+        parts = session_parts(devices, self.size, self.pods)
+        return None if parts is None else self.place_parts(devices // parts, parts)
+
+    def place_parts(self, size: int, parts: int) -> tuple[Block, ...] | None:
+        """Take so many blocks of one size, each on another pod, in the smallest free blocks there are."""
+        chosen: dict[int, int] = {}
+        for order in range(size.bit_length() - 1, self._orders):
+            for start in self._blocks[order]:
+                chosen.setdefault(start // self.size, start)
+                if len(chosen) == parts:
+                    for first in chosen.values():
+                        self._take(first, size)
+                    return tuple((pod, first % self.size, size) for pod, first in sorted(chosen.items()))
+        return None
+
+    def reserve(self, pod: int, first: int, devices: int) -> bool:
+        """Take the block at an address; False where any of it is taken."""
+        return self._take(pod * self.size + first, devices)
+
+    def give_back(self, blocks: tuple[Block, ...]) -> None:
+        """Return blocks, joining each with its free buddy as far as that goes."""
+        for pod, first, devices in blocks:
+            start, order = pod * self.size + first, devices.bit_length() - 1
+            self.free += devices
+            while order < self._orders - 1:
+                buddy = start ^ (1 << order)
+                if not self._drop(order, buddy):
+                    break
+                start, order = min(start, buddy), order + 1
+            insort(self._blocks[order], start)
+
+    def copy(self) -> BuddyPool:
+        """Return a pool with the same blocks free."""
+        made = BuddyPool(0, self.size)
+        made.pods, made.free = self.pods, self.free
+        made._blocks = [list(blocks) for blocks in self._blocks]
+        return made
+
+    def _take(self, start: int, devices: int) -> bool:
+        wanted = devices.bit_length() - 1
+        for order in range(wanted, self._orders):
+            whole = start >> order << order
+            if not self._drop(order, whole):
+                continue
+            while order > wanted:
+                order -= 1
+                half = whole + (1 << order)
+                kept, whole = (whole, half) if start >= half else (half, whole)
+                insort(self._blocks[order], kept)
+            self.free -= devices
+            return True
+        return False
+
+    def _drop(self, order: int, start: int) -> bool:
+        blocks = self._blocks[order]
+        at = bisect_left(blocks, start)
+        if at == len(blocks) or blocks[at] != start:
+            return False
+        del blocks[at]
+        return True
+
+
+class NodePool:
+    """Nodes of so many accelerators each; what is larger than a node takes whole nodes.
+
+    Inside a node any of its accelerators do, so that only their number is kept.
+    """
+
+    def __init__(self, nodes: int, size: int) -> None:
+        self.nodes, self.size = nodes, size
+        self.free = nodes * size
+        self._by_free: list[list[int]] = [[] for _ in range(size + 1)]
+        """Nodes by the number of accelerators they have free, rising."""
+        self._by_free[size] = list(range(nodes))
+        self._left = [size] * nodes
+
+    @property
+    def largest_free(self) -> int:
+        """Largest job that fits: all empty nodes together, else the emptiest one."""
+        empty = len(self._by_free[self.size])
+        return empty * self.size or max(self._left, default=0)
+
+    def place(self, devices: int) -> tuple[Block, ...] | None:
+        """Take the fullest node that holds a job, or as many empty ones as it needs."""
+        if devices > self.size:
+            needed = -(-devices // self.size)
+            empty = self._by_free[self.size][:needed]
+            if len(empty) < needed:
+                return None
+            return tuple(self._take(node, self.size) for node in empty)
+        for left in range(devices, self.size + 1):
+            if self._by_free[left]:
+                return (self._take(self._by_free[left][0], devices),)
+        return None
+
+    def give_back(self, blocks: tuple[Block, ...]) -> None:
+        """Return accelerators to their nodes."""
+        for node, _, devices in blocks:
+            self._move(node, self._left[node] + devices)
+
+    def copy(self) -> NodePool:
+        """Return a pool in the same state."""
+        made = NodePool(0, self.size)
+        made.nodes, made.free, made._left = self.nodes, self.free, list(self._left)
+        made._by_free = [list(nodes) for nodes in self._by_free]
+        return made
+
+    def _take(self, node: int, devices: int) -> Block:
+        first = self.size - self._left[node]
+        self._move(node, self._left[node] - devices)
+        return node, first, devices
+
+    def _move(self, node: int, left: int) -> None:
+        before = self._by_free[self._left[node]]
+        del before[bisect_left(before, node)]
+        insort(self._by_free[left], node)
+        self.free += left - self._left[node]
+        self._left[node] = left
