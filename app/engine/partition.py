@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from app.engine.records import FloatLike, Floats
 
@@ -18,7 +19,7 @@ Block: TypeAlias = tuple[int, int, int]
 """Pod or node, first device in it, devices."""
 
 
-def is_partition_size(sizes: FloatLike) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def is_partition_size(sizes: FloatLike) -> npt.NDArray[np.bool_]:
     """Tell which numbers of IPUs a partition may have: powers of two.
 
     Parameters
@@ -37,13 +38,13 @@ def is_partition_size(sizes: FloatLike) -> np.ndarray[tuple[int, ...], np.dtype[
 
     Examples
     --------
-    >>> is_partition_size([1, 6, 8, 12, 16]).tolist()
+    >>> is_partition_size(np.array([1, 6, 8, 12, 16])).tolist()
     [True, False, True, False, True]
     """
     values = np.asarray(sizes, dtype=float)
     whole = (values >= 1) & (values == np.floor(values))
     safe = np.where(whole, values, 1.0)
-    return whole & (np.exp2(np.round(np.log2(safe))) == safe)
+    return np.asarray(whole & (np.exp2(np.round(np.log2(safe))) == safe))
 
 
 def nearest_partition_sizes(size: FloatLike, largest: FloatLike) -> tuple[Floats, Floats]:
@@ -137,7 +138,7 @@ def pods_needed(sizes: FloatLike, pod: int) -> int:
 
     Examples
     --------
-    >>> pods_needed([16, 16, 8, 4, 16], 64), pods_needed([64, 32, 32, 1], 64)
+    >>> pods_needed(np.array([16, 16, 8, 4, 16]), 64), pods_needed(np.array([64, 32, 32, 1]), 64)
     (1, 3)
     """
     return int(np.ceil(np.sum(np.asarray(sizes, dtype=float)) / pod))

@@ -42,7 +42,7 @@ def offered_load(arrival_rate: FloatLike, service_time: FloatLike) -> Floats:
     >>> float(offered_load(2 / 3600, 1200))
     0.6666666666666666
     """
-    return np.asarray(arrival_rate, dtype=float) * np.asarray(service_time, dtype=float)
+    return np.asarray(np.multiply(arrival_rate, service_time), dtype=float)
 
 
 def utilisation(load: FloatLike, servers: FloatLike) -> Floats:
@@ -71,7 +71,7 @@ def utilisation(load: FloatLike, servers: FloatLike) -> Floats:
     >>> float(utilisation(3.0, 4))
     0.75
     """
-    return np.asarray(load, dtype=float) / np.asarray(servers, dtype=float)
+    return np.asarray(np.divide(load, servers), dtype=float)
 
 
 def blocking_probability(load: FloatLike, servers: FloatLike) -> Floats:
@@ -270,4 +270,4 @@ def queue_length(arrival_rate: FloatLike, wait: FloatLike) -> Floats:
     >>> round(float(queue_length(2 / 3600, 150.0)), 6)
     0.083333
     """
-    return np.asarray(arrival_rate, dtype=float) * np.asarray(wait, dtype=float)
+    return np.asarray(np.multiply(arrival_rate, wait), dtype=float)
