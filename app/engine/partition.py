@@ -108,7 +108,9 @@ def fragmentation(largest_free: FloatLike, free: FloatLike) -> Floats:
     0.3333
     """
     left = np.asarray(free, dtype=float)
-    return np.where(left > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(left > 0, left, 1.0), 0.0)
+    return np.where(
+        left > 0, 1.0 - np.asarray(largest_free, dtype=float) / np.where(left > 0, left, 1.0), 0.0
+    )
 
 
 def pods_needed(sizes: FloatLike, pod: int) -> int:

@@ -108,7 +108,9 @@ def blocking_probability(load: FloatLike, servers: FloatLike) -> Floats:
     """
     offered, count = np.broadcast_arrays(np.asarray(load, dtype=float), np.asarray(servers, dtype=float))
     if not np.all(offered >= 0):
-        raise BadInput(Message("the offered load must be 0 or more, got {load}", {"load": float(offered.min())}))
+        raise BadInput(
+            Message("the offered load must be 0 or more, got {load}", {"load": float(offered.min())})
+        )
     if not np.all((count >= 0) & (count <= MOST_SERVERS) & (count == np.floor(count))):
         raise BadInput(
             Message("servers must be a whole number from 0 to {most}", {"most": MOST_SERVERS}),

@@ -63,7 +63,9 @@ def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int
     """
     if sum(one.compute for one in profiles) > gpu.compute or sum(one.memory for one in profiles) > gpu.memory:
         return None
-    order = sorted(range(len(profiles)), key=lambda index: (-profiles[index].memory, len(profiles[index].starts)))
+    order = sorted(
+        range(len(profiles)), key=lambda index: (-profiles[index].memory, len(profiles[index].starts))
+    )
     starts = [0] * len(profiles)
 
     def put(place: int, taken: int) -> bool:
@@ -157,7 +159,9 @@ def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[l
     [[0, 1], [2]]
     """
     shares: list[list[int]] = []
-    order = sorted(range(len(instances)), key=lambda index: (-instances[index].memory, -instances[index].compute))
+    order = sorted(
+        range(len(instances)), key=lambda index: (-instances[index].memory, -instances[index].compute)
+    )
     for index in order:
         best: tuple[int, list[int]] | None = None
         for share in shares:

@@ -19,7 +19,9 @@ class Placement(Document):
     part: int = Field(description="Which part of its request this is, from 1. [-]")
     parts: int = Field(description="Parts of the request. [-]")
     slice: str | None = Field(description="MIG profile; null for whole accelerators.")
-    first_slice: int | None = Field(description="First memory slice of the instance; null for whole ones. [-]")
+    first_slice: int | None = Field(
+        description="First memory slice of the instance; null for whole ones. [-]"
+    )
     memory_slices: int | None = Field(description="Memory slices of the instance; null for whole ones. [-]")
 
 
@@ -150,7 +152,8 @@ class QueueAnswer(Document):
     discipline: str = Field(description="Order of the line.")
     days: float = Field(description="Length of a run. [day]")
     warm_up_days: float = Field(description="Before it, simulated and not counted. [day]")
-    runs: int = Field(description="Runs simulated, each with other arrivals; ranges are over them. [-]")
+    runs: int = Field(description="Runs simulated, each with other arrivals. [-]")
+    batches: int = Field(description="Pieces of these runs, over which the ranges are taken. [-]")
     seed: int = Field(description="Start of the random numbers. [-]")
     failures_per_1000_node_days: float | None = Field(
         description="Rate at which a machine interrupts its job; null where failures are left out."

@@ -29,7 +29,9 @@ NAMED = 4
 """Pairs of teams that a sentence names."""
 
 
-def warnings_of(request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog) -> list[CheckWarning]:
+def warnings_of(
+    request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog
+) -> list[CheckWarning]:
     """Return what to beware of in a plan."""
     found = list(of_pods(request, site, placed, catalog) if site.ipus else of_nodes(request, site, placed))
     found += fragmented(request, site, placed)
@@ -43,8 +45,8 @@ def of_pods(
     strict = request.isolation == STRICT
     if request.orchestrator == GC_DOCKER:
         message = Message(
-            "gc-docker starts containers on the host's network: each team reaches the ports and interfaces of "
-            "the hosts and of the other teams; partitions isolate the IPUs alone"
+            "gc-docker starts containers on the host's network: each team reaches the ports and "
+            "interfaces of the hosts and of the other teams; partitions isolate the IPUs alone"
         )
         yield CheckWarning.of(
             "gc_docker_host_network", "serious" if strict else "caution", message, "orchestrator", "isolation"
@@ -58,8 +60,8 @@ def of_pods(
     together = machines_shared(site, placed)
     if strict and request.orchestrator != BACKEND_AI and together:
         message = Message(
-            "{teams} share an IPU-Machine: an allocation of V-IPU consists of whole machines, and who is in it "
-            "reaches every partition of it",
+            "{teams} share an IPU-Machine: an allocation of V-IPU consists of whole machines, and who is "
+            "in it reaches every partition of it",
             {"teams": "; ".join(" + ".join(names) for names in together[:NAMED])},
         )
         yield CheckWarning.of("partition_machine_shared", "caution", message, "isolation")
@@ -68,8 +70,9 @@ def of_pods(
         parts = sum(other.request == index for other in placed.placements)
         if parts > 1:
             message = Message(
-                "{team}: {parts} partitions on as many pods in one cluster session; between them run the hosts' "
-                "network cards, not IPU-Links, so that one program cannot address them as one partition",
+                "{team}: {parts} partitions on as many pods in one cluster session; between them run the "
+                "hosts' network cards, not IPU-Links, so that one program cannot address them as one "
+                "partition",
                 {"team": one.team, "parts": parts},
             )
             yield CheckWarning.of("session_spans_pods", "info", message, f"requests.{index}.devices")
@@ -85,15 +88,15 @@ def of_pods(
     odd = max((sum(sizes) for sizes in per_pod.values() if sum(sizes) > max(sizes)), default=0)
     if odd and odd & (odd - 1):
         message = Message(
-            "{free} IPUs are free on one pod, but the size of a partition is a power of two: at most {largest} "
-            "of them can go to one more team",
+            "{free} IPUs are free on one pod, but the size of a partition is a power of two: at most "
+            "{largest} of them can go to one more team",
             {"free": odd, "largest": max(max(sizes) for sizes in per_pod.values())},
         )
         yield CheckWarning.of("partition_power_of_two", "info", message, "requests")
     if len(per_pod) > 1 and request.orchestrator != BACKEND_AI:
         message = Message(
-            "{free} IPUs are free on {pods} pods, and a partition cannot span them: at most {largest} can go to "
-            "one more team",
+            "{free} IPUs are free on {pods} pods, and a partition cannot span them: at most {largest} can "
+            "go to one more team",
             {
                 "free": sum(sum(sizes) for sizes in per_pod.values()),
                 "pods": len(per_pod),
@@ -119,8 +122,8 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Settled) -> Iterable
     several = [one.team for one in sliced if one.devices > 1]
     if sliced:
         message = Message(
-            "instances of a GPU have no NVLink and no peer access: a training job runs on one instance, not on "
-            "several"
+            "instances of a GPU have no NVLink and no peer access: a training job runs on one instance, "
+            "not on several"
         )
         severity = "caution" if several else "info"
         yield CheckWarning.of("mig_no_nvlink", severity, message, "requests")  # type: ignore[arg-type]

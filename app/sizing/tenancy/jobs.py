@@ -63,7 +63,9 @@ class Jobs:
     """Which stream each is of."""
 
 
-def draw(streams: Sequence[Stream], horizon: float, seed: tuple[int, int], broken: Interruptions | None) -> Jobs:
+def draw(
+    streams: Sequence[Stream], horizon: float, seed: tuple[int, int], broken: Interruptions | None
+) -> Jobs:
     """Draw the jobs of one run: Poisson arrivals, durations of each stream, interruptions within them.
 
     Each stream has random numbers of its own, so that a change to one leaves the others as they were.

@@ -72,7 +72,7 @@ class Line:
 
     def _arrivals(self) -> Generator[simpy.Event, None, None]:
         for job, moment in enumerate(self.arrival):
-            yield self.clock.timeout(moment - self.clock.now)
+            yield self.clock.timeout(max(moment - self.clock.now, 0.0))
             self.waiting[job] = None
             if self.discipline == "fair":
                 self.by_team[self.owner[job]].append(job)

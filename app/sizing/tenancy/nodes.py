@@ -38,9 +38,7 @@ def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Settled:
         if not set(wanted) <= set(free[one.pod]):
             raise taken(index, one)
         give(found, request, index, [(one.pod, wanted)], free)
-    whole = [
-        index for index, one in enumerate(request.requests) if one.slice is None and one.pod is None
-    ]
+    whole = [index for index, one in enumerate(request.requests) if one.slice is None and one.pod is None]
     for index in sorted(whole, key=lambda at: -request.requests[at].devices):
         chosen = choose(request.requests[index].devices, site, free, request.isolation == STRICT)
         if chosen is None:
@@ -86,7 +84,7 @@ def check(request: PartitionRequest, site: Site) -> None:
         )
         needed = -(-one.devices // site.entry.devices)
         hint = Message("{needed} × {system} would hold it", {"needed": needed, "system": site.entry.name})
-        raise conflict(message, index, [("count", hint)])
+        raise conflict(message, path(index), [("count", hint)])
     for index, one in enumerate(request.requests):
         if one.spanning is False and one.slice is None and one.devices > site.size:
             raise Conflict.at(
@@ -119,7 +117,9 @@ def choose(devices: int, site: Site, free: Free, strict: bool) -> list[tuple[int
         return None
     chosen = [(node, list(free[node])) for node in empty]
     if rest:
-        rooms = [(len(left), node) for node, left in enumerate(free) if len(left) >= rest and node not in empty]
+        rooms = [
+            (len(left), node) for node, left in enumerate(free) if len(left) >= rest and node not in empty
+        ]
         if not rooms:
             return None
         _, node = min(rooms)
@@ -178,7 +178,7 @@ def cut(found: Settled, request: PartitionRequest, site: Site, catalog: Catalog,
             "the instances take {needed} GPUs; {free} are free beside whole ones",
             {"needed": len(gpus), "free": left},
         )
-        raise conflict(message, index, [more_systems(len(gpus), site, request)])
+        raise conflict(message, path(index), [more_systems(len(gpus), site, request)])
     part = dict.fromkeys((index for index, _ in asked), 0)
     for share in gpus:
         _, node = min((len(devices), node) for node, devices in enumerate(free) if devices)
@@ -217,8 +217,8 @@ def no_room(index: int, request: PartitionRequest, site: Site, free: Free) -> Co
     hints = [] if not largest else [(path(index), Message("{largest} would fit now", {"largest": largest}))]
     if any(other.pod is not None for other in request.requests) and packed(request, site, site.pods):
         hint = Message("if the teams that run moved together, all would fit")
-        return conflict(message, index, [*hints, (path(index, "first_device"), hint)])
-    return conflict(message, index, [*hints, more_systems(0, site, request)])
+        return conflict(message, path(index), [*hints, (path(index, "first_device"), hint)])
+    return conflict(message, path(index), [*hints, more_systems(0, site, request)])
 
 
 def packed(request: PartitionRequest, site: Site, nodes: int) -> int | None:

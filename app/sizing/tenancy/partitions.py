@@ -54,9 +54,7 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
     )
 
 
-def slice_room(
-    request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog
-) -> list[SliceRoom]:
+def slice_room(request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog) -> list[SliceRoom]:
     """Return what still fits on GPUs that are cut into instances."""
     gpu, profiles = sliced_gpu(catalog, site.entry.chip), profiles_of(catalog, site.entry.chip)
     if gpu is None or not placed.cut:
@@ -88,9 +86,7 @@ def plan_figure(figure: Figure, shelf: str, catalog: Catalog) -> PlanFigure:
     others = catalog.rejected(figure.item, figure.parameter)
     return PlanFigure(
         name=f"plan.{figure.parameter}",
-        quantity=Quantity(
-            value=figure.si, low=figure.si_low, high=figure.si_high, unit=figure.si_unit
-        ),
+        quantity=Quantity(value=figure.si, low=figure.si_low, high=figure.si_high, unit=figure.si_unit),
         source=source_ref(figure.source),
         url=f"/catalog/{shelf}/{figure.item}#{figure.parameter}",
         rejected=[

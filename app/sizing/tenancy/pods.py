@@ -90,7 +90,7 @@ def wrong_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
                 values | {"pods": max(session, pods)},
             )
             hints.append(("count" if request.orchestrator == BACKEND_AI else "orchestrator", hint))
-        return conflict(message, index, hints)
+        return conflict(message, path(index), hints)
     others = [other.devices for at, other in enumerate(request.requests) if at != index]
     message = Message(
         "{team} asks for {asked} IPUs; the size of a partition is a power of two: the nearest sizes allowed "
@@ -99,13 +99,13 @@ def wrong_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
     )
     left = site.devices - sum(others)
     if below <= left:
-        return conflict(message, index, [])
+        return conflict(message, path(index), [])
     needed = -(-(sum(others) + below) // site.size)
     hint = Message(
         "beside the other teams {left} IPUs are free, so that {below} take {needed} × {system}",
         values | {"left": max(left, 0), "below": below, "needed": needed},
     )
-    return conflict(message, index, [("count", hint)])
+    return conflict(message, path(index), [("count", hint)])
 
 
 def share_out(
@@ -185,7 +185,8 @@ def no_room(refused: int, request: PartitionRequest, site: Site, parts: list[int
         )
         if asked <= site.devices:
             message = Message(
-                "{team} asks for {asked} IPUs, and no free block is as large; {free} are free in smaller ones",
+                "{team} asks for {asked} IPUs, and no free block is as large; {free} are free in smaller "
+                "ones",
                 values | {"free": pool.free},
             )
     else:
@@ -202,7 +203,7 @@ def no_room(refused: int, request: PartitionRequest, site: Site, parts: list[int
         needed = max(pods_needed(float(asked), site.size), max(parts))
         hint = Message("{needed} × {system} would hold them all", values | {"needed": needed})
         hints.append(("count", hint))
-    return conflict(message, refused, hints)
+    return conflict(message, path(refused), hints)
 
 
 def moves(request: PartitionRequest, site: Site, parts: list[int]) -> list[tuple[str, Message]]:
@@ -218,7 +219,7 @@ def moves(request: PartitionRequest, site: Site, parts: list[int]) -> list[tuple
             )
             return [(path(index, "first_device"), hint)]
     if fixed and share_out(request, site, parts, loose=fixed)[1] is None:
-        return [(path(fixed[0], "first_device"), Message("if the teams that run moved together, all would fit"))]
+        return [
+            (path(fixed[0], "first_device"), Message("if the teams that run moved together, all would fit"))
+        ]
     return []
-
-

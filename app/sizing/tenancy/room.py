@@ -114,9 +114,9 @@ def taken(index: int, one: TeamRequest) -> Conflict:
     )
 
 
-def conflict(message: Message, index: int, hints: Sequence[tuple[str, Message]]) -> Conflict:
+def conflict(message: Message, field_name: str, hints: Sequence[tuple[str, Message]]) -> Conflict:
     """Return a refusal with what would do instead; the detail says all of it."""
-    errors = [FieldError(path(index), message)]
+    errors = [FieldError(field_name, message)]
     errors += [FieldError(name, hint) for name, hint in hints]
     whole = message
     for _, hint in hints:

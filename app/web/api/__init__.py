@@ -8,6 +8,7 @@ from app.web.api import (
     comparisons,
     estimates,
     jobs,
+    partitions,
     planning,
     searches,
     sizings,
@@ -25,6 +26,7 @@ for part in (
     comparisons,
     calibrations,
     planning,
+    partitions,
     sweeps,
     jobs,
 ):
