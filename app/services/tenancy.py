@@ -19,8 +19,7 @@ def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
 
 
 def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> QueueAnswer:
-    """Return the waits of teams whose jobs share machines; estimates of the workspace say how long jobs "
-    "take."""
+    """Return the waits of teams whose jobs share machines; estimates may say how long jobs take."""
     estimates = {
         index: _estimate(bench, workspace_id, index, team.estimate_id)
         for index, team in enumerate(request.teams)

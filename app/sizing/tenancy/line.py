@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 import simpy
 
-from app.engine.partition import Block, Pool
+from app.engine.pools import Block, Pool
 from app.engine.records import Floats
 from app.sizing.tenancy.jobs import Jobs, Stream
 
@@ -40,10 +40,10 @@ class Line:
     """Jobs in front of a pool of devices.
 
     ``fifo``: nobody passes. ``backfill``: while the first job waits for devices that running jobs will
-    give back, later ones may start if they end before it can (EASY backfilling: D. G. Feitelson and A. M. Weil,
-    "Utilization and predictability in scheduling the IBM SP2 with backfilling," IPPS, 1998). ``fair``: the
-    first job is that of the team which has used the least, and others may pass as before. A job that
-    is first and blocked keeps that place until it starts.
+    give back, later ones may start if they end before it can (EASY backfilling: D. G. Feitelson and
+    A. M. Weil, "Utilization and predictability in scheduling the IBM SP2 with backfilling," IPPS, 1998).
+    ``fair``: the first job is that of the team which has used the least, and others may pass as before.
+    A job that is first and blocked keeps that place until it starts.
     """
 
     def __init__(self, jobs: Jobs, streams: Sequence[Stream], pool: Pool, discipline: str) -> None:

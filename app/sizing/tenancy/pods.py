@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from app.engine.partition import (
-    Block,
-    BuddyPool,
-    is_partition_size,
-    nearest_partition_sizes,
-    pods_needed,
-    session_parts,
-)
+from app.engine.partition import is_partition_size, nearest_partition_sizes, pods_needed, session_parts
+from app.engine.pools import Block, BuddyPool
 from app.errors import BadInput, Conflict, Message
 from app.sizing.tenancy.documents import FreeBlock
 from app.sizing.tenancy.request import PartitionRequest

@@ -106,7 +106,7 @@ def means(times: Floats, until: Floats, weights: Floats, edges: Floats) -> Float
         count = np.searchsorted(moments, edges)
         heavy = np.concatenate([[0.0], np.cumsum(weight)])
         timed = np.concatenate([[0.0], np.cumsum(weight * moments)])
-        return edges * heavy[count] - timed[count]
+        return np.asarray(edges * heavy[count] - timed[count])
 
     area = passed(times, weights) - passed(until, weights)
     return np.asarray(np.diff(area) / np.diff(edges))

@@ -6,14 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.catalog import Catalog, ChipKind
-from app.engine.partition import (
-    BuddyPool,
-    NodePool,
-    Pool,
-    is_partition_size,
-    nearest_partition_sizes,
-    session_parts,
-)
+from app.engine.partition import is_partition_size, nearest_partition_sizes, session_parts
+from app.engine.pools import BuddyPool, NodePool, Pool
 from app.errors import BadInput, Conflict, Message
 from app.sizing.document import Estimate
 from app.sizing.tenancy.jobs import DAY, HOUR, MONTH, Interruptions, Stream

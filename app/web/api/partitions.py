@@ -32,5 +32,5 @@ def plan_partitions(
 def simulate_queue(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[QueueRequest, Body(examples=[QUEUE])]
 ) -> QueueAnswer:
-    """A simulated year: the wait each team sees, and the fewest systems that keep it under the target."""
+    """Simulate a year of jobs: the wait each team sees, and the fewest systems that keep it short."""
     return tenancy.share_time(bench, workspace, body)
