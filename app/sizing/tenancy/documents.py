@@ -166,7 +166,7 @@ class QueueAnswer(Document):
     teams: list[TeamWait] = Field(description="Wait of each team.")
     line: list[LinePoint] = Field(description="The line over time.")
     machines_needed: int | None = Field(
-        description="Fewest systems with which every team meets the target; null where none that were tried do."
+        description="Fewest systems with which every team meets the target; null where none tried do."
     )
     most_searched: int = Field(description="Most systems that were tried. [-]")
     by_count: list[CountPoint] = Field(description="Waits with other numbers of systems, rising.")

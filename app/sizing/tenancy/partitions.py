@@ -85,7 +85,7 @@ def plan_figure(figure: Figure, shelf: str, catalog: Catalog) -> PlanFigure:
     """Return one figure as a plan shows it."""
     others = catalog.rejected(figure.item, figure.parameter)
     return PlanFigure(
-        name=f"plan.{figure.parameter}",
+        name=figure.parameter,
         quantity=Quantity(value=figure.si, low=figure.si_low, high=figure.si_high, unit=figure.si_unit),
         source=source_ref(figure.source),
         url=f"/catalog/{shelf}/{figure.item}#{figure.parameter}",

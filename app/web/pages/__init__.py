@@ -11,7 +11,9 @@ from app.web.pages import (
     documents,
     estimates,
     mappings,
+    partitions,
     plans,
+    queues,
     sizings,
     start,
     sweeps,
@@ -31,6 +33,8 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    partitions,
+    queues,
 ):
     router.include_router(part.router)
 if available():
