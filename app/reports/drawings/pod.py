@@ -198,7 +198,9 @@ def add_block(
         title = f"{one.team}: {name} {one.pod}, {device}"
         shapes.append(Shape(x, y, grid.cell, grid.height, kind, pattern, title))
     x, y, width, height = grid.box(top, one.first_device, one.devices)
-    text = fitted(f"{one.team} · {one.devices}", width - 6.0) or fitted(one.team, width - 4.0)
+    text = f"{one.team} · {one.devices}"
+    if width_of(text) > width - 6.0:
+        text = fitted(one.team, width - 4.0)
     if text:
         plate = width_of(text) + 10.0
         middle = x + width / 2

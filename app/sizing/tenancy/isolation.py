@@ -45,7 +45,7 @@ def of_pods(
     strict = request.isolation == STRICT
     if request.orchestrator == GC_DOCKER:
         message = Message(
-            "gc-docker starts containers on the host's network: each team reaches the ports and "
+            "containers that gc-docker starts run on the host's network: each team reaches the ports and "
             "interfaces of the hosts and of the other teams; partitions isolate the IPUs alone"
         )
         yield CheckWarning.of(
