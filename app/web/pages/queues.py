@@ -24,7 +24,7 @@ from app.web.pages import choices
 from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, typed
 from app.web.pages.presenting import SEVERITIES, grouped, view
-from app.web.pages.sharing_forms import Values, filled_rows, refused_form, shown_rows, whole_message
+from app.web.pages.sharing_forms import Values, filled_rows, known, refused_form, shown_rows, whole_message
 from app.web.rendering import render
 from app.web.tenancy_contexts import QueuesPage
 
@@ -172,5 +172,4 @@ def refusal(
     except (AppError, ValidationError):
         answer = None
     page = page_of(bench, voice_of(request), form, answer, previous if answer else "", whole_message(error))
-    status = error.status if isinstance(error, AppError) else 422
-    return render(request, "queues.html", page, status=status)
+    return render(request, "queues.html", page, status=known(error).status)

@@ -31,14 +31,18 @@ def shown_rows(filled: Sequence[int], most: int) -> list[int]:
 
 def refused_form(values: Values, error: AppError | ValidationError, group: str, rows: Sequence[int]) -> Form:
     """Return a form with what was typed, and errors at the rows they were typed in."""
-    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
     found = []
-    for one in known.errors:
+    for one in known(error).errors:
         match = re.fullmatch(rf"{group}\.(\d+)(.*)", one.field)
         inside = match is not None and int(match[1]) < len(rows)
         field = f"{group}.{rows[int(match[1])]}{match[2]}" if match and inside else one.field
         found.append(FieldError(field, one.message))
     return Form(values, found)
+
+
+def known(error: AppError | ValidationError) -> AppError:
+    """Return a refusal as one of ours."""
+    return from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
 
 
 def whole_message(error: AppError | ValidationError) -> Message:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts, tenancy_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -27,6 +27,8 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "partitions.html": tenancy_contexts.PartitionsPage,
+    "queues.html": tenancy_contexts.QueuesPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
@@ -62,6 +64,8 @@ def test_content_policy_is_kept(name: str) -> None:
 @pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
 def test_context_is_what_the_template_reads(name: str, context: type) -> None:
     whole = text(name) + (text("scaling.html") if name == "_scaling.html" else "")
+    if "_tenancy.html" in whole:
+        whole += text("_tenancy.html")
     read = set(re.findall(r"\bpage\.(\w+)", whole))
     fields = {field.name for field in dataclasses.fields(context)}
     shared = {field.name for field in dataclasses.fields(contexts.Page)}
