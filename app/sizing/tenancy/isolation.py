@@ -125,8 +125,7 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Settled) -> Iterable
             "instances of a GPU have no NVLink and no peer access: a training job runs on one instance, "
             "not on several"
         )
-        severity = "caution" if several else "info"
-        yield CheckWarning.of("mig_no_nvlink", severity, message, "requests")  # type: ignore[arg-type]
+        yield CheckWarning.of("mig_no_nvlink", "caution" if several else "info", message, "requests")
     for one, held in placed.rounded:
         message = Message(
             "{team} asks for {asked} GPUs and holds {held}: kept apart from others, a job over several nodes "

@@ -28,7 +28,7 @@ from app.sizing.tenancy.streams import (
     streams_of,
 )
 
-SIMULATED = 30_000
+SIMULATED = 12_000
 """Jobs simulated for one number of machines, over all runs, where one run has fewer."""
 MOST_RUNS = 20
 AROUND = 2

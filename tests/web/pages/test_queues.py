@@ -95,7 +95,7 @@ def test_an_estimate_says_how_long_jobs_take(reader: Reader) -> None:
     ("name", "value", "status", "place"),
     [
         ("teams__0__jobs_per_month", "", 422, "teams-0-jobs_per_month"),
-        ("teams__0__hours", "1e400", 422, "teams-0-hours"),
+        ("teams__0__hours", "1e400", 400, "teams-0-hours"),
         ("days", "3", 400, "days"),
         ("days", "1830", 400, "days"),
         ("seed", "-1", 400, "seed"),
