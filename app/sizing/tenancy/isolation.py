@@ -44,57 +44,59 @@ def of_pods(
     """Return what to beware of on pods of IPUs."""
     strict = request.isolation == STRICT
     if request.orchestrator == GC_DOCKER:
-        message = Message(
+        exposed = Message(
             "containers that gc-docker starts run on the host's network: each team reaches the ports and "
             "interfaces of the hosts and of the other teams; partitions isolate the IPUs alone"
         )
-        yield CheckWarning.of(
-            "gc_docker_host_network", "serious" if strict else "caution", message, "orchestrator", "isolation"
-        )
+        fields = ("orchestrator", "isolation")
+        if strict:
+            yield CheckWarning.of("gc_docker_host_network", "serious", exposed, *fields)
+        else:
+            yield CheckWarning.of("gc_docker_host_network", "caution", exposed, *fields)
     if strict and request.orchestrator == "none":
-        message = Message(
+        hosts = Message(
             "partitions isolate the links between IPUs, not the hosts the programs run on; give each team a "
             "host of its own, or an orchestrator that isolates containers"
         )
-        yield CheckWarning.of("hosts_shared", "caution", message, "orchestrator", "isolation")
+        yield CheckWarning.of("hosts_shared", "caution", hosts, "orchestrator", "isolation")
     together = machines_shared(site, placed)
     if strict and request.orchestrator != BACKEND_AI and together:
-        message = Message(
+        machines = Message(
             "{teams} share an IPU-Machine: an allocation of V-IPU consists of whole machines, and who is "
             "in it reaches every partition of it",
             {"teams": "; ".join(" + ".join(names) for names in together[:NAMED])},
         )
-        yield CheckWarning.of("partition_machine_shared", "caution", message, "isolation")
+        yield CheckWarning.of("partition_machine_shared", "caution", machines, "isolation")
     rack = round(catalog.figure(site.entry.chip, "pod_size").si)
     for index, one in enumerate(request.requests):
         parts = sum(other.request == index for other in placed.placements)
         if parts > 1:
-            message = Message(
+            session = Message(
                 "{team}: {parts} partitions on as many pods in one cluster session; between them run the "
                 "hosts' network cards, not IPU-Links, so that one program cannot address them as one "
                 "partition",
                 {"team": one.team, "parts": parts},
             )
-            yield CheckWarning.of("session_spans_pods", "info", message, f"requests.{index}.devices")
+            yield CheckWarning.of("session_spans_pods", "info", session, f"requests.{index}.devices")
         elif one.devices > rack:
-            message = Message(
+            racks = Message(
                 "{team}: a partition of {devices} lies over {racks} racks of {rack}, which GW-Links join",
                 {"team": one.team, "devices": one.devices, "racks": one.devices // rack, "rack": rack},
             )
-            yield CheckWarning.of("partition_over_gateways", "info", message, f"requests.{index}.devices")
+            yield CheckWarning.of("partition_over_gateways", "info", racks, f"requests.{index}.devices")
     per_pod: dict[int, list[int]] = {}
     for block in placed.free_blocks:
         per_pod.setdefault(block.pod, []).append(block.devices)
     odd = max((sum(sizes) for sizes in per_pod.values() if sum(sizes) > max(sizes)), default=0)
     if odd and odd & (odd - 1):
-        message = Message(
+        odd_rest = Message(
             "{free} IPUs are free on one pod, but the size of a partition is a power of two: at most "
             "{largest} of them can go to one more team",
             {"free": odd, "largest": max(max(sizes) for sizes in per_pod.values())},
         )
-        yield CheckWarning.of("partition_power_of_two", "info", message, "requests")
+        yield CheckWarning.of("partition_power_of_two", "info", odd_rest, "requests")
     if len(per_pod) > 1 and request.orchestrator != BACKEND_AI:
-        message = Message(
+        apart = Message(
             "{free} IPUs are free on {pods} pods, and a partition cannot span them: at most {largest} can "
             "go to one more team",
             {
@@ -103,7 +105,7 @@ def of_pods(
                 "largest": placed.largest_free,
             },
         )
-        yield CheckWarning.of("partition_no_spanning", "info", message, "requests")
+        yield CheckWarning.of("partition_no_spanning", "info", apart, "requests")
 
 
 def machines_shared(site: Site, placed: Settled) -> list[list[str]]:
@@ -121,28 +123,31 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Settled) -> Iterable
     sliced = [one for one in request.requests if one.slice is not None]
     several = [one.team for one in sliced if one.devices > 1]
     if sliced:
-        message = Message(
+        alone = Message(
             "instances of a GPU have no NVLink and no peer access: a training job runs on one instance, "
             "not on several"
         )
-        yield CheckWarning.of("mig_no_nvlink", "caution" if several else "info", message, "requests")
+        if several:
+            yield CheckWarning.of("mig_no_nvlink", "caution", alone, "requests")
+        else:
+            yield CheckWarning.of("mig_no_nvlink", "info", alone, "requests")
     for one, held in placed.rounded:
-        message = Message(
+        rounded = Message(
             "{team} asks for {asked} GPUs and holds {held}: kept apart from others, a job over several nodes "
             "takes all of each",
             {"team": one.team, "asked": one.devices, "held": held},
         )
-        yield CheckWarning.of("whole_nodes", "info", message, "isolation")
+        yield CheckWarning.of("whole_nodes", "info", rounded, "isolation")
     teams: dict[int, dict[str, None]] = {}
     for placement in placed.placements:
         teams.setdefault(placement.pod, {})[placement.team] = None
     together = [list(names) for names in teams.values() if len(names) > 1]
     if together and request.isolation == STRICT and request.orchestrator != BACKEND_AI:
-        message = Message(
+        nodes = Message(
             "{teams} share a node: its kernel, its network and its PCIe are common to them",
             {"teams": "; ".join(" + ".join(names) for names in together[:NAMED])},
         )
-        yield CheckWarning.of("node_shared", "caution", message, "isolation")
+        yield CheckWarning.of("node_shared", "caution", nodes, "isolation")
 
 
 def fragmented(request: PartitionRequest, site: Site, placed: Settled) -> list[CheckWarning]:
@@ -159,20 +164,20 @@ def fragmented(request: PartitionRequest, site: Site, placed: Settled) -> list[C
         pod = max(scattered, key=lambda at: free[at])
         whole = 1 << (free[pod].bit_length() - 1)
         values = {"free": free[pod], "largest": largest[pod], "whole": whole, "pod": pod}
-        message = Message(
+        pieces = Message(
             "pod {pod} has {free} free IPUs, the largest block {largest}: in one piece they would hold a "
             "partition of {whole}",
             values,
         )
-        return [CheckWarning.of("fragmented", "caution", message, "requests")]
+        return [CheckWarning.of("fragmented", "caution", pieces, "requests")]
     total = sum(free.values())
     if total < site.size or site.size in free.values():
         return []
-    message = Message(
+    nodes = Message(
         "{free} GPUs are free, but no node is empty: at most {largest} can go to one more job",
         {"free": total, "largest": max(free.values())},
     )
-    return [CheckWarning.of("fragmented", "caution", message, "requests")]
+    return [CheckWarning.of("fragmented", "caution", nodes, "requests")]
 
 
 def rules_of(

@@ -204,36 +204,36 @@ def warnings_of(
     share = offered(streams) / site.devices
     values = {"load": round(offered(streams), 1), "devices": site.devices, "days": request.days}
     if share >= 1.0:
-        message = Message(
+        endless = Message(
             "the work keeps {load} accelerators busy and there are {devices}: the line grows without end; "
             "the waits shown are those of a run of {days} days and longer in a longer one",
             values,
         )
-        yield CheckWarning.of("queue_overloaded", "serious", message, "count", "teams")
+        yield CheckWarning.of("queue_overloaded", "serious", endless, "count", "teams")
     elif share >= NEAR_FULL:
-        message = Message(
+        steep = Message(
             "{share} % of the accelerators are at work: near the full load waits grow steeply, and a "
             "little more work makes them much longer",
             {"share": round(100 * share, 1)},
         )
-        yield CheckWarning.of("queue_near_full", "caution", message, "count", "teams")
+        yield CheckWarning.of("queue_near_full", "caution", steep, "count", "teams")
     if any(one.held > one.devices for one in streams):
-        message = Message(
+        rounded = Message(
             "jobs of {teams} take whole nodes and leave a part of them idle",
             {"teams": ", ".join(one.team for one in streams if one.held > one.devices)},
         )
-        yield CheckWarning.of("whole_nodes", "info", message, "teams")
+        yield CheckWarning.of("whole_nodes", "info", rounded, "teams")
     if any(one.devices > site.size for one in streams) and site.ipus:
-        message = Message(
+        sessions = Message(
             "jobs of {teams} are sessions over several pods, which an orchestrator has to join",
             {"teams": ", ".join(one.team for one in streams if one.devices > site.size)},
         )
-        yield CheckWarning.of("session_spans_pods", "info", message, "teams")
+        yield CheckWarning.of("session_spans_pods", "info", sessions, "teams")
     few = [one.team for one in teams if one.jobs.value < FEW_JOBS]
     if few:
-        message = Message(
+        thin = Message(
             "{teams}: fewer than {least} jobs in {days} days, so that the wait of the worst tenth rests "
             "on two or three of them in each run",
             {"teams": ", ".join(few), "least": FEW_JOBS, "days": request.days},
         )
-        yield CheckWarning.of("queue_few_jobs", "info", message, "teams", "days")
+        yield CheckWarning.of("queue_few_jobs", "info", thin, "teams", "days")
