@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.profiles.samples import read_sample
+from app.services.claims import get_claim, list_claims
 from app.services.comparisons import compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
@@ -16,6 +17,7 @@ from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
 from app.services.tenancy import share_devices, share_time
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.sizing.claims.request import ClaimsRequest
 from app.sizing.models import resolve_model
 from app.sizing.questions import ChecksRequest, ComparisonRequest, MappingRequest, ProfileRequest
 from app.sizing.request import EstimateRequest, ModelInput
@@ -72,6 +74,8 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "QueueAnswer": share_time(
             bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
         ),
+        "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
+        "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
     }
 

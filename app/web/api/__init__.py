@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from app.web.api import (
     calibrations,
     catalog,
+    claims,
     comparisons,
     estimates,
     jobs,
@@ -29,5 +30,6 @@ for part in (
     partitions,
     sweeps,
     jobs,
+    claims,
 ):
     router.include_router(part.router)

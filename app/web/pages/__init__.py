@@ -6,6 +6,7 @@ from app.web.pages import (
     accuracy,
     calibrations,
     catalog,
+    claims,
     comparisons,
     decisions,
     documents,
@@ -35,6 +36,7 @@ for part in (
     decisions,
     partitions,
     queues,
+    claims,
 ):
     router.include_router(part.router)
 if available():
