@@ -330,6 +330,16 @@ LABELS = {
     "gpu_beyond_calibration": "GPU software far beyond the calibrated size",
     "ipu_calibrated": "IPU software calibrated with own runs",
     "ipu_beyond_calibration": "IPU software far beyond the calibrated size",
+    # What a shared system is made of, and how long jobs take.
+    "plan.machines": "Machines of one system",
+    "plan.devices": "Devices of one machine",
+    "plan.published_peak_fp16": "FP16 peak of one device",
+    "plan.peak_fp16_dense": "FP16 peak of one device",
+    "plan.sram_nominal": "Memory of one device",
+    "plan.memory_capacity": "Memory of one device",
+    "exponential": "exponential",
+    "lognormal": "lognormal",
+    "fixed": "all alike",
     # Documents.
     "methodology": "Methodology",
     "accuracy": "Accuracy",

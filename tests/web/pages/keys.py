@@ -118,7 +118,7 @@ def _titles(node: ast.ClassDef) -> Iterator[str]:
 
 
 def of_catalogue() -> set[str]:
-    """Return meanings of fields, why claims are rejected, what vendors claim, reasons of runs, names of parts."""
+    """Return meanings of fields, rejected and vendor claims, reasons of runs, names of parts."""
     with (ROOT / "data" / "fields.csv").open(encoding="utf-8", newline="") as file:
         found = {row["description"] for row in csv.DictReader(file)}
     for path in sorted((ROOT / "data").glob("*.csv")):

@@ -14,6 +14,7 @@ from app.web import (
     money_contexts,
     plan_contexts,
     sweep_contexts,
+    tenancy_contexts,
 )
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.folders import folder
@@ -36,6 +37,8 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "partitions.html": tenancy_contexts.PartitionsPage,
+    "queues.html": tenancy_contexts.QueuesPage,
     "claims.html": claims_contexts.ClaimsPage,
     "claim.html": claims_contexts.ClaimPage,
     "costs.html": money_contexts.CostsPage,
@@ -80,6 +83,8 @@ def test_content_policy_is_kept(name: str) -> None:
 @pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
 def test_context_is_what_the_template_reads(name: str, context: type) -> None:
     whole = text(name) + (text("scaling.html") if name == "_scaling.html" else "")
+    if "_tenancy.html" in whole:
+        whole += text("_tenancy.html")
     read = set(re.findall(r"\bpage\.(\w+)", whole))
     fields = {field.name for field in dataclasses.fields(context)}
     shared = {field.name for field in dataclasses.fields(contexts.Page)}
