@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    breakevens,
     calibrations,
     catalog,
     comparisons,
@@ -26,6 +27,7 @@ for part in (
     calibrations,
     planning,
     sweeps,
+    breakevens,
     jobs,
 ):
     router.include_router(part.router)

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.web.pages import (
     accuracy,
+    breakevens,
     calibrations,
     catalog,
     comparisons,
@@ -31,6 +32,7 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    breakevens,
 ):
     router.include_router(part.router)
 if available():
