@@ -299,6 +299,8 @@ LABELS = {
     "reserved-3-years": "reserved for 3 years",
     "spot": "spot",
     "trace.break_even_month": "Break-even",
+    "trace.own_at_horizon": "Own cost up to the horizon",
+    "trace.cloud_at_horizon": "Cloud bills up to the horizon",
     "trace.required_cloud_monthly": "Cloud bill that pays by the horizon",
     "outcome.within_horizon": "within the horizon",
     "outcome.after_horizon": "after the horizon",

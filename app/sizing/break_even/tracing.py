@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from app.engine.cost.break_even import BuildOrRent, required_bill
+from app.engine.cost.break_even import BuildOrRent, own_cost_worth, replaced_bill_worth, required_bill
 from app.sizing.break_even.amounts import Amounts
 from app.sizing.break_even.terms import Question, cloud_bill
 from app.sizing.document import TraceStep
@@ -92,6 +92,29 @@ def trace_of(
                 value=months,
                 unit="month",
                 reference=f"{ECONOMY} (payback period, discounted payback)",
+                source=[],
+            )
+        )
+    for name, formula, value in (
+        (
+            "own_at_horizon",
+            "own = capex + Σ own_k · v^k − residual_share · capex · v^horizon,  v = (1 + r)^(−1/12)",
+            own_cost_worth(terms, terms.horizon),
+        ),
+        (
+            "cloud_at_horizon",
+            "cloud = Σ bill_k · v^k,  bill_k = bill · (1 + g)^((k−1)/12) until the cluster is full",
+            replaced_bill_worth(terms, terms.horizon),
+        ),
+    ):
+        steps.append(
+            TraceStep(
+                name=name,
+                formula=formula,
+                inputs=dict(stated),
+                value=float(value),
+                unit=currency,
+                reference=f"{ECONOMY} (present worth analysis)",
                 source=[],
             )
         )

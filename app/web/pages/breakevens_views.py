@@ -61,7 +61,7 @@ def answer_view(answer: BreakEven, voice: Voice) -> AnswerView:
 
 
 def _cash_chart(answer: BreakEven, voice: Voice) -> FigureView:
-    caption = voice.gettext("Cost of both sides so far")
+    caption = voice.gettext("Paid so far by month")
     note = (
         voice.gettext("The bands hold 80 % of the cases.") if answer.cash_flow[0].own_low is not None else ""
     )
@@ -70,7 +70,7 @@ def _cash_chart(answer: BreakEven, voice: Voice) -> FigureView:
 
 def _tornado_chart(answer: BreakEven, voice: Voice) -> FigureView:
     rows = min(figures.shown_rows(answer.tornado) + 2, MOST_ROWS)
-    caption = voice.gettext("What the break-even hangs on")
+    caption = voice.gettext("Break-even by input")
     note = voice.gettext("Each input alone, a fifth less and a fifth more.")
     return view("tornado", caption, f"rows-{rows}", figures.tornado(answer, voice), "tornado", note)
 
