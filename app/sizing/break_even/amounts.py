@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.catalog import CostDefaults, Figure
 from app.catalog.entries import ChipKind
 from app.engine.units import HOUR, YEAR
-from app.errors import BadInput, Message, Unprocessable
+from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.sizing.break_even.documents import AmountLine
 from app.sizing.break_even.lines import MONTHS, line
 from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
@@ -102,7 +104,8 @@ class _Reader:
         return self.found
 
     def _hardware(self, asked: HardwareInput) -> Hardware:
-        return self.context.hardware.system(asked.system, asked.count, asked.fabric)
+        with _placed("hardware"):
+            return self.context.hardware.system(asked.system, asked.count, asked.fabric)
 
     def _capex(self) -> None:
         own, found = self.found.own, self.found
@@ -210,7 +213,8 @@ class _Reader:
             assert self.request.cloud_monthly is not None, "checked: cloud_monthly or cloud"
             self.found.inputs["cloud_monthly"] = self.request.cloud_monthly
             return
-        rented = self.context.hardware.system(asked.system, asked.count)
+        with _placed("cloud"):
+            rented = self.context.hardware.system(asked.system, asked.count)
         self.found.rented = rented
         self.found.inputs["cloud.hours_per_month"] = asked.hours_per_month
         self.found.inputs["cloud.hourly_price"] = self._rent(asked, rented)
@@ -264,6 +268,20 @@ class _Reader:
         )
         self.found.defaults.append(Default.of(name, float(f"{value:.6g}"), why))
         self.found.figures.setdefault(part, []).append(figure)
+
+
+@contextmanager
+def _placed(part: str) -> Iterator[None]:
+    """Refuse a system at the field of this request that names it."""
+    try:
+        yield
+    except AppError as error:
+        places = [(PLACES.get(one.field, "system"), one.message) for one in error.errors]
+        raise type(error)(error.message, [FieldError(f"{part}.{at}", told) for at, told in places]) from None
+
+
+PLACES = {"system.id": "system", "system.count": "count", "system.fabric": "fabric"}
+"""Field of an estimate → field of a part of this request."""
 
 
 def _has_switches(hardware: Hardware) -> bool:

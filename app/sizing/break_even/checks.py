@@ -80,17 +80,25 @@ def _fabric(
         return None
     share = context.catalog.figure("dgx-cluster", "network_share").si
     whole = float(break_even_month(replace(terms, capital=float(terms.capital) / (1.0 - share))))
+    values = {"share": round(100 * share, 1), "later": written(whole), "months": written(months)}
     message = Message(
         "nothing says that the purchase price holds switches, cables and installation; a published cluster "
         "spent {share} % of its price on its network",
-        {"share": round(100 * share, 1)},
+        values,
     )
-    if math.isfinite(months):
+    if math.isfinite(whole):
         message = Message(
             "nothing says that the purchase price holds switches, cables and installation; where they are "
             "missing, with {share} % of a published cluster spent on its network the month is {later} "
             "instead of {months}",
-            {"share": round(100 * share, 1), "later": written(whole), "months": written(months)},
+            values,
+        )
+    elif math.isfinite(months):
+        message = Message(
+            "nothing says that the purchase price holds switches, cables and installation; where they are "
+            "missing, with {share} % of a published cluster spent on its network it never pays back, "
+            "instead of in month {months}",
+            values,
         )
     return CheckWarning.of("capex_excludes_fabric", "caution", message, "capex", "capex_includes_fabric")
 
@@ -206,11 +214,18 @@ def _interest(terms: BuildOrRent, months: float, context: SizingContext) -> Chec
         return None
     rate = context.catalog.cost_defaults(ChipKind.GPU).capital_rate.si * YEAR
     later = float(break_even_month(replace(terms, discount_rate=rate)))
+    values = {"rate": round(100 * rate, 2), "later": written(later), "months": written(months)}
     message = Message(
         "money later counts as much as money now; at {rate} % a year the month is {later} instead of "
         "{months}",
-        {"rate": round(100 * rate, 2), "later": written(later), "months": written(months)},
+        values,
     )
+    if math.isinf(later):
+        message = Message(
+            "money later counts as much as money now; at {rate} % a year it never pays back, instead of in "
+            "month {months}",
+            values,
+        )
     return CheckWarning.of("not_discounted", "info", message, "discount_rate")
 
 

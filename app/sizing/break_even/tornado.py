@@ -15,7 +15,13 @@ from app.sizing.document import Text
 STEP = 0.2
 """How far an input is moved, as a share of it. [-]"""
 
-ENDS = {"utilisation": (0.0, 1.0), "residual_share": (0.0, 1.0), "onprem.pue": (1.0, 5.0)}
+ENDS = {
+    "utilisation": (0.0, 1.0),
+    "residual_share": (0.0, 1.0),
+    "growth": (-0.99, 5.0),
+    "own_growth": (-0.99, 5.0),
+    "onprem.pue": (1.0, 5.0),
+}
 """Input → beyond what it cannot go."""
 
 FIXED = {"horizon_months"}

@@ -135,7 +135,7 @@ def _trace_lines(answer: BreakEven, voice: Voice) -> Sequence[TraceLine]:
             name=step.name,
             value=voice.full(step.value, answer.currency)
             if step.unit == answer.currency
-            else f"{voice.decimal(step.value, 3)}{voice.unit('months')}",
+            else f"{voice.number(step.value, digits=6)}{voice.unit('months')}",
             formula=step.formula,
             inputs=[(name, written(value, voice)) for name, value in step.inputs.items()],
             reference=step.reference,
