@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import breakeven_contexts, calibration_contexts, contexts, plan_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -21,6 +21,7 @@ CONTEXTS = {
     "catalog_kind.html": contexts.CatalogKindPage,
     "catalog_item.html": contexts.CatalogItemPage,
     "mapping.html": contexts.MappingPage,
+    "breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans.html": plan_contexts.PlansPage,
     "calibration_form.html": calibration_contexts.CalibrationFormPage,
     "calibration.html": calibration_contexts.CalibrationPage,
