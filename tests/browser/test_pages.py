@@ -18,6 +18,7 @@ STATIC_PAGES = [
     "/mappings",
     "/claims",
     "/claims/bert-large-1-dgx",
+    "/breakevens?capex=4e9&onprem_monthly=5e7&cloud_monthly=6e7&demand=20,40,100&ranges.capex.low=3e9&ranges.capex.high=5e9",
     "/plans",
     "/calibrations/new?example=runs",
     "/methodology",
@@ -56,7 +57,7 @@ def test_charts_say_nothing_while_they_are_pointed_at(
     window: Seat, modelled: str, estimated: str, calibrations: list[str]
 ) -> None:
     """Plotly complains on the console of what it was given and cannot draw."""
-    for path in (modelled, f"{modelled}/scaling", estimated, *calibrations):
+    for path in (modelled, f"{modelled}/scaling", estimated, *calibrations, "/breakevens"):
         page = window.open(path)
         charts_drawn(page)
         shown = page.evaluate(

@@ -33,6 +33,33 @@ def test_build_or_cloud_starts_with_the_two_years(post: Call) -> None:
     assert tf32["trace"][0]["inputs"]["peak"] == pytest.approx(24.96e15)
 
 
+def test_build_or_cloud_ends_with_the_month(post: Call) -> None:
+    """Journey 2: ₩4.378 billion against ₩300 million a month: 17.5 months; 8.0 if the lab doubles."""
+    asked = {"currency": "KRW", "capex": 20 * 199_000 * 1_100, "onprem_monthly": 50e6, "cloud_monthly": 300e6}
+    found = post("/breakevens", asked)
+    assert found["capex"]["value"] == 4.378e9
+    assert found["months"] == pytest.approx(17.512)
+    assert found["outcome"] == "within_horizon"
+    assert found["tornado"][0]["input"] == "cloud_monthly"
+    assert codes(found) >= {"capex_excludes_fabric", "capacity_not_checked"}
+    doubled = post("/breakevens", asked | {"cloud_monthly": 600e6})
+    assert doubled["months"] == pytest.approx(7.96)
+    assert doubled["tornado"][0]["input"] == "cloud_monthly"
+    assert post("/breakevens", asked | {"teams_now": 1, "teams_then": 2})["months"] == doubled["months"]
+    below = post("/breakevens", asked | {"cloud_monthly": 45e6})
+    assert (below["months"], below["outcome"]) == (None, "never")
+    assert below["sentences"][0]["message"].startswith("Never")
+
+
+def test_twenty_machines_of_the_article(get: Call) -> None:
+    """Journey 2: 160 GPUs, 24.96 PFLOP/s in TF32, 1.6 Tb/s for each node."""
+    system = get("/catalog/systems/dgx-a100-320gb")
+    derived = {one["name"]: one["value"] for one in system["derived"]}
+    assert 20 * system["devices"] == 160
+    assert 20 * derived["peak_tf32_dense"] == pytest.approx(24.96e15)
+    assert 8 * derived["node_line_rate"] == pytest.approx(1.6e12)
+
+
 def test_gpt3_is_mapped_on_a_pod256(ask: Ask, post: Call) -> None:
     """Journey 3: 8 · 8 · 4, twelve layers a stage, at least seven phases; r = 5 is refused."""
     asked = {

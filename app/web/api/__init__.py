@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.web.api import (
     bills,
+    breakevens,
     calibrations,
     catalog,
     claims,
@@ -35,6 +36,7 @@ for part in (
     price_books,
     fabrics,
     bills,
+    breakevens,
     jobs,
     claims,
 ):

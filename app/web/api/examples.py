@@ -313,3 +313,24 @@ QUEUE: dict[str, Any] = {
     "target_wait_hours": 24,
     "seed": 7,
 }
+BREAK_EVEN: dict[str, Any] = {
+    "currency": "KRW",
+    "capex": 4_378_000_000,
+    "onprem_monthly": 50_000_000,
+    "cloud_monthly": 300_000_000,
+    "horizon_months": 48,
+}
+BREAK_EVEN_PRICED: dict[str, Any] = {
+    "currency": "KRW",
+    "hardware": {"system": "dgx-a100-320gb", "count": 20},
+    "onprem": {"pue": 1.3, "staff": 2},
+    "cloud": {"system": "aws-p4d", "count": 20, "hours_per_month": 600},
+    "discount_rate": 0.08,
+    "residual_share": 0.1,
+    "growth": 0.2,
+    "utilisation": 0.6,
+    "teams_now": 4,
+    "teams_then": 5,
+    "ranges": {"utilisation": {"low": 0.4, "high": 0.8}, "growth": {"low": 0.0, "high": 0.5}},
+    "demand": [0.3, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.0, 0.9, 0.6, 0.4, 0.4],
+}

@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from app.web.pages import (
     accuracy,
     bills,
+    breakevens,
     calibrations,
     catalog,
     claims,
@@ -45,6 +46,7 @@ for part in (
     claims,
     fabrics,
     bills,
+    breakevens,
 ):
     router.include_router(part.router)
 if available():

@@ -8,6 +8,7 @@ import pytest
 
 from app.web import (
     bill_contexts,
+    breakeven_contexts,
     calibration_contexts,
     claims_contexts,
     contexts,
@@ -31,6 +32,7 @@ CONTEXTS = {
     "catalog_kind.html": contexts.CatalogKindPage,
     "catalog_item.html": contexts.CatalogItemPage,
     "mapping.html": contexts.MappingPage,
+    "breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans.html": plan_contexts.PlansPage,
     "calibration_form.html": calibration_contexts.CalibrationFormPage,
     "calibration.html": calibration_contexts.CalibrationPage,
