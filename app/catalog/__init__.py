@@ -30,6 +30,7 @@ from app.catalog.figures import (
 )
 from app.catalog.files import Problem
 from app.catalog.load import load_catalog
+from app.catalog.vendor_ratios import Machinery, VendorRatio, VendorRun
 
 __all__ = [
     "Acquisition",
@@ -46,6 +47,7 @@ __all__ = [
     "FabricEntry",
     "Figure",
     "MachineEntry",
+    "Machinery",
     "Problem",
     "ReliabilityDefaults",
     "Source",
@@ -54,6 +56,8 @@ __all__ = [
     "Status",
     "SystemEntry",
     "Unit",
+    "VendorRatio",
+    "VendorRun",
     "check_directory",
     "load_catalog",
 ]

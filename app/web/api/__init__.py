@@ -6,6 +6,7 @@ from app.web.api import (
     bills,
     calibrations,
     catalog,
+    claims,
     comparisons,
     estimates,
     fabrics,
@@ -31,5 +32,6 @@ for part in (
     fabrics,
     bills,
     jobs,
+    claims,
 ):
     router.include_router(part.router)

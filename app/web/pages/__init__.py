@@ -7,6 +7,7 @@ from app.web.pages import (
     bills,
     calibrations,
     catalog,
+    claims,
     comparisons,
     decisions,
     documents,
@@ -35,6 +36,7 @@ for part in (
     decisions,
     fabrics,
     bills,
+    claims,
 ):
     router.include_router(part.router)
 if available():

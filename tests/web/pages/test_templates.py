@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from app.web import bill_contexts, calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import (
+    bill_contexts,
+    calibration_contexts,
+    claims_contexts,
+    contexts,
+    plan_contexts,
+    sweep_contexts,
+)
 from app.web.accuracy_contexts import AccuracyPage
-from app.web.rendering import embedded, environment, folder
+from app.web.folders import folder
+from app.web.rendering import embedded, environment
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
 
@@ -27,6 +35,8 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "claims.html": claims_contexts.ClaimsPage,
+    "claim.html": claims_contexts.ClaimPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
