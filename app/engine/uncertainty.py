@@ -150,7 +150,7 @@ def log_normal_samples(standard_deviation: FloatLike, normals: Floats) -> Floats
 
 
 def banded_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals: Floats) -> Floats:
-    r"""Samples of a figure whose 10th and 90th percentile are stated and need not lie evenly about it.
+    r"""Spread a figure over samples whose 10th and 90th percentile need not lie evenly about it.
 
     .. math:: x = m \left(\frac{h}{m}\right)^{z / z_{90}} \text{ for } z \ge 0, \quad
         m \left(\frac{m}{l}\right)^{z / z_{90}} \text{ for } z < 0
