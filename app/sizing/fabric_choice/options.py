@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.catalog import Catalog
@@ -65,6 +65,14 @@ def networks(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog)
     catalog : Catalog
         Knows the fabrics. [-]
     """
+    found = _listed(request, hardware, catalog)
+    there = {
+        named_network(name, found, f"installed.{place}").id for place, name in enumerate(request.installed)
+    }
+    return [replace(network, installed=network.id in there) for network in found]
+
+
+def _listed(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[Network]:
     if request.options is None:
         return usual_networks(hardware, catalog, request.oversubscription)
     found: list[Network] = []
@@ -100,7 +108,7 @@ def _network(
         )
     ratio = oversubscription if asked.oversubscription is None else asked.oversubscription
     label = asked.label or network_label(catalog, fabric, ports, ratio)
-    return Network(fabric, ports, ratio, label, asked.installed)
+    return Network(fabric, ports, ratio, label)
 
 
 def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: float = 1.0) -> str:
@@ -201,8 +209,3 @@ def by_network(values: Mapping[str, Value], known: Sequence[Network], field: str
             raise BadInput.at(field, "runs of {network} are given twice", network=network.label)
         found[network.id] = value
     return found
-
-
-def places(networks: Iterable[Network]) -> dict[str, int]:
-    """Return the place of each network by its identifier."""
-    return {network.id: place for place, network in enumerate(networks)}

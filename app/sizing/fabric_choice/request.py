@@ -29,7 +29,6 @@ class NetworkInput(Schema):
         None, description="Ports towards machines per uplink of a leaf; left out, that of the request. [-]"
     )
     label: Label | None = Field(None, description="What to call it; no two are alike.", examples=["roce"])
-    installed: bool = Field(False, description="True where it is already there and costs nothing more.")
 
 
 class FabricChoiceRequest(Schema):
@@ -52,6 +51,11 @@ class FabricChoiceRequest(Schema):
     )
     oversubscription: Oversubscription = Field(
         1.0, description="Ports towards machines per uplink of a leaf, for every option that states none. [-]"
+    )
+    installed: list[Label] = Field(
+        default_factory=list,
+        max_length=MOST_OPTIONS,
+        description="Labels or identifiers of networks that are already there and cost nothing more.",
     )
     measured: dict[Label, Annotated[list[Rate], Field(min_length=1, max_length=MOST_RUNS)]] = Field(
         default_factory=dict,

@@ -174,7 +174,7 @@ def decided_by(
         return DecidedBy(term="measured", explanation=Text.of(text), **known)
     if worth:
         largest = terms[0].term if terms else "data_volume"
-        return DecidedBy(term=largest, explanation=Text.of(Message(GAINED[largest], values)), **known)
+        return DecidedBy(term=largest, explanation=Text.of(Message(SENTENCES[largest], values)), **known)
     if otherwise.alike:
         return DecidedBy(term="same_network", explanation=Text.of(Message(ALIKE)), **known)
     if otherwise.without_accumulation >= field.threshold:
@@ -184,7 +184,7 @@ def decided_by(
     return DecidedBy(term="data_volume", explanation=Text.of(Message(LITTLE, values)), **known)
 
 
-GAINED: dict[Term, str] = {
+SENTENCES: dict[Term, str] = {
     "data_volume": (
         "the volume of gradients and weights turns it: {megabytes} MB a step and device, of which the slower "
         "network leaves {exposed} % of a step exposed"

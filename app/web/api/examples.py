@@ -235,3 +235,25 @@ FLEET_PLAN: dict[str, Any] = {
     ],
     "currency": "USD",
 }
+FABRIC_CHOICE: dict[str, Any] = {
+    "estimate": {
+        "model": {"preset": "bert-large"},
+        "workload": {"samples": 1e8, "global_batch": 4096, "seq_len": 128, "precision": "fp16"},
+        "system": {"id": "dgx-a100-640gb", "count": 4},
+    },
+    "threshold": 0.05,
+}
+FABRICS_MEASURED: dict[str, Any] = {
+    "estimate": {
+        "label": "GPT-2 355M, measured on both networks",
+        "model": {"preset": "gpt2-355m"},
+        "workload": {"samples": 1e8, "global_batch": 512, "seq_len": 1024, "precision": "bf16"},
+        "system": {"id": "dgx-a100-640gb", "count": 2},
+    },
+    "options": [
+        {"fabric": "hdr-infiniband", "ports_per_node": 8, "label": "infiniband"},
+        {"fabric": "roce-100", "ports_per_node": 8, "label": "roce"},
+    ],
+    "reference": "roce",
+    "measured": {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]},
+}
