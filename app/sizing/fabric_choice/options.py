@@ -45,11 +45,13 @@ class Network:
     oversubscription: float
     label: str
     installed: bool = False
+    own_ratio: bool = False
+    """True where the oversubscription was asked for of this network and not of all. [-]"""
 
     @property
     def id(self) -> str:
-        """Identifier within an answer, the same for the same network."""
-        ratio = "" if self.oversubscription == 1.0 else f"-{self.oversubscription:g}to1"
+        """Identifier within an answer; it stays where the oversubscription of all networks changes."""
+        ratio = f"-{self.oversubscription:g}to1" if self.own_ratio and self.oversubscription > 1.0 else ""
         return f"{self.fabric}-{self.ports}{ratio}"
 
 
@@ -108,7 +110,7 @@ def _network(
         )
     ratio = oversubscription if asked.oversubscription is None else asked.oversubscription
     label = asked.label or network_label(catalog, fabric, ports, ratio)
-    return Network(fabric, ports, ratio, label)
+    return Network(fabric, ports, ratio, label, own_ratio=asked.oversubscription is not None)
 
 
 def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: float = 1.0) -> str:

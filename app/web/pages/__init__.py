@@ -10,6 +10,7 @@ from app.web.pages import (
     decisions,
     documents,
     estimates,
+    fabrics,
     mappings,
     plans,
     sizings,
@@ -31,6 +32,7 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    fabrics,
 ):
     router.include_router(part.router)
 if available():
