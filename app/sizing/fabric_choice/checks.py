@@ -48,49 +48,49 @@ def _of_networks(weighed: Weighed) -> Iterator[CheckWarning]:
     networks = [one.network for one in field.timed.values()]
     unvalidated = _unvalidated(weighed) if weighed.several else ""
     if unvalidated:
-        message = Message(
+        unseen = Message(
             "{networks}: modelled only; no measured run of the family {family} over such a network between "
             "machines of this chip is known. Measure before relying on it",
             {"networks": unvalidated, "family": cluster.profile.family},
         )
-        yield CheckWarning.of("fabric_unvalidated", "caution", message, "options")
+        yield CheckWarning.of("fabric_unvalidated", "caution", unseen, "options")
     slow = [one.label for one in networks if _outruns_slot(weighed, one)]
     if slow:
-        message = Message(
+        outrun = Message(
             "{networks}: a port is faster than the slot of its adapter in this machine, which is counted "
             "instead",
             {"networks": _listed(slow)},
         )
-        yield CheckWarning.of("port_faster_than_slot", "caution", message, "options")
+        yield CheckWarning.of("port_faster_than_slot", "caution", outrun, "options")
     flat = [one.label for one in networks if one.oversubscription > 1.0 and _flat(weighed, one)]
     if len(flat) == len(networks) and weighed.several:
-        message = Message(
+        no_uplinks = Message(
             "one switch holds all ports of every network: there are no uplinks to save, and nothing is "
             "oversubscribed"
         )
-        yield CheckWarning.of("oversubscription_no_effect", "info", message, "oversubscription")
+        yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, "oversubscription")
     elif flat and weighed.several:
-        message = Message(
+        no_uplinks = Message(
             "{networks}: one switch holds all ports, so that there are no uplinks to save and nothing is "
             "oversubscribed",
             {"networks": _listed(flat)},
         )
-        yield CheckWarning.of("oversubscription_no_effect", "info", message, "oversubscription")
+        yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, "oversubscription")
     unpriced = [one.label for one in networks if field.bought[one.id] is None]
     if unpriced:
-        message = Message(
+        unknown = Message(
             "{networks}: no price is known, so that nothing is said of its money",
             {"networks": _listed(unpriced)},
         )
-        yield CheckWarning.of("network_price_unknown", "info", message, "options")
+        yield CheckWarning.of("network_price_unknown", "info", unknown, "options")
     prices = [(one.label, weighed.price(one.id)) for one in networks]
     incomplete = [label for label, price in prices if price is not None and not price.complete]
     if incomplete:
-        message = Message(
+        partial = Message(
             "{networks}: a part has no price, so that the price is a lower bound",
             {"networks": _listed(incomplete)},
         )
-        yield CheckWarning.of("network_price_incomplete", "caution", message, "options")
+        yield CheckWarning.of("network_price_incomplete", "caution", partial, "options")
 
 
 def _unvalidated(weighed: Weighed) -> str:
@@ -127,40 +127,37 @@ def _of_advice(weighed: Weighed) -> Iterator[CheckWarning]:
     """Give what has to be said of the advice."""
     field, found, gain = weighed.field, weighed.verdict, weighed.gain
     if gain is not None and not gain.measured and UNSURE[0] < gain.above < UNSURE[1]:
-        message = Message(
+        unsure = Message(
             "the gain is above the threshold with a probability of {above} %: too near to tell from a model; "
             "measure both networks",
             {"above": round(100.0 * gain.above)},
         )
-        yield CheckWarning.of("fabric_gain_uncertain", "caution", message, "threshold")
+        yield CheckWarning.of("fabric_gain_uncertain", "caution", unsure, "threshold")
     if found.against is not None and not found.worth:
         labels = {
             "taken": field.network(found.taken).label,
             "against": field.network(found.against).label,
         }
         if field.dollars(found.against) < field.dollars(found.taken) < float("inf"):
-            message = Message(
+            dearer = Message(
                 "{taken} is taken as the reference that was named, although by these prices {against} costs "
                 "less",
                 labels,
             )
-            yield CheckWarning.of("reference_dearer", "caution", message, "reference")
+            yield CheckWarning.of("reference_dearer", "caution", dearer, "reference")
         run = weighed.run_difference
         if run is not None and run.low > 0:
-            message = Message(
+            disagrees = Message(
                 "with machines, network and time counted, a run costs {money} less on {against}: there its "
                 "gain outweighs its price, if the machines are kept as busy as the cost assumes",
                 {**labels, "money": money(run.value, run.unit)},
             )
-            yield CheckWarning.of("run_cost_disagrees", "caution", message, "threshold")
-    contenders = set(field.contenders)
-    left_out = [one.network.label for name, one in field.timed.items() if name not in contenders]
-    if left_out:
-        message = Message(
-            "the advice rests on the networks with measured runs; {networks} are shown as the model has them",
-            {"networks": _listed(left_out)},
+            yield CheckWarning.of("run_cost_disagrees", "caution", disagrees, "threshold")
+    if len(field.contenders) < len(field.timed):
+        apart = Message(
+            "the advice rests on the networks with measured runs; the others are shown as the model has them"
         )
-        yield CheckWarning.of("unmeasured_left_out", "info", message, "measured")
+        yield CheckWarning.of("unmeasured_left_out", "info", apart, "measured")
     if gain is not None and gain.measured:
         yield from _of_measured(weighed)
 

@@ -172,6 +172,8 @@ def _of_tensors(scenario: Scenario, plans: Plans, post: _Post) -> list[NetworkMe
         return []
     share = float(np.ravel(device_weights(scenario.table, plans).share)[0])
     again = 2.0 if plans.recompute[0] == Recompute.FULL else 1.0
+    # Ranks that also split tokens gather them once more on the way back.
+    volume = post.system.kernels.sequence_parallel_volume if plans.sequence_parallel[0] > 0 else 1.0
     sizes, counts = tensor_messages(scenario.table, element_bytes(scenario.precision))
     machine = post.system.machine.devices
     return [
@@ -179,7 +181,7 @@ def _of_tensors(scenario: Scenario, plans: Plans, post: _Post) -> list[NetworkMe
             "tensor",
             "all_reduce",
             float(size * plans.micro_batch[0]),
-            float(count) * (again + 1.0) * share * accumulation,
+            float(count) * (again + 1.0) * volume * share * accumulation,
             tensor,
             machine,
         )
