@@ -10,7 +10,7 @@ from app.web.pages import (
     decisions,
     documents,
     estimates,
-    fabrics,
+    fabric_choices,
     mappings,
     plans,
     sizings,
@@ -32,7 +32,7 @@ for part in (
     mappings,
     sweeps,
     decisions,
-    fabrics,
+    fabric_choices,
 ):
     router.include_router(part.router)
 if available():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, fabric_contexts, plan_contexts, sweep_contexts
+from app.web import calibration_contexts, contexts, fabric_choice_contexts, plan_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -25,8 +25,8 @@ CONTEXTS = {
     "calibration_form.html": calibration_contexts.CalibrationFormPage,
     "calibration.html": calibration_contexts.CalibrationPage,
     "gain.html": calibration_contexts.GainPage,
-    "fabrics.html": fabric_contexts.FabricsPage,
-    "fabrics_new.html": fabric_contexts.FabricsNewPage,
+    "fabric_choice.html": fabric_choice_contexts.FabricsPage,
+    "fabric_choice_new.html": fabric_choice_contexts.FabricsNewPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
     "problem.html": contexts.ProblemPage,

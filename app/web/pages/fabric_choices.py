@@ -19,11 +19,11 @@ from app.sizing.fabric_choice.documents import FabricChoice
 from app.sizing.request import EstimateRequest
 from app.web.contexts import Example
 from app.web.deps import BenchDep, WorkspaceDep
-from app.web.fabric_contexts import FabricsNewPage
+from app.web.fabric_choice_contexts import FabricsNewPage
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.fabrics_asked import Values, asked, placed, read_query, written_query
-from app.web.pages.fabrics_views import fabrics_page
+from app.web.pages.fabric_choices_asked import Values, asked, placed, read_query, written_query
+from app.web.pages.fabric_choices_views import fabrics_page
 from app.web.pages.start import read_form
 from app.web.rendering import render
 
@@ -80,7 +80,7 @@ def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -
         examples=[example for example, _ in EXAMPLES.values()],
         estimates=list_estimates(bench, workspace, LATEST, None).items,
     )
-    return render(request, "fabrics_new.html", page)
+    return render(request, "fabric_choice_new.html", page)
 
 
 @router.post(NEW)
@@ -145,4 +145,4 @@ def shown(
         voice=voice_of(request),
         documents=available(),
     )
-    return render(request, "fabrics.html", page, status=error.status if error else 200)
+    return render(request, "fabric_choice.html", page, status=error.status if error else 200)

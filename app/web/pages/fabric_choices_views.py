@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from app.errors import AppError
 from app.reports.figures import Segment
-from app.reports.figures import fabrics as figures
+from app.reports.figures import fabric_choices as figures
 from app.reports.wording import Voice
 from app.sizing.fabric_choice.documents import Exposed, FabricChoice, FabricOption
 from app.web.contexts import Choice, FigureView, Form
-from app.web.fabric_contexts import FabricsPage, NetworkRow, RunsInput
+from app.web.fabric_choice_contexts import FabricsPage, NetworkRow, RunsInput
 from app.web.pages.calibration_views import moved_view
-from app.web.pages.fabrics_asked import RUNS, Values, written_query
+from app.web.pages.fabric_choices_asked import RUNS, Values, written_query
 from app.web.pages.presenting import MOST_ROWS, grouped, view
 
 SHOWN = {"threshold", "oversubscription", "reference", "installed"}
