@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status
+from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status, Unit
+from app.catalog.vendor_ratios import VendorRatio
 from app.errors import NotFound
 
 Key = tuple[str, str, str]
@@ -27,6 +28,8 @@ class Lookup:
     curves: Mapping[str, Curve]
     all_claims: tuple[Claim, ...]
     aliases: Mapping[str, str]
+    vendor_ratios: tuple[VendorRatio, ...]
+    units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
         """Return the accepted figure, None where there is none.
@@ -133,3 +136,10 @@ class Lookup:
             if claim.id == claim_id:
                 return claim
         raise NotFound.named("claim", claim_id, (claim.id for claim in self.all_claims))
+
+    def vendor_ratio(self, ratio_id: str) -> VendorRatio:
+        """Return one published ratio or raise NotFound."""
+        for ratio in self.vendor_ratios:
+            if ratio.id == ratio_id:
+                return ratio
+        raise NotFound.named("vendor ratio", ratio_id, (ratio.id for ratio in self.vendor_ratios))

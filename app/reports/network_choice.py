@@ -108,9 +108,9 @@ def _of_case(case: Case, context: SizingContext) -> list[str]:
         ["**decided by**", *(WORDS.get(advice.decided_by.term, "") for advice in advices)],
     ]
     lead = (
-        f"**{case.title}**, micro-batches of {case.micro_batch} samples on each GPU, M of them a step; global "
-        f"batches {batches}. Each cell is the exposed communication over the step, and what 8 × 200 Gb/s "
-        "would gain."
+        f"**{case.title}**, micro-batches of {case.micro_batch} samples on each GPU, M of them a step; "
+        f"global batches {batches}. Each cell is the exposed communication over the step, and what "
+        "8 × 200 Gb/s would gain."
     )
     return [lead, table(["network", *(f"{head}:" for head in heads)], rows)]
 

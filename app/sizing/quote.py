@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import PlainSerializer
 
 from app.errors import BadInput
-from app.sizing.document import Document
+from app.sizing.document_base import Document
 
 Currency = Literal["USD", "KRW", "EUR"]
 

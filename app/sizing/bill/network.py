@@ -52,6 +52,7 @@ def network_bill(
     oversubscription: float = 1.0,
     machine: str | None = None,
     group: Group = "compute_network",
+    spread_over: int | None = None,
 ) -> NetworkBill:
     """Return the network of so many nodes as lines with prices and power from the catalogue.
 
@@ -74,6 +75,8 @@ def network_bill(
         Identifier of the machine: adapters it does not bring become a line. None: nodes bring theirs. [-]
     group : str
         Group of switches in the bill; cables are a group of their own. [-]
+    spread_over : int or None
+        Machines among which cables run, where that is not the number of nodes. [-]
 
     Raises
     ------
@@ -91,9 +94,8 @@ def network_bill(
     found: list[NetworkBill] = []
     for switch in catalog.conditions(fabric, "switch"):
         try:
-            found.append(
-                _built(catalog, fabric, switch, nodes, ports_per_node, oversubscription, machine, group)
-            )
+            tree = tree_of(nodes, ports_per_node, ports_of(catalog, fabric, switch), oversubscription)
+            found.append(_built(catalog, fabric, switch, tree, machine, group, spread_over or nodes))
         except BadInput as error:
             refusals.append(error)
     if not found:
@@ -118,18 +120,17 @@ def _built(
     catalog: Catalog,
     fabric: str,
     switch: str,
-    nodes: int,
-    ports_per_node: int,
-    oversubscription: float,
+    tree: FatTree,
     machine: str | None,
     group: Group,
+    spread_over: int,
 ) -> NetworkBill:
     ports = ports_of(catalog, fabric, switch)
-    tree = tree_of(nodes, ports_per_node, ports, oversubscription)
+    nodes, rails = int(tree.endpoints // tree.rails), int(tree.rails)
     lines = (
         *_switches(catalog, switch, ports, tree, group),
-        *_cables(catalog, fabric, nodes, tree),
-        *adapters(catalog, fabric, nodes, ports_per_node, machine, group),
+        *_cables(catalog, fabric, spread_over, tree),
+        *adapters(catalog, fabric, nodes, rails, machine, group),
     )
     return NetworkBill(
         fabric=fabric,
@@ -151,23 +152,20 @@ def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: G
         )
         yield part(catalog, switch, group, "single_switch", 1, rule)
         return
-    yield part(
-        catalog,
-        switch,
-        group,
-        "leaf",
-        int(tree.leaf),
-        Message(
-            "{rails} rails × {each} leaves with at most {down} nodes: of {ports} ports {down} go down, {up} up",
-            {
-                "rails": int(tree.rails),
-                "each": int(tree.leaf // tree.rails),
-                "down": int(tree.leaf_down),
-                "up": int(tree.balanced_up),
-                "ports": ports,
-            },
-        ),
+    template = (
+        "rails × leaves: {rails} × {each}; nodes on a leaf: at most {down}; of {ports} ports {down} down, "
+        "{up} up"
+        if tree.rails > 1
+        else "at most {down} ports of nodes on each: {down} of {ports} ports down, {up} up"
     )
+    values = {
+        "rails": int(tree.rails),
+        "each": int(tree.leaf // tree.rails),
+        "down": int(tree.leaf_down),
+        "up": int(tree.balanced_up),
+        "ports": ports,
+    }
+    yield part(catalog, switch, group, "leaf", int(tree.leaf), Message(template, values))
     least = {"uplinks": int(tree.uplinks), "least": int(tree.spine), "spines": int(tree.balanced_spine)}
     if tree.levels == 2 and tree.balanced_up > tree.leaf_up:
         rule = Message(
@@ -214,8 +212,8 @@ def reach(catalog: Catalog, count: int, what: str) -> str:
     return REACHES[-1]
 
 
-def _cables(catalog: Catalog, fabric: str, nodes: int, tree: FatTree) -> Iterable[Part]:
-    near = reach(catalog, nodes, "nodes")
+def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iterable[Part]:
+    near = reach(catalog, machines, "nodes")
     # Nodes share a rack with their switch only where there is one; several switches have racks of their own.
     to_nodes = "row" if near == "rack" and tree.levels > 1 else near
     rule = Message("{endpoints} ports of nodes, a cable each", {"endpoints": int(tree.endpoints)})

@@ -38,9 +38,10 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
     context : SizingContext
         Catalogue, software profiles and uploads. [-]
     """
-    context = context.priced(request.price_book_id)
+    asked = _at_book(request, context)
     with below("estimate"):
-        cluster = _cluster(request.estimate, context)
+        cluster = _cluster(asked, context.at_prices(asked.assumptions))
+    context = cluster.context
     options = networks(request, cluster.hardware, context.catalog)
     runs = by_network(request.measured, options, "measured")
     named = None if request.reference is None else named_network(request.reference, options, "reference")
@@ -49,7 +50,7 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
         base = cluster.decided(own)
     if not base.choice.fits:
         return _too_large(request, cluster)
-    cluster = replace(cluster, request=_at_batch(request.estimate, base.batch))
+    cluster = replace(cluster, request=_at_batch(asked, base.batch))
     plans = base.choice.plans
     found = timed(cluster, options, plans)
     predicted = {one.network.id: one for one in found}
@@ -70,6 +71,16 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
         noise=noise_of(context),
     )
     return answer(weigh(request, cluster, field, predicted, fitted, own, named))
+
+
+def _at_book(request: FabricChoiceRequest, context: SizingContext) -> EstimateRequest:
+    """Return the estimate with the price book of the choice, where it names one that is known."""
+    asked = request.estimate
+    if request.price_book_id is None:
+        return asked
+    context.priced(request.price_book_id)
+    book = {"price_book_id": request.price_book_id}
+    return asked.model_copy(update={"assumptions": asked.assumptions.model_copy(update=book)})
 
 
 def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:

@@ -152,10 +152,7 @@ def cost_of_run(
         return None
     if found.owned and bought is not None and "fabric" in found.include:
         found = replace(found, capital={**found.capital, "fabric": bought.dollars})
-    defaults = catalog.cost_defaults(hardware.entry.chip_kind)
-    hourly, sampled = hourly_samples(
-        hardware, found, defaults, normals=cluster.normals, currency=request.currency
-    )
+    hourly, sampled = hourly_samples(hardware, found, normals=cluster.normals, currency=request.currency)
     return RunCost(float(run_cost(hourly, seconds)), np.asarray(run_cost(sampled, samples)), request.currency)
 
 

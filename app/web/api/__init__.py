@@ -3,13 +3,19 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    bills,
+    breakevens,
     calibrations,
     catalog,
+    claims,
     comparisons,
     estimates,
     fabric_choices,
+    fabrics,
     jobs,
+    partitions,
     planning,
+    price_books,
     searches,
     sizings,
     sweeps,
@@ -27,7 +33,13 @@ for part in (
     calibrations,
     fabric_choices,
     planning,
+    partitions,
     sweeps,
+    price_books,
+    fabrics,
+    bills,
+    breakevens,
     jobs,
+    claims,
 ):
     router.include_router(part.router)

@@ -73,7 +73,7 @@ EXAMPLES = {
 
 
 @router.get(NEW, response_class=HTMLResponse)
-def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+def show_workloads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show examples and the latest estimates."""
     page = FabricsNewPage(
         documents=available(),
@@ -125,7 +125,7 @@ def weighed(bench: Workbench, workspace: str, values: Values, kept: EstimateRequ
 
 def shown(
     request: Request, bench: Workbench, workspace: str, identifier: str, label: str, values: Values
-) -> HTMLResponse:
+) -> Response:
     """Show the answer, or the form with what is wrong beside its fields."""
     kept = get_estimate_request(bench, workspace, identifier)
     choice, error = None, None

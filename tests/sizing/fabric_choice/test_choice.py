@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.catalog.books import BookRow, PriceBook
 from app.errors import AppError, BadInput, Conflict, NotFound
 from app.sizing.fabric_choice.choosing import choose_fabric
 from app.sizing.fabric_choice.documents import FabricChoice, FabricGain, FabricOption
@@ -67,6 +69,8 @@ def test_the_network_of_the_estimate_takes_as_long_as_the_estimate(usual: Fabric
     assert own.step_time.value == pytest.approx(known.step_time.value, rel=1e-12)
     assert own.time_to_train.value == pytest.approx(known.time_to_train.value, rel=1e-12)
     assert own.plan_basis == "reference"
+    assert known.cost is not None and own.run_cost is not None
+    assert own.run_cost.value == pytest.approx(known.cost.run.value, rel=1e-9)
 
 
 def test_taken_is_the_first_by_price_from_which_no_dearer_one_gains_the_threshold(
@@ -285,6 +289,22 @@ def test_a_model_that_does_not_fit_is_an_answer() -> None:
     found = choose({**GPT2, "model": {"preset": "gpt3-175b"}, "plan": whole})
     assert not found.fits and found.advice is None and found.options == []
     assert "does_not_fit" in codes(found)
+
+
+def test_a_price_book_turns_the_advice() -> None:
+    """With a dear Ethernet switch InfiniBand is the cheaper of the two, although no step has changed."""
+    rows = (BookRow("sn2700", "price", "", 90000.0, "USD", ""),)
+    book = PriceBook("pbk_one", "Offers", 1, "2026-11-21", rows)
+    context = replace(sizing_context(), find_book=lambda name: book)
+    asked_for = {"estimate": GPT2, "options": PAIR}
+    before, after = (
+        choose_fabric(FabricChoiceRequest.model_validate({**asked_for, **more}), context)
+        for more in ({}, {"price_book_id": "pbk_one"})
+    )
+    assert before.advice is not None and after.advice is not None
+    assert before.advice.recommendation == "roce-100-8"
+    assert after.advice.recommendation == "hdr-infiniband-8"
+    assert [one.step_time for one in before.options] == [one.step_time for one in after.options][::-1]
 
 
 def test_won_and_dollars_lead_to_one_advice(usual: FabricChoice) -> None:
