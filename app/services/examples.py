@@ -9,12 +9,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.profiles.samples import read_sample
+from app.services.claims import get_claim, list_claims
 from app.services.comparisons import compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
 from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
+from app.services.tenancy import share_devices, share_time
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.sizing.claims.request import ClaimsRequest
 from app.sizing.models import resolve_model
 from app.sizing.questions import ChecksRequest, ComparisonRequest, MappingRequest, ProfileRequest
 from app.sizing.request import EstimateRequest, ModelInput
@@ -23,6 +26,7 @@ from app.sizing.size.request import SizingRequest
 from app.sizing.sweep.chunks import row_at
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
+from app.sizing.tenancy.request import PartitionRequest, QueueRequest
 
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
 
@@ -36,7 +40,8 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         Catalogue and store. [-]
     requests : mapping
         A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
-        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest`` and ``SweepRequest``. [-]
+        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest``, ``SweepRequest``, ``PartitionRequest`` and
+        ``QueueRequest``. [-]
     """
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
@@ -65,6 +70,12 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "Model": shelves.models.get("gpt3-175b"),
         "Software": shelves.software.get("megatron-2022"),
         "SourceRef": shelves.sources.page(1, None).items[0],
+        "PartitionPlan": share_devices(bench, PartitionRequest.model_validate(requests["PartitionRequest"])),
+        "QueueAnswer": share_time(
+            bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
+        ),
+        "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
+        "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
     }
 

@@ -16,6 +16,8 @@ STATIC_PAGES = [
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
     "/mappings",
+    "/claims",
+    "/claims/bert-large-1-dgx",
     "/breakevens?capex=4e9&onprem_monthly=5e7&cloud_monthly=6e7&demand=20,40,100&ranges.capex.low=3e9&ranges.capex.high=5e9",
     "/plans",
     "/calibrations/new?example=runs",
@@ -24,6 +26,13 @@ STATIC_PAGES = [
     "/accuracy?family=other&errors=in_sample",
     "/accuracy/report",
 ]
+
+
+LETTERS_STAND = """async () => {
+  const some = () => [...document.fonts].some(face => face.status === "loaded");
+  while (!some()) await new Promise(done => setTimeout(done, 20));
+  await document.fonts.ready;
+}"""
 
 
 def charts_drawn(page: Page) -> None:
@@ -223,9 +232,20 @@ def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> No
     page.route("**/js/charts.js*", lambda route: held.append(route))
     page.goto(f"{window.server}{modelled}", wait_until="commit")
     page.wait_for_selector("footer")
-    page.evaluate("document.fonts.load('13px \"Pretendard Variable\"').then(() => document.fonts.ready)")
+    page.evaluate(LETTERS_STAND)
     page.wait_for_timeout(300)
     page.evaluate("window.moved = 0")
     held[0].continue_()
     charts_drawn(page)
     assert page.evaluate("window.moved") < 0.01
+
+
+def test_charts_are_pictures_without_scripts(plain_window: Seat, modelled: str) -> None:
+    page = plain_window.open(modelled)
+    pictures = page.locator("figure.chart-box img.still")
+    assert pictures.count() >= 3
+    for picture in pictures.all():
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        width = picture.evaluate("picture => picture.naturalWidth")
+        assert width > 500, picture.get_attribute("src")

@@ -147,3 +147,23 @@ def test_the_same_key_stores_once(post: Call, get: Call) -> None:
     stored = [post("/comparisons", document, headers={"Idempotency-Key": "journey-6"}) for _ in range(2)]
     assert stored[0] == stored[1]
     assert [one["title"] for one in get("/comparisons")["items"]].count("once") == 1
+
+
+def test_vendor_claims_stand_on_equal_footing(get: Call) -> None:
+    """Journey 4: Bow's ceiling of 9.4 hours, and one IPU-POD64 = three DGX A100 as an assumption."""
+    found = get("/claims", params={"scaling_efficiency": 0.85, "dgx_per_pod64": 3})
+    hours = {one["label"]: one for one in found["hours"]}
+    assert hours["3 × DGX A100 320GB"]["hours"] == pytest.approx(27.3, abs=0.06)
+    bow = hours["1 × Bow Pod64"]
+    assert bow["hours"] == pytest.approx(13.2 / 1.4) and bow["ceiling"] and bow["kind"] == "vendor"
+    three = next(claim for claim in found["items"] if claim["id"] == "bert-large-3-dgx")
+    restated = {one["footing"]: one["claimed"] for one in three["readings"][0]["footings"]}
+    assert restated["per_dollar"] == restated["per_watt_typical"] == pytest.approx(2.06, abs=0.01)
+    assert found["parity"]["assumed"] and codes(three) >= {"vendor_figure", "generation_mk2"}
+    without = {claim["id"] for claim in found["items"] if not claim["readings"]}
+    assert without == {
+        "resnet-throughput",
+        "efficientnet-throughput",
+        "mcmc-training",
+        "bert-large-inference",
+    }

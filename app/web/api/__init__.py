@@ -3,13 +3,18 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    bills,
     breakevens,
     calibrations,
     catalog,
+    claims,
     comparisons,
     estimates,
+    fabrics,
     jobs,
+    partitions,
     planning,
+    price_books,
     searches,
     sizings,
     sweeps,
@@ -26,8 +31,13 @@ for part in (
     comparisons,
     calibrations,
     planning,
+    partitions,
     sweeps,
+    price_books,
+    fabrics,
+    bills,
     breakevens,
     jobs,
+    claims,
 ):
     router.include_router(part.router)

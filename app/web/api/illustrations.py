@@ -16,9 +16,12 @@ from app.web.api.examples import (
     HEAD_TO_HEAD,
     MAPPING,
     OWN_MODEL,
+    PARTITIONS,
     PRICE_BOOK,
+    QUEUE,
     RENAMED,
     SIZING,
+    SLICES,
     TRANSFORMER,
 )
 
@@ -31,6 +34,8 @@ REQUESTS: dict[str, Any] = {
     "ProfileRequest": TRANSFORMER,
     "SizingRequest": SIZING,
     "SweepRequest": PRICE_BOOK,
+    "PartitionRequest": PARTITIONS,
+    "QueueRequest": QUEUE,
 }
 PREFIX = "#/components/schemas/"
 
@@ -41,6 +46,7 @@ def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
     found = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
     more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
     more.append(("SweepRequest", FLEET_PLAN))
+    more.append(("PartitionRequest", SLICES))
     for name, value in [*REQUESTS.items(), *more, *found.items()]:
         walk(schemas, {"$ref": PREFIX + name}, value)
     for operations in openapi["paths"].values():
