@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
@@ -145,19 +146,81 @@ def collective_time(
     """
     size, ranks = np.asarray(size, float), np.asarray(ranks, float)
     local = np.minimum(np.maximum(np.asarray(ranks_per_node, float), 1.0), ranks)
-    nodes = np.ceil(ranks / local)
     inside = intra_node_allreduce_time(size, ranks, machine) * passes / 2.0
+    ring, tree = _ring_and_tree(size, ranks, local, machine, fabric, efficiency, passes)
+    between = (ring if tree is None else np.minimum(ring, tree)) + fabric.message_latency
+    seconds = np.where(np.ceil(ranks / local) > 1, between, inside)
+    return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))
+
+
+def _ring_and_tree(
+    size: Floats,
+    ranks: Floats,
+    local: Floats,
+    machine: Machine,
+    fabric: Fabric,
+    efficiency: FloatLike,
+    passes: float,
+) -> tuple[Floats, Floats | None]:
+    """Time of a ring over machines, and of a tree where there is one, without the start of the collective."""
+    nodes = np.ceil(ranks / local)
     share = node_bandwidth(fabric, efficiency) * local / machine.devices
     bandwidth = np.minimum(share, machine.bus_bandwidth)
     ring = passes * (ranks - 1) / ranks * size / bandwidth
     ring = ring + passes * (fabric.hop_latency * (nodes - 1) + machine.latency * (ranks - nodes))
-    between = ring
-    if passes == 2.0:
-        levels = fabric.tree_latency * np.log2(np.maximum(nodes, 1.0)) + machine.latency * (local - 1)
-        between = np.minimum(ring, 2.0 * size / (fabric.tree_share * bandwidth) + 2.0 * levels)
-    between = between + fabric.message_latency
-    seconds = np.where(nodes > 1, between, inside)
-    return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))
+    if passes != 2.0:
+        return np.asarray(ring), None
+    levels = fabric.tree_latency * np.log2(np.maximum(nodes, 1.0)) + machine.latency * (local - 1)
+    return np.asarray(ring), np.asarray(2.0 * size / (fabric.tree_share * bandwidth) + 2.0 * levels)
+
+
+def takes_tree(
+    size: FloatLike,
+    ranks: FloatLike,
+    ranks_per_node: FloatLike,
+    machine: Machine,
+    fabric: Fabric,
+    efficiency: FloatLike,
+) -> NDArray[np.bool_]:
+    """Tell whether an all-reduce over machines is faster as a double binary tree than as a ring.
+
+    Parameters
+    ----------
+    size : float or array
+        Bytes of the whole message. [B]
+    ranks : float or array
+        Ranks. [-]
+    ranks_per_node : float or array
+        Ranks of the group in one machine. [-]
+    machine : Machine
+        Links inside a machine. [-]
+    fabric : Fabric
+        Links between machines. [-]
+    efficiency : float or array
+        Share of the fabric's bandwidth the software stack reaches. [-]
+
+    Returns
+    -------
+    tree : array of bool
+        True for the tree, which waits for few hops and wins for small messages over many machines. [-]
+
+    References
+    ----------
+    .. [1] P. Sanders, J. Speck, J. Träff, "Two-tree algorithms for full bandwidth broadcast, reduction
+       and scan," Parallel Computing 35(12), 2009.
+
+    Examples
+    --------
+    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)
+    >>> node = Machine("m", 8, Intra.NVLINK, np.array([]), np.array([]), 232e9, 3.4e-6)
+    >>> [bool(takes_tree(size, 512, 8, node, hdr, 1.0)) for size in (1e6, 10e9)]
+    [True, False]
+    """
+    size, ranks = np.asarray(size, float), np.asarray(ranks, float)
+    local = np.minimum(np.maximum(np.asarray(ranks_per_node, float), 1.0), ranks)
+    ring, tree = _ring_and_tree(size, ranks, local, machine, fabric, efficiency, 2.0)
+    assert tree is not None
+    return np.asarray((tree < ring) & (ranks > local))
 
 
 def all_to_all_time(

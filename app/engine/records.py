@@ -128,22 +128,29 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """The scale-out network as one node sees it."""
+    """The scale-out network as one node sees it. Fields may be arrays of samples or of several networks."""
 
     name: str
-    port_bandwidth: float
+    port_bandwidth: FloatLike
     """One port, one direction, as achieved by collectives. [B/s]"""
-    ports_per_node: int
-    hop_latency: float
+    ports_per_node: FloatLike
+    hop_latency: FloatLike
     """One inter-node step of a ring. [s]"""
-    tree_latency: float
+    tree_latency: FloatLike
     """One inter-node level of a tree. [s]"""
-    message_latency: float
+    message_latency: FloatLike
     """One point-to-point message or the start of one collective. [s]"""
-    oversubscription: float
+    oversubscription: FloatLike
     """Downlinks over uplinks; 1 is non-blocking. [-]"""
     tree_share: float
     """Bandwidth of a double binary tree over that of a ring. [-]"""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the samples or networks it stands for; empty for a single one."""
+        latencies = (self.hop_latency, self.tree_latency, self.message_latency)
+        rates = (self.port_bandwidth, self.ports_per_node, self.oversubscription)
+        return np.broadcast_shapes(*(np.shape(figure) for figure in (*rates, *latencies)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,43 @@ def log_normal_samples(standard_deviation: FloatLike, normals: Floats) -> Floats
     return np.asarray(np.exp(np.asarray(standard_deviation) * normals))
 
 
+def banded_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals: Floats) -> Floats:
+    r"""Spread a figure over samples whose 10th and 90th percentile need not lie evenly about it.
+
+    .. math:: x = m \left(\frac{h}{m}\right)^{z / z_{90}} \text{ for } z \ge 0, \quad
+        m \left(\frac{m}{l}\right)^{z / z_{90}} \text{ for } z < 0
+
+    Parameters
+    ----------
+    value : FloatLike
+        The figure, :math:`m`, above zero. [any]
+    low : FloatLike
+        Its 10th percentile, :math:`l`, above zero and not above the figure. [any]
+    high : FloatLike
+        Its 90th percentile, :math:`h`, not below the figure. [any]
+    normals : Floats
+        Samples of zero mean and unit variance, :math:`z`. [-]
+
+    Returns
+    -------
+    samples : Floats
+        With the figure as their median. [any]
+
+    References
+    ----------
+    .. [1] K. Wallis, "The two-piece normal, binormal, or double Gaussian distribution," Statistical Science,
+       vol. 29, no. 1, pp. 106-112, 2014.
+
+    Examples
+    --------
+    >>> [round(float(end), 3) for end in banded_samples(24.0, 21.0, 24.0, np.array([-1.2816, 0.0, 1.2816]))]
+    [21.0, 24.0, 24.0]
+    """
+    reach = np.asarray(normals) / NormalDist().inv_cdf(HIGH)
+    above, below = np.log(np.divide(high, value)), np.log(np.divide(value, low))
+    return np.asarray(value * np.exp(reach * np.where(reach >= 0, above, below)))
+
+
 def combined_standard_deviation(standard_deviations: Sequence[FloatLike]) -> Floats:
     r"""Spread of a sum of independent errors: the root of the sum of squares.
 

@@ -8,6 +8,8 @@ from app.profiles.presets import models_directory
 from app.reports.accuracy import accuracy_document
 from app.reports.constants import read_constants, refreshed
 from app.reports.evidence import collect
+from app.reports.network_choice import PAGE as NETWORKS
+from app.reports.network_choice import with_network_tables
 from app.reports.predictions import PREDICTIONS, predictions_text
 from app.reports.readme import with_answers
 from app.sizing.context import SizingContext
@@ -45,6 +47,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     for path in methodology(root):
         name = path.relative_to(root).as_posix()
         documents[name] = refreshed(path.read_text(encoding="utf-8"), constants, name)
+    documents[NETWORKS] = with_network_tables(documents[NETWORKS], context)
     return documents
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -47,19 +48,10 @@ def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> Ga
         if not 1 <= len(label) <= 100:
             raise BadInput.at("runs", "a label has 1 to 100 characters")
     base = float(np.mean(request.runs[request.reference]))
-    options = [
-        GainOption(
-            label=label,
-            runs=list(runs),
-            mean=float(np.mean(runs)),
-            deviation=float(np.std(runs, ddof=1)) if len(runs) > 1 else None,
-            gain=float(np.mean(runs)) / base - 1.0,
-        )
-        for label, runs in request.runs.items()
-    ]
+    options = [gain_option(label, runs, base) for label, runs in request.runs.items()]
     reference = next(option for option in options if option.label == request.reference)
     best = max((one for one in options if one is not reference), key=lambda one: one.mean)
-    deviation = _gain_deviation(best, reference)
+    deviation = gain_deviation(best, reference)
     worth = best.gain >= request.threshold
     return GainAnswer(
         id=identifier,
@@ -71,20 +63,59 @@ def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> Ga
         gain_deviation=deviation,
         recommendation=best.label if worth else reference.label,
         options=options,
-        warnings=_warnings(best, reference, deviation, request.threshold),
+        warnings=gain_warnings(best, reference, deviation, request.threshold),
     )
 
 
-def _gain_deviation(best: GainOption, reference: GainOption) -> float | None:
+def gain_option(label: str, runs: Sequence[float], base: float) -> GainOption:
+    """Return runs with their mean, their scatter and their gain over a mean.
+
+    Parameters
+    ----------
+    label : str
+        What the runs are called. [-]
+    runs : sequence of float
+        Measured throughputs. [samples/s]
+    base : float
+        Mean that the gain is over. [samples/s]
+    """
+    return GainOption(
+        label=label,
+        runs=list(runs),
+        mean=float(np.mean(runs)),
+        deviation=float(np.std(runs, ddof=1)) if len(runs) > 1 else None,
+        gain=float(np.mean(runs)) / base - 1.0,
+    )
+
+
+def gain_deviation(best: GainOption, reference: GainOption) -> float | None:
+    """Return the standard deviation of a gain of means; None where one of them stands on a single run. [-]"""
     if best.deviation is None or reference.deviation is None:
         return None
     relative = [one.deviation / one.mean / math.sqrt(len(one.runs)) for one in (best, reference)]  # type: ignore[operator]
     return (1.0 + best.gain) * math.hypot(*relative)
 
 
-def _warnings(
-    best: GainOption, reference: GainOption, deviation: float | None, threshold: float
+def gain_warnings(
+    best: GainOption,
+    reference: GainOption,
+    deviation: float | None,
+    threshold: float,
+    place: str = "runs",
 ) -> list[CheckWarning]:
+    """Return what has to be said of a measured gain.
+
+    Parameters
+    ----------
+    best, reference : GainOption
+        The alternative and what it is held against. [-]
+    deviation : float or None
+        Standard deviation of the gain. [-]
+    threshold : float
+        Gain that is worth having. [-]
+    place : str
+        Field of the request that holds the runs. [-]
+    """
     found = []
     few = [one.label for one in (reference, best) if len(one.runs) < FEW_RUNS]
     if few:
@@ -92,7 +123,9 @@ def _warnings(
             "fewer than {least} runs of {labels}: how much they scatter is not known well",
             {"least": FEW_RUNS, "labels": ", ".join(few)},
         )
-        found.append(CheckWarning.of("gain_few_runs", "caution", message, *(f"runs.{name}" for name in few)))
+        found.append(
+            CheckWarning.of("gain_few_runs", "caution", message, *(f"{place}.{name}" for name in few))
+        )
     if deviation is None:
         return found
     scatter = max(one.deviation / one.mean for one in (best, reference))  # type: ignore[operator]
@@ -101,11 +134,11 @@ def _warnings(
             "runs of one kind differ by {scatter} %, more than the gain of {gain} %",
             {"scatter": significant(100 * scatter, 2), "gain": significant(100 * best.gain, 2)},
         )
-        found.append(CheckWarning.of("gain_within_scatter", "caution", message, "runs"))
+        found.append(CheckWarning.of("gain_within_scatter", "caution", message, place))
     if abs(best.gain - threshold) < 2.0 * deviation:
         message = Message(
             "the gain of {gain} % is too near the threshold of {threshold} % to tell; measure more runs",
             {"gain": significant(100 * best.gain, 2), "threshold": significant(100 * threshold, 2)},
         )
-        found.append(CheckWarning.of("gain_near_threshold", "caution", message, "runs", "threshold"))
+        found.append(CheckWarning.of("gain_near_threshold", "caution", message, place, "threshold"))
     return found

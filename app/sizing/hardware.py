@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.catalog.software import SoftwareCatalog
-from app.engine.records import GpuSystem, Intra, IpuChip
+from app.engine.records import Fabric, GpuSystem, Intra, IpuChip
 from app.errors import BadInput, Conflict, NotFound
 
 BRIDGE = "BRIDGE"
@@ -118,7 +119,7 @@ class HardwareFinder:
         return Hardware(
             entry=entry,
             count=count,
-            engine=self._gpu(entry, entry.devices_per_machine, name, ports, bridged=False),
+            engine=self._gpu(entry, entry.devices_per_machine, self.network(entry, name, ports)),
             fabric=name,
             ports_per_node=ports,
             devices_per_machine=entry.devices_per_machine,
@@ -134,9 +135,31 @@ class HardwareFinder:
         fabric, ports = entry.fabric, entry.ports_per_node
         if network is not None:
             fabric, ports = network["fabric"], int(network["ports"])
-        return self._gpu(entry, devices_per_node, fabric, ports, bridged=BRIDGE in interconnect.upper())
+        bridged = BRIDGE in interconnect.upper()
+        return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
-    def _gpu(self, entry: SystemEntry, devices: int, fabric: str, ports: int, *, bridged: bool) -> GpuSystem:
+    def network(self, entry: SystemEntry, fabric: str, ports: int, oversubscription: float = 1.0) -> Fabric:
+        """Return a fabric as a machine sees it: a port is no faster than the slot of its adapters."""
+        found = self.catalog.fabric(fabric, ports, oversubscription)
+        return replace(found, port_bandwidth=min(float(found.port_bandwidth), self.slot(entry, fabric)))
+
+    def slot(self, entry: SystemEntry, fabric: str) -> float:
+        """Return what the slots of a machine carry for one port of a fabric; infinite where not known. [B/s]
+
+        Parameters
+        ----------
+        entry : SystemEntry
+            The system. [-]
+        fabric : str
+            Identifier of the fabric, whose port may stand for several adapters. [-]
+        """
+        link = self.catalog.find(entry.machine, "adapter_slot")
+        adapters = self.catalog.find(fabric, "adapters")
+        if link is None:
+            return math.inf
+        return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
+
+    def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
         fitted = entry.devices_per_machine
         usual = self.catalog.machine(entry.id, fitted, bridged)
         if devices > fitted and usual.intra is Intra.PCIE:
@@ -148,7 +171,7 @@ class HardwareFinder:
             chip=self.catalog.gpu_chip(entry.chip),
             kernels=self.software.kernels,
             machine=machine,
-            fabric=self.catalog.fabric(fabric, ports),
+            fabric=fabric,
             host_memory=self.catalog.host_memory(entry.id) / fitted,
             host_memory_bandwidth=self.catalog.host_memory_bandwidth(entry.id) / fitted,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.sizing.document import NearestRun, Validation
+from app.sizing.families import IPU_SERIES
 from app.sizing.validation.cases import THROUGHPUT, number
 from app.sizing.validation.rules import Rules
 
@@ -60,6 +61,9 @@ class MeasuredRun:
     """True where a software profile rests on such runs; else they only bound the error. [-]"""
     counted: bool
     """True for the rows that the headline of the accuracy report counts: A100 and IPU training. [-]"""
+    fabric: str = ""
+    """Fabric that the run names between its machines; empty where it had one machine, or where the fabric of
+    the catalogue only stands in for the one it had."""
 
 
 def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[MeasuredRun, ...]:
@@ -95,6 +99,7 @@ def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[M
                 software=row["software"],
                 fitted=_fitted(row, system["chip"], rules, presets),
                 counted=row["priority"] in COUNTED,
+                fabric=_fabric(row, system["chip"], rules),
             )
     return tuple(found.values())
 
@@ -148,6 +153,13 @@ def _fitted(row: Mapping[str, str], chip: str, rules: Rules, presets: Collection
     facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
     profile = rules.profile(facts)
     return profile is not None and profile not in presets
+
+
+def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
+    if (number(row["nodes"]) or 1.0) <= 1 or chip in IPU_SERIES:
+        return ""
+    network = rules.network({"interconnect": row["interconnect"], "chip": chip})
+    return network["fabric"] if network is not None and network["named"] == "yes" else ""
 
 
 def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters: float) -> float:

@@ -42,6 +42,8 @@ class Scenario:
     """Software figures the caller sets instead of the profile's. [-]"""
     stage_layers: tuple[float, ...] = ()
     """Layers of each stage where a configuration states them; IPUs only. [-]"""
+    sampled: GpuSystem | None = None
+    """The same GPU system with samples of what is uncertain of its fabric; None where that is left out."""
 
     @property
     def is_ipu(self) -> bool:
@@ -97,8 +99,9 @@ class Scenario:
                 split=self.stage_layers,
             )
         else:
+            system = self.hardware if normals is None or self.sampled is None else self.sampled
             step = gpu_step(
-                self.table, plans, self.hardware, self.gpu_software(normals), self.precision, self.optimizer
+                self.table, plans, system, self.gpu_software(normals), self.precision, self.optimizer
             )
         if self.software.calibration is None:
             return step

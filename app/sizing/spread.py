@@ -43,6 +43,12 @@ model and software the offsets of the chains scatter about as much as what is le
 SCATTER = "calibration_scatter"
 OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
+NETWORK = (
+    *("network_bandwidth", "network_latency"),
+    *(f"{name}_{number:02d}" for name in ("bandwidth", "latency") for number in range(16)),
+)
+"""Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
+
 COLUMNS = (
     *sorted(
         {
@@ -54,8 +60,10 @@ COLUMNS = (
         }
     ),
     OFFSET,
+    *NETWORK,
 )
-"""All that may be uncertain, in one fixed order whatever an option is made of."""
+"""All that may be uncertain, in one fixed order whatever an option is made of; what came later stands last,
+so that the columns before it stay what they were."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,83 @@ class Exchanges:
         return Exchanges(*(getattr(self, entry.name)[..., index] for entry in fields(self)))
 
 
+@dataclass(frozen=True, slots=True)
+class MessageGroup:
+    """Weights that are copied over the same ranks, and what these exchange of them."""
+
+    gradients: Floats
+    """Gradients of one device. [B]"""
+    copied: Floats
+    """Weights of one device, as they are gathered. [B]"""
+    buckets: Floats
+    """Messages into which an all-reduce of the gradients is cut. [-]"""
+    ranks: Floats
+    """Ranks that hold a copy. [-]"""
+    shards: Floats
+    """Ranks that share one copy where it is sharded. [-]"""
+    inside: Floats
+    """Ranks of the group in one machine. [-]"""
+
+
+def message_groups(
+    table: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    software: GpuSoftware,
+    precision: Precision,
+    weights: DeviceWeights,
+) -> list[MessageGroup]:
+    """Sizes of what the copies of a device's weights exchange, before any network is asked.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    plans : Plans
+        Fields of :data:`~app.engine.gpu.weights.WEIGHT_KEYS`. [-]
+    system : GpuSystem
+        Chip, kernels, machine and fabric. [-]
+    software : GpuSoftware
+        Says in how many bytes gradients travel. [-]
+    precision : Precision
+        Number format of the products. [-]
+    weights : DeviceWeights
+        Weights of the device of every plan. [-]
+
+    Returns
+    -------
+    groups : list of MessageGroup
+        One for the weights that every rank copies, one more where experts are spread over ranks. [-]
+
+    References
+    ----------
+    .. [1] S. Li et al., "PyTorch distributed: experiences on accelerating data parallel training,"
+       VLDB 13(12), 2020 (buckets).
+    .. [2] S. Rajbhandari et al., "DeepSpeed-MoE," ICML, 2022, section 5 (expert and data parallelism).
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_exchanges.py`` holds worked values.
+
+    >>> [entry.name for entry in fields(MessageGroup)][:3]
+    ['gradients', 'copied', 'buckets']
+    """
+    size = element_bytes(precision)
+    routed = np.where(plans.expert > 1, weights.experts, 0.0)
+    local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
+    groups = [(weights.total - routed, plans.data, plans.sharding_ranks, local)]
+    if np.any(routed > 0):
+        copies = plans.data / plans.expert
+        near = np.maximum(np.floor(local / plans.expert), 1.0)
+        groups.append((routed, copies, np.minimum(plans.sharding_ranks, copies), near))
+    found = []
+    for held, ranks, shards, inside in groups:
+        gradients = np.asarray(held * max(size, software.gradient_bytes))
+        buckets = np.clip(np.ceil(gradients / system.kernels.bucket_bytes), 1.0, system.kernels.most_buckets)
+        found.append(MessageGroup(gradients, np.asarray(held * size), buckets, ranks, shards, inside))
+    return found
+
+
 def gradient_exchanges(
     table: OperatorTable,
     plans: Plans,
@@ -87,31 +164,25 @@ def gradient_exchanges(
     >>> [entry.name for entry in fields(Exchanges)][0]
     'reduced'
     """
-    size = element_bytes(precision)
     if weights is None:
         weights = device_weights(table, plans)
-    routed = np.where(plans.expert > 1, weights.experts, 0.0)
-    local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
-    groups = [(weights.total - routed, plans.data, plans.sharding_ranks, local)]
-    if np.any(routed > 0):
-        copies = plans.data / plans.expert
-        near = np.maximum(np.floor(local / plans.expert), 1.0)
-        groups.append((routed, copies, np.minimum(plans.sharding_ranks, copies), near))
+    groups = message_groups(table, plans, system, software, precision, weights)
     layers = max(table.depth, 1) * weights.share
 
     def collectives(passes: float, *asked: tuple[FloatLike, FloatLike, FloatLike]) -> Floats:
         """Return the times of several messages over their ranks, of which some are in one machine."""
         efficiency = software.network_efficiency
-        shape = np.broadcast_shapes(np.shape(efficiency), *(np.shape(part) for one in asked for part in one))
+        shapes = (np.shape(part) for one in asked for part in one)
+        shape = np.broadcast_shapes(np.shape(efficiency), system.fabric.shape, *shapes)
         size, ranks, inside = (
             np.stack([np.broadcast_to(one[place], shape) for one in asked]) for place in range(3)
         )
         return collective_time(size, ranks, inside, system.machine, system.fabric, efficiency, passes)
 
     found: list[tuple[Floats, ...]] = []
-    for held, data, shards, near in groups:
-        gradients, copied = held * max(size, software.gradient_bytes), held * size
-        buckets = np.clip(np.ceil(gradients / system.kernels.bucket_bytes), 1.0, system.kernels.most_buckets)
+    for group in groups:
+        data, shards, near = group.ranks, group.shards, group.inside
+        gradients, copied, buckets = group.gradients, group.copied, group.buckets
         bucket, reduced, between = collectives(
             2.0,
             (gradients / buckets, data, near),

@@ -103,7 +103,7 @@ def gpu_step(
         after = np.asarray(head.sum(axis=0))
     parts["pipeline_bubble"] = bubble_slots(plans.pipeline, plans.interleave) * slot
     exposed = _data_parallel_time(plans, system, software, exchanges, slot, after)
-    parts["data_comm"] = exposed + _row_exchange_time(table, plans, system, software, size)
+    parts["data_comm"] = exposed + row_exchange_time(table, plans, system, software, size)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     updated = np.where(plans.sharding >= Sharding.OPTIMIZER, weights.sharded, weights.total)
     # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
@@ -190,12 +190,46 @@ def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float
     return np.asarray(np.asarray(weights) * (size + 2.0 * GRADIENT_BYTES) / bandwidth)
 
 
+def stage_message_size(table: OperatorTable, plans: Plans, software: GpuSoftware, size: float) -> Floats:
+    """Activations that one rank sends to the next pipeline stage for one micro-batch.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    plans : Plans
+        Micro-batch and tensor degree. [-]
+    software : GpuSoftware
+        Says whether tensor ranks each send their share. [-]
+    size : float
+        Bytes of one activation. [B]
+
+    Returns
+    -------
+    message : array
+        Bytes of one message; gradients travel back in one of the same size. [B]
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+       Megatron-LM," SC, 2021, section 4.1 (scatter/gather).
+
+    Examples
+    --------
+    >>> table = OperatorTable.of([], depth=1, hidden=1024, tokens=512)
+    >>> from types import SimpleNamespace
+    >>> stack = SimpleNamespace(scattered_pipeline=False)
+    >>> float(stage_message_size(table, Plans.of(micro_batch=4), stack, 2.0))
+    4194304.0
+    """
+    message = size * plans.micro_batch * table.tokens * table.hidden
+    return np.asarray(message / plans.tensor if software.scattered_pipeline else message)
+
+
 def _between_stages(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
-    message = size * plans.micro_batch * table.tokens * table.hidden
-    if software.scattered_pipeline:
-        message = message / plans.tensor
+    message = stage_message_size(table, plans, software, size)
     inside = plans.devices <= system.machine.devices
     port = node_bandwidth(system.fabric, software.network_efficiency) / system.machine.devices
     bandwidth = np.where(inside, system.machine.bus_bandwidth, port)
@@ -204,10 +238,43 @@ def _between_stages(
     return stage_transfer_time(message, bandwidth, latency, plans.interleave, directions)
 
 
-def _row_exchange_time(
+def row_exchange_time(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
-    """All-to-all of looked-up rows forward and of their gradients backward, none of it hidden."""
+    r"""Time of the all-to-all of looked-up rows forward and of their gradients backward, none of it hidden.
+
+    .. math:: t = \frac{n-1}{n} \frac{2 e R x M b}{B} + 2 M \alpha
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model; only tables that are looked up row by row count, :math:`R` elements a sample. [-]
+    plans : Plans
+        Devices :math:`n`, micro-batch :math:`b` and accumulation :math:`M`. [-]
+    system : GpuSystem
+        Machine and fabric. [-]
+    software : GpuSoftware
+        Share of the rows that come from another device, :math:`x`. [-]
+    size : float
+        Bytes of one element, :math:`e`. [B]
+
+    Returns
+    -------
+    seconds : array
+        Of one step; nothing where a model looks up no rows. [s]
+
+    References
+    ----------
+    .. [1] D. Mudigere et al., "Software-hardware co-design for fast and scalable training of deep learning
+       recommendation models," ISCA, 2022, section 3.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_step.py`` holds worked values.
+
+    >>> row_exchange_time.__name__
+    'row_exchange_time'
+    """
     share = software.row_exchange
     rows = float(np.sum(np.where(table.sparse > 0, table.elements * table.count, 0.0)))
     if rows == 0.0:

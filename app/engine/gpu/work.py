@@ -123,20 +123,54 @@ def micro_batch_work(
     )
 
 
+def tensor_messages(table: OperatorTable, size: float) -> tuple[Floats, Floats]:
+    """Activations that the tensor ranks of a layer reduce, over the whole model.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    size : float
+        Bytes of one activation. [B]
+
+    Returns
+    -------
+    messages, counts : tuple of arrays
+        Bytes of each distinct message for one sample, and how many of them one pass over the model has. [B]
+
+    References
+    ----------
+    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
+
+    Examples
+    --------
+    A feed-forward block is reduced once, after its second product:
+
+    >>> from app.engine.operators import feed_forward_operators
+    >>> block = feed_forward_operators(prefix="", count=2, hidden=8, feed_forward=16, tokens=4, gated=False,
+    ...     biases=False, experts=1, experts_per_token=1)
+    >>> messages, counts = tensor_messages(OperatorTable.of(block, depth=2, hidden=8, tokens=4), 2.0)
+    >>> messages.tolist(), counts.tolist()
+    ([64.0], [2.0])
+    """
+    inner = (table.split == Split.INNER) & (table.section == Section.LAYER)
+    elements, which = np.unique((table.rows * table.batch * table.columns)[inner], return_inverse=True)
+    counts = np.bincount(which.ravel(), weights=table.count[inner])
+    return np.asarray(size * elements), np.asarray(counts, dtype=float)
+
+
 def _tensor_parallel_time(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
 ) -> Floats:
     """Two all-reduces a layer forward and two backward, none of it hidden."""
     if np.all(plans.tensor == 1.0):
         return np.zeros(np.shape(plans.tensor))
-    inner = (table.split == Split.INNER) & (table.section == Section.LAYER)
-    elements, which = np.unique((table.rows * table.batch * table.columns)[inner], return_inverse=True)
-    counts = np.bincount(which.ravel(), weights=table.count[inner])
+    messages, counts = tensor_messages(table, size)
     total: FloatLike = 0.0
     again = np.where(plans.recompute == Recompute.FULL, 2.0, 1.0)
     local = np.minimum(plans.tensor, system.machine.devices)
     wide = plans.tensor > system.machine.devices
-    for message, count in zip(size * elements, counts, strict=True):
+    for message, count in zip(messages, counts, strict=True):
         one = intra_node_allreduce_time(plans.micro_batch * message, plans.tensor, system.machine)
         if np.any(wide):
             across = collective_time(

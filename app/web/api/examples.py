@@ -334,3 +334,25 @@ BREAK_EVEN_PRICED: dict[str, Any] = {
     "ranges": {"utilisation": {"low": 0.4, "high": 0.8}, "growth": {"low": 0.0, "high": 0.5}},
     "demand": [0.3, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.0, 0.9, 0.6, 0.4, 0.4],
 }
+FABRIC_CHOICE: dict[str, Any] = {
+    "estimate": {
+        "model": {"preset": "bert-large"},
+        "workload": {"samples": 1e8, "global_batch": 4096, "seq_len": 128, "precision": "fp16"},
+        "system": {"id": "dgx-a100-640gb", "count": 4},
+    },
+    "threshold": 0.05,
+}
+FABRICS_MEASURED: dict[str, Any] = {
+    "estimate": {
+        "label": "GPT-2 355M, measured on both networks",
+        "model": {"preset": "gpt2-355m"},
+        "workload": {"samples": 1e8, "global_batch": 512, "seq_len": 1024, "precision": "bf16"},
+        "system": {"id": "dgx-a100-640gb", "count": 2},
+    },
+    "options": [
+        {"fabric": "hdr-infiniband", "ports_per_node": 8, "label": "infiniband"},
+        {"fabric": "roce-100", "ports_per_node": 8, "label": "roce"},
+    ],
+    "reference": "roce",
+    "measured": {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]},
+}

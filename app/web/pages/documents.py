@@ -32,6 +32,9 @@ INDEX = "index.md"
 LINK = re.compile(r"(?:(?P<folder>(?:[\w.-]+/)+))?(?P<stem>[\w-]+)\.md(?:#(?P<anchor>[\w-]+))?")
 """A link from one Markdown file to another."""
 
+MARK = re.compile(r"^<!-- .* -->\n", re.MULTILINE)
+"""A line that says where a generated part begins or ends."""
+
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
 """Ending of a picture's name → its media type."""
 
@@ -97,6 +100,11 @@ def address_of(link: str) -> str:
     return f"/{inside}#{target}" if inside else f"#{target}"
 
 
+def text_of(path: Path) -> str:
+    """Return a document without the marks of its generated parts, which are for who writes it."""
+    return MARK.sub("", path.read_text(encoding="utf-8"))
+
+
 def embedded_picture(path: Path) -> str:
     """Return a picture of a document as data in its address: documents have no folder on the server."""
     kind = PICTURES[path.suffix]
@@ -147,7 +155,7 @@ def prepared(path: Path, several: bool) -> tuple[list[Token], list[Contents]]:
     Headings get anchors, links lead to pages, and the content policy's ban on inline styles is
     kept. Where a page has several files only the first keeps its headings as high as they are.
     """
-    tokens = converter().parse(path.read_text(encoding="utf-8"))
+    tokens = converter().parse(text_of(path))
     lower = 1 if several and path.name != INDEX else 0
     contents: list[Contents] = []
     under = path.stem
@@ -192,7 +200,7 @@ def written(name: str) -> WrittenDocument:
 
 def cut(path: Path, several: bool) -> list[Section]:
     """Return the sections of a file: one where a page has several files, else one per listed heading."""
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     lines = text.splitlines()
     starts = [
         (token.map[0], token.map[1], plain(after))

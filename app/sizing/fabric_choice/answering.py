@@ -1,0 +1,246 @@
+"""The answer, put together: options, gains, advice and turning points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app import __version__
+from app.engine.gains import relative_gain
+from app.errors import Message
+from app.sizing.document import Text
+from app.sizing.fabric_choice import sentences
+from app.sizing.fabric_choice.checks import fabric_checks
+from app.sizing.fabric_choice.deciding import modelled
+from app.sizing.fabric_choice.documents import (
+    Advice,
+    DecidedBy,
+    FabricChoice,
+    FabricGain,
+    FabricOption,
+    FittedEfficiencies,
+    MeasuredThroughput,
+    Term,
+    TermShare,
+    Turning,
+)
+from app.sizing.fabric_choice.known_runs import validation_of_fabric
+from app.sizing.fabric_choice.messages import exposed_of, messages_of
+from app.sizing.fabric_choice.options import ladder
+from app.sizing.fabric_choice.purchase import difference
+from app.sizing.fabric_choice.spread import shared_variance
+from app.sizing.fabric_choice.terms import counterfactuals, terms_between, turning_of
+from app.sizing.fabric_choice.timing import Timed, bandwidth_of, same_plans
+from app.sizing.fabric_choice.weighed import Weighed
+from app.sizing.models import summarise
+from app.sizing.quantities import quantity
+from app.sizing.regimes import regimes
+from app.sizing.summaries import plan_summary, system_summary
+
+
+def answer(weighed: Weighed) -> FabricChoice:
+    """Return the answer.
+
+    Parameters
+    ----------
+    weighed : Weighed
+        The networks, timed, priced and judged. [-]
+    """
+    cluster, field = weighed.cluster, weighed.field
+    training, scenario = weighed.base.sizing.training, weighed.base.sizing.scenario
+    forward = float(np.sum(scenario.table.forward_flop))
+    hardware, asked = cluster.hardware, weighed.request.estimate
+    names = field.cheapest_first
+    fitted = weighed.fitted
+    return FabricChoice(
+        engine_version=__version__,
+        catalog_version=cluster.context.catalog.version,
+        label=asked.label or f"{cluster.profile.name} · {hardware.count} × {hardware.entry.name}",
+        request=weighed.request,
+        model=summarise(cluster.profile, training.seq_len, training.image_size, forward),
+        system=system_summary(hardware),
+        software=scenario.software.id if fitted is None else fitted.answer.prior_software,
+        currency=asked.currency,
+        fits=True,
+        threshold=field.threshold,
+        reference=weighed.reference,
+        shared_network_variance=shared_variance(cluster.context.catalog),
+        options=[_option(weighed, field.timed[name]) for name in names],
+        gains=[_gain(weighed, name) for name in names if name != weighed.reference],
+        advice=_advice(weighed) if weighed.several else _alone(),
+        turning=_turning(weighed) if weighed.several else None,
+        fitted=_fitted(weighed),
+        warnings=fabric_checks(weighed),
+    )
+
+
+def _option(weighed: Weighed, one: Timed) -> FabricOption:
+    network, sizing, cluster = one.network, one.sizing, weighed.cluster
+    priced, price = weighed.priced[network.id], weighed.price(network.id)
+    prices = [known.price.price for known in weighed.field.bought.values() if known is not None]
+    dearest = max(prices, key=lambda known: known.value, default=None)
+    same = same_plans(one.plans, weighed.base.plans)
+    names = regimes(sizing.scenario, one.plans, cluster.profile.family, cluster.context.measured)
+    return FabricOption(
+        id=network.id,
+        label=network.label,
+        fabric=network.fabric,
+        name=cluster.context.catalog.items[network.fabric].name,
+        ports_per_node=network.ports,
+        oversubscription=network.oversubscription,
+        installed=network.installed,
+        node_bandwidth=quantity(*bandwidth_of(sizing.scenario), "B/s"),
+        plan=plan_summary(sizing, one.plans),
+        plan_basis="given" if not sizing.choice.searched else "reference" if same else "own",
+        step_time=priced.step,
+        step_time_reference_plan=quantity(one.same_plan.step_seconds, one.same_plan.step_samples, "s"),
+        throughput=priced.throughput,
+        time_to_train=priced.time,
+        exposed=exposed_of(one.run.step.parts),
+        messages=messages_of(sizing.scenario, one.plans),
+        network=price,
+        saved=None if price is None or dearest is None else difference(dearest, price.price),
+        run_cost=None if priced.cost is None else priced.cost.quantity,
+        measured=_measured(weighed, one),
+        validation=validation_of_fabric(
+            cluster.context.runs,
+            network.fabric,
+            cluster.profile.family,
+            cluster.hardware.entry.chip,
+            measured=network.id in weighed.field.measured,
+            regimes=names,
+        ),
+    )
+
+
+def _measured(weighed: Weighed, one: Timed) -> MeasuredThroughput | None:
+    found = weighed.field.measured.get(one.network.id)
+    if found is None:
+        return None
+    before, after = (
+        quantity(run.batch / run.run.step_seconds, run.batch / run.run.step_samples, "samples/s")
+        for run in (weighed.predicted[one.network.id], one)
+    )
+    return MeasuredThroughput(
+        runs=found.option.runs,
+        mean=found.option.mean,
+        deviation=found.option.deviation,
+        predicted=before,
+        gap=float(np.log(before.value / found.option.mean)),
+        fitted=None if weighed.fitted is None else after,
+    )
+
+
+def _gain(weighed: Weighed, name: str) -> FabricGain:
+    field, reference = weighed.field, weighed.reference
+    found = field.over(name, reference)
+    one, base = field.timed[name], field.timed[reference]
+    own = not all(same_plans(timed.plans, weighed.base.plans) for timed in (one, base))
+    same = modelled(
+        float(relative_gain(base.same_plan.step_seconds, one.same_plan.step_seconds)),
+        relative_gain(base.same_plan.step_samples, one.same_plan.step_samples),
+        field.threshold,
+    )
+    return FabricGain(
+        option=name,
+        reference=reference,
+        gain=found.gain,
+        probability_real=found.real,
+        probability_above_threshold=found.above,
+        basis="measured" if found.measured else "modelled",
+        same_plan=same.gain if own else None,
+        terms=_terms(weighed, reference, name) if weighed.several else [],
+    )
+
+
+def _terms(weighed: Weighed, slower: str, faster: str) -> list[TermShare]:
+    networks = (weighed.field.network(slower), weighed.field.network(faster))
+    return terms_between(weighed.cluster, weighed.base.sizing.scenario, weighed.base.plans, *networks)
+
+
+def _advice(weighed: Weighed) -> Advice:
+    field, found, gain = weighed.field, weighed.verdict, weighed.gain
+    taken = weighed.price(found.taken)
+    other = None if found.against is None else weighed.price(found.against)
+    saved = None if taken is None or other is None else difference(other.price, taken.price)
+    run = weighed.run_difference
+    installed = field.network(found.taken).installed
+    return Advice(
+        recommendation=found.taken,
+        against=found.against,
+        not_worth_it=found.against is not None and not found.worth,
+        sentence=Text.of(sentences.advice_sentence(field, found, gain, saved, other)),
+        more=[Text.of(one) for one in sentences.more_sentences(field, found, gain, run)],
+        gain=None if gain is None else gain.gain,
+        probability_real=None if gain is None else gain.real,
+        probability_above_threshold=None if gain is None else gain.above,
+        money_saved=saved,
+        run_cost_difference=run,
+        not_bought=[] if other is None else other.lines,
+        instead=[] if installed or taken is None else taken.lines,
+        decided_by=_decided_by(weighed),
+    )
+
+
+def _decided_by(weighed: Weighed) -> DecidedBy:
+    field, pair, gain = weighed.field, weighed.pair, weighed.gain
+    if pair is None or gain is None:
+        return _undecided("same_network", Message(sentences.ALIKE))
+    base, slow = weighed.base, field.timed[pair[0]]
+    networks = (field.network(pair[0]), field.network(pair[1]))
+    return sentences.decided_by(
+        field,
+        gain,
+        _terms(weighed, *pair),
+        counterfactuals(weighed.cluster, base.sizing.scenario, base.plans, *networks),
+        messages_of(slow.sizing.scenario, slow.plans),
+        exposed_of(slow.run.step.parts).share,
+    )
+
+
+def _undecided(term: Term, message: Message) -> DecidedBy:
+    return DecidedBy(
+        term=term,
+        explanation=Text.of(message),
+        gain_without_overlap=None,
+        gain_without_accumulation=None,
+    )
+
+
+def _alone() -> Advice:
+    """Return the advice for one machine."""
+    message = sentences.alone()
+    return Advice(
+        recommendation=None,
+        against=None,
+        not_worth_it=True,
+        sentence=Text.of(message),
+        more=[],
+        gain=None,
+        probability_real=None,
+        probability_above_threshold=None,
+        money_saved=None,
+        run_cost_difference=None,
+        not_bought=[],
+        instead=[],
+        decided_by=_undecided("one_machine", message),
+    )
+
+
+def _turning(weighed: Weighed) -> Turning:
+    field, pair, cluster = weighed.field, weighed.pair, weighed.cluster
+    rungs = ladder(cluster.hardware, cluster.context.catalog, weighed.request.oversubscription)
+    chosen = None if pair is None else (field.network(pair[0]), field.network(pair[1]))
+    scenario, plans = weighed.base.sizing.scenario, weighed.base.plans
+    return turning_of(cluster, scenario, plans, rungs, field.threshold, chosen)
+
+
+def _fitted(weighed: Weighed) -> FittedEfficiencies | None:
+    if weighed.fitted is None:
+        return None
+    found = weighed.fitted.answer
+    return FittedEfficiencies(
+        software=found.prior_software,
+        gap_before=found.gap_before,
+        gap_after=found.gap_after,
+        moved=found.moved,
+    )
