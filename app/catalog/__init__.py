@@ -9,6 +9,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.check import check_directory
 from app.catalog.defaults import ConvergenceTarget, CostDefaults, ReliabilityDefaults
 from app.catalog.entries import (
+    HOST,
     Acquisition,
     BillLine,
     ChipEntry,
@@ -34,6 +35,7 @@ from app.catalog.load import load_catalog
 from app.catalog.vendor_ratios import Machinery, VendorRatio, VendorRun
 
 __all__ = [
+    "HOST",
     "RENTALS",
     "Acquisition",
     "BillLine",

@@ -11,7 +11,7 @@ from app.errors import CatalogError
 
 QUOTED = re.compile(
     r"^\| `(?P<name>\w+)` \| [^|]* \| [^|]* \| "
-    r"`data/(?P<file>\w+)\.csv`(?: (?P<item>[\w.-]+))? \|(?P<rest>.*)$",
+    r"`data/(?P<file>\w+)\.csv`(?: (?P<item>[\w. -]+))? \|(?P<rest>.*)$",
     re.MULTILINE,
 )
 """A row of a table: name, value, status, file with item, and what the constant is."""
@@ -59,9 +59,10 @@ def _constant(row: Mapping[str, str]) -> tuple[str, str, str, str] | None:
         return "", row["regime"], row["deviation"], row["basis"]
     if "parameter" not in row or "value" not in row or row.get("status") == "rejected":
         return None
-    if row.get("condition") or not row["value"]:
+    if not row["value"]:
         return None
-    item = row.get("item") or row.get("profile") or ""
+    # One of several conditions is named after its item.
+    item = f"{row.get('item') or row.get('profile') or ''} {row.get('condition') or ''}".strip()
     unit = row.get("unit") or ""
     number = _plain(row["value"])
     value = number if unit in ("", "1", "id", "text") else f"{number} {unit}"

@@ -6,11 +6,10 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from app.catalog import Catalog, ChipKind, Figure, SystemEntry
+from app.catalog import HOST, Catalog, ChipKind, Figure, SystemEntry
 from app.errors import BadInput, FieldError, Message
 from app.sizing.bill.lines import DOLLAR, Part, added, part
 from app.sizing.bill.network import CABLING, adapters, network_bill
-from app.sizing.bill.parts import HOST
 
 CLUSTER = "cluster-defaults"
 COST = "cost-defaults"

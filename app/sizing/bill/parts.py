@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from app.catalog import Catalog, ChipKind, SystemEntry
+from app.catalog import HOST, Catalog, ChipKind, SystemEntry
 from app.catalog.entries import BillLine
 from app.errors import Message
 from app.sizing.bill.lines import Group, Part, part
 from app.sizing.bill.network import CABLING
 
-HOST = "host-server"
 IPU_LINK_CABLE = "cable-osfp-link"
 POD_CABLE, POD_OPTICAL = "cable-100g-copper", "cable-100g-active"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.catalog import CostDefaults, Figure
+from app.catalog import HOST, CostDefaults, Figure
 from app.catalog.entries import ChipKind
 from app.engine.units import HOUR, YEAR
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
@@ -287,7 +287,7 @@ PLACES = {"system.id": "system", "system.count": "count", "system.fabric": "fabr
 def _has_switches(hardware: Hardware) -> bool:
     """Tell whether the price of a system holds its fabric: a pod joined by its own links, or switches."""
     own = hardware.entry.chip_kind is ChipKind.IPU and hardware.count == 1
-    known = {hardware.entry.machine, "host-server"}
+    known = {hardware.entry.machine, HOST}
     return own or any(line.item not in known for line in hardware.entry.bill)
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.catalog import Catalog, Figure, Spread, SystemEntry
+from app.catalog import HOST, Catalog, Figure, Spread, SystemEntry
 from app.engine.equal_footing import two_piece_samples
 from app.engine.records import Floats
 from app.errors import BadInput
 from app.sizing.claims.request import MACHINE, POD, PRICES, ClaimsRequest
-from app.sizing.cost.capital import HOST
 from app.sizing.spread import OWN, common_normals
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.catalog import Catalog, CostDefaults, Figure, Spread
+from app.catalog import HOST, Catalog, CostDefaults, Figure, Spread
 from app.errors import BadInput
 from app.sizing.bill.network import has_bill, network_bill
 from app.sizing.cost.figures import Basis, Stated
@@ -15,7 +15,6 @@ from app.sizing.failures import DECILES
 from app.sizing.hardware import Hardware
 from app.sizing.request import AssumptionsInput
 
-HOST = "host-server"
 TERABYTE = 1e12
 
 

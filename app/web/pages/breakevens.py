@@ -49,7 +49,7 @@ def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceD
 @router.get("/breakevens", response_class=HTMLResponse)
 def show_break_even(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
-) -> HTMLResponse:
+) -> Response:
     """Show a break-even; a refused question beside the last that was possible."""
     values = forms.known_values(typed(request.query_params))
     try:
@@ -62,7 +62,7 @@ def show_break_even(
 
 def refusal(
     request: Request, bench: Workbench, workspace: str, form: Form, previous: str, status: int
-) -> HTMLResponse:
+) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     answer = None
     if previous:

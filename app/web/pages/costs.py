@@ -66,7 +66,7 @@ def show_costs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, 
 
 
 @router.get("/estimates/{identifier}/costs", response_class=HTMLResponse)
-def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what an estimate costs on the terms of the address; refused ones beside the kept estimate."""
     values = terms_in(request)
     kept = get_estimate(bench, workspace, identifier)

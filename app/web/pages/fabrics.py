@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError
@@ -83,7 +83,7 @@ def show_fabric_data(request: Request) -> FabricPlan:
 
 
 @router.get("/fabrics", response_class=HTMLResponse)
-def show_fabric(request: Request, previous: str = "") -> HTMLResponse:
+def show_fabric(request: Request, previous: str = "") -> Response:
     """Show a network; a refused one beside the last that was possible."""
     typed_in = {name: one for name, one in typed(request.query_params).items() if name in FIELDS}
     values = typed_in or {name: [value] for name, value in TWENTY.items()}
@@ -95,7 +95,7 @@ def show_fabric(request: Request, previous: str = "") -> HTMLResponse:
     return render(request, "fabric.html", page_of(request, Form(values), found, False, query))
 
 
-def refusal(request: Request, form: Form, previous: str) -> HTMLResponse:
+def refusal(request: Request, form: Form, previous: str) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         found = plan(asked(parse_qs(previous))) if previous else None

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError, Message
@@ -141,7 +141,7 @@ def show_partitions_data(request: Request, bench: BenchDep) -> PartitionPlan:
 
 
 @router.get("/partitions", response_class=HTMLResponse)
-def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> HTMLResponse:
+def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Response:
     """Show who gets which devices; a refused question beside the last that was possible."""
     values, voice = asked_values(typed(request.query_params)), voice_of(request)
     try:
@@ -156,7 +156,7 @@ def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> HT
 
 def refusal(
     request: Request, bench: Workbench, form: Form, previous: str, error: AppError | ValidationError
-) -> HTMLResponse:
+) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         plan = share_devices(bench, asked(asked_values(parse_qs(previous)))) if previous else None

@@ -104,7 +104,7 @@ def show_books_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[PriceBookS
 
 
 @router.get("/price-books", response_class=HTMLResponse)
-def show_books(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+def show_books(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show all price books, and how to make one."""
     return render(request, "price_books.html", books_page(bench, workspace, Form()))
 
@@ -148,7 +148,7 @@ def show_book_csv(
 @router.get("/price-books/{identifier}", response_class=HTMLResponse)
 def show_book(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
-) -> HTMLResponse:
+) -> Response:
     """Show a price book: the newest version to edit, an earlier one to read."""
     found = price_books.get_book(bench, workspace, identifier, version)
     return render(request, "price_book.html", book_page(bench, workspace, found, voice_of(request)))

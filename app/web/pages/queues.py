@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError, Message
@@ -144,9 +144,7 @@ def show_queue_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) 
 
 
 @router.get("/queues", response_class=HTMLResponse)
-def show_queue(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
-) -> HTMLResponse:
+def show_queue(request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = "") -> Response:
     """Show the waits of each team; a refused question beside the last that was answered."""
     values, voice = asked_values(typed(request.query_params)), voice_of(request)
     try:
@@ -165,7 +163,7 @@ def refusal(
     form: Form,
     previous: str,
     error: AppError | ValidationError,
-) -> HTMLResponse:
+) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         answer = share_time(bench, workspace, asked(asked_values(parse_qs(previous)))) if previous else None
