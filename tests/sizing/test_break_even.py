@@ -163,6 +163,12 @@ def test_a_cluster_is_priced_from_the_catalogue(context: SizingContext) -> None:
         "onprem.tariff",
         "cloud.hourly_price",
     }
+    (use,) = (default.value for default in found.defaults if default.field == "utilisation")
+    assert use == pytest.approx(600 / 730.5, rel=1e-5)
+    (case,) = (case for case in found.demand_cases if case.factor == 2)
+    assert case.replaced_monthly == pytest.approx(found.cloud_monthly * 730.5 / 600), (
+        "a full cluster, no more"
+    )
     inputs = {row.input for row in found.tornado}
     assert inputs >= {"onprem.power_kw", "onprem.staff", "onprem.tariff", "cloud.hourly_price", "capex"}
 
@@ -193,6 +199,8 @@ def test_dollars_and_won_decide_alike(context: SizingContext) -> None:
 def test_a_cluster_too_small_for_the_bill_is_told(context: SizingContext) -> None:
     found = answer(context, PRICED | {"hardware": {"system": "dgx-a100-320gb", "count": 10}})
     assert "do 1.64 times what 80 of the cluster can" in codes(found)["capacity_short"]
+    assert found.replaced_monthly == pytest.approx(found.cloud_monthly * 730.5 / 600 / 2)
+    assert "utilisation" not in {row.input for row in found.tornado}
     pod = answer(context, PRICED | {"hardware": {"system": "bow-pod16"}})
     assert "do not compare by their peak" in codes(pod)["capacity_not_checked"]
 

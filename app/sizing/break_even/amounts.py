@@ -10,6 +10,7 @@ from app.catalog import HOST, CostDefaults, Figure
 from app.catalog.entries import ChipKind
 from app.engine.units import HOUR, YEAR
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.sizing.break_even.capacity import used_share
 from app.sizing.break_even.documents import AmountLine
 from app.sizing.break_even.lines import MONTHS, line
 from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
@@ -88,8 +89,7 @@ class _Reader:
         inputs["growth"] = self.request.growth or 0.0
         inputs["own_growth"] = self.request.own_growth or 0.0
         inputs["residual_share"] = self.request.residual_share
-        if self.request.utilisation is not None:
-            inputs["utilisation"] = self.request.utilisation
+        self._use()
         for name in ("discount_rate", "residual_share", "growth", "own_growth"):
             if name not in self.request.model_fields_set:
                 why = WITHOUT[name]
@@ -240,6 +240,18 @@ class _Reader:
         price = self._money(figure, HOUR)
         self._default("cloud.hourly_price", price, figure, "cloud")
         return price
+
+    def _use(self) -> None:
+        """Take the share of the cluster in use as stated, or by the hours where both sides are known."""
+        own, rented, asked = self.found.own, self.found.rented, self.request.cloud
+        if self.request.utilisation is not None:
+            self.found.inputs["utilisation"] = self.request.utilisation
+        elif own is not None and rented is not None and asked is not None:
+            share = used_share(own, rented, asked.hours_per_month, self.context)
+            if share is not None:
+                self.found.inputs["utilisation"] = share
+                why = Message("accelerator-hours rented over those of the cluster, by their dense peak")
+                self.found.defaults.append(Default.of("utilisation", float(f"{share:.6g}"), why))
 
     def _dollars(self) -> float:
         """Return what a dollar is in the currency."""

@@ -12,12 +12,12 @@ from app.engine.cost.growing_payments import full_month
 from app.engine.units import YEAR
 from app.errors import Message
 from app.sizing.break_even.amounts import Amounts
+from app.sizing.break_even.capacity import used_share
 from app.sizing.break_even.documents import CashPoint
-from app.sizing.break_even.lines import HOURS_PER_MONTH, MONTHS
+from app.sizing.break_even.lines import MONTHS
 from app.sizing.break_even.request import BreakEvenRequest
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning
-from app.sizing.hardware import Hardware
 from app.sizing.quantities import significant
 
 LONG_GROWTH = 24.0
@@ -63,7 +63,7 @@ def warnings_of(
     found = [
         _fabric(amounts, terms, months, context),
         _capacity(request, amounts, context),
-        _full(request, terms),
+        _full(amounts, terms),
         _window(months, flow),
         _life(request, context),
         _growth(terms, months),
@@ -111,26 +111,26 @@ def _capacity(request: BreakEvenRequest, amounts: Amounts, context: SizingContex
             "their capacity is compared"
         )
         return CheckWarning.of("capacity_not_checked", "caution", message, "hardware", "cloud")
-    if ChipKind.IPU in (own.entry.chip_kind, rented.entry.chip_kind):
+    hours = request.cloud.hours_per_month
+    share = used_share(own, rented, hours, context)
+    if share is None:
         message = Message(
             "hours of {own} and of {rented} do not compare by their peak; estimate the work on both",
             {"own": own.entry.name, "rented": rented.entry.name},
         )
         return CheckWarning.of("capacity_not_checked", "caution", message, "hardware", "cloud")
-    hours = request.cloud.hours_per_month
-    there = _rate(own, context) * HOURS_PER_MONTH
-    needed = _rate(rented, context) * hours
     values = {
         "own": own.devices,
         "rented": rented.devices,
         "hours": significant(hours, 4),
-        "share": round(100 * needed / there),
-        "times": significant(needed / there),
+        "share": round(100 * share),
+        "times": significant(share),
+        "part": round(100 / share),
     }
-    if needed > there:
+    if share > 1.0:
         message = Message(
             "{rented} accelerators rented for {hours} hours a month do {times} times what {own} of the "
-            "cluster can in a whole month, by their dense peak; the cluster does not take over this bill",
+            "cluster can in a whole month, by their dense peak; it takes over {part} % of the bill at most",
             values,
         )
         return CheckWarning.of(
@@ -144,14 +144,9 @@ def _capacity(request: BreakEvenRequest, amounts: Amounts, context: SizingContex
     return CheckWarning.of("capacity_compared", "info", message, "hardware.count", "cloud.hours_per_month")
 
 
-def _rate(hardware: Hardware, context: SizingContext) -> float:
-    """Dense half-precision peak of all accelerators. [FLOP/s]"""
-    return context.catalog.peak(hardware.entry.chip, "fp16_dense").value * hardware.devices
-
-
-def _full(request: BreakEvenRequest, terms: BuildOrRent) -> CheckWarning | None:
+def _full(amounts: Amounts, terms: BuildOrRent) -> CheckWarning | None:
     month = float(full_month(terms.cloud_growth, terms.fullest))
-    if request.utilisation is not None and float(terms.fullest) <= 1.0 and request.utilisation < 1.0:
+    if float(terms.fullest) <= 1.0 and amounts.inputs["utilisation"] < 1.0:
         message = Message(
             "the work to come is more than the cluster holds; what exceeds it is rented either way and "
             "counts on neither side"

@@ -49,8 +49,8 @@ def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
     check(request)
     priced = context.priced(request.price_book_id)
     amounts = amounts_of(request, priced)
-    question = question_of(request)
     inputs = amounts.inputs
+    question = question_of(request, inputs)
     terms = terms_of(inputs, question)
     months = float(break_even_month(terms))
     horizon = inputs["horizon_months"]

@@ -24,16 +24,19 @@ class Question:
     factor: float
     """Work to come over the work behind the bill. [-]"""
     filled: float | None
-    """Share of the cluster that the work behind the bill fills. [-]"""
+    """Share of the cluster that the work behind the bill fills; above 1 it is more than the cluster holds.
+    [-]"""
 
 
-def question_of(request: BreakEvenRequest) -> Question:
+def question_of(request: BreakEvenRequest, inputs: Mapping[str, float]) -> Question:
     """Return what does not vary.
 
     Parameters
     ----------
     request : BreakEvenRequest
         What was asked. [-]
+    inputs : mapping
+        Inputs by field. [-]
     """
     factor = 1.0 if request.demand_factor is None else request.demand_factor
     if request.teams_now is not None and request.teams_then is not None:
@@ -41,7 +44,7 @@ def question_of(request: BreakEvenRequest) -> Question:
     return Question(
         rented=request.cloud.count if request.cloud is not None else 1,
         factor=factor,
-        filled=request.utilisation,
+        filled=inputs.get("utilisation"),
     )
 
 

@@ -41,6 +41,9 @@ def tornado(inputs: dict[str, float], question: Question) -> list[TornadoRow]:
         What does not vary. [-]
     """
     names = [name for name, value in inputs.items() if value != 0.0 and name not in FIXED]
+    if inputs.get("utilisation", 0.0) > 1.0:
+        # A fifth less of more than the cluster holds may still be more than it holds.
+        names.remove("utilisation")
     ends = [_ends(name, inputs[name]) for name in names]
     varied = {name: np.full(2 * len(names), value) for name, value in inputs.items()}
     for place, (name, pair) in enumerate(zip(names, ends, strict=True)):

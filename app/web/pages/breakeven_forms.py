@@ -58,13 +58,21 @@ PERCENTS = {
 
 CURRENCIES = ("KRW", "USD")
 RENTALS = ("on-demand", "reserved-1-year", "reserved-3-years", "spot")
-TEXTS = {"currency", "hardware.system", "cloud.system", "cloud.rental", "price_book_id"}
+TEXTS = {
+    "currency",
+    "capex_includes_fabric",
+    "hardware.system",
+    "cloud.system",
+    "cloud.rental",
+    "price_book_id",
+}
 DEMAND = "demand"
 SEPARATORS = re.compile(r"[\s,;]+")
 
 PLAIN = {
     "currency",
     "capex",
+    "capex_includes_fabric",
     "onprem_monthly",
     "cloud_monthly",
     "horizon_months",

@@ -94,6 +94,16 @@ def test_percent_is_typed_and_a_share_is_asked(reader: Reader) -> None:
     assert data["growth"] == pytest.approx(0.2)
 
 
+def test_a_price_with_its_network_can_be_said(reader: Reader) -> None:
+    def warned(page: BeautifulSoup) -> set[str]:
+        return {str(one["data-code"]) for one in page.select(".warning")}
+
+    assert "capex_excludes_fabric" in warned(reader.page(address()))
+    said = reader.page(address(capex_includes_fabric="true"))
+    assert "capex_excludes_fabric" not in warned(said)
+    assert said.find("input", id="capex_includes_fabric").has_attr("checked")
+
+
 def test_the_months_are_there_as_csv(reader: Reader) -> None:
     page = reader.page("/breakevens")
     (link,) = (str(one["href"]) for one in page.select("#result a") if ".csv" in str(one["href"]))

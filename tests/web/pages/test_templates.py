@@ -100,3 +100,15 @@ def test_context_is_what_the_template_reads(name: str, context: type) -> None:
 def test_embedded_data_cannot_end_its_element() -> None:
     written = embedded({"data": [{"name": "</script><script>alert(1)</script>&"}]})
     assert "<" not in written and "&" not in written
+
+
+def test_styles_close_what_they_open() -> None:
+    """A media query that stays open takes all rules after it along, and no browser complains."""
+    styles = (folder("static") / "css" / "rackline.css").read_text(encoding="utf-8")
+    bare = re.sub(r"/\*.*?\*/", "", styles, flags=re.DOTALL)
+    assert "/*" not in bare and "*/" not in bare
+    depth = 0
+    for line in bare.splitlines():
+        assert depth == 0 or not line or line.startswith((" ", "}")), line
+        depth += line.count("{") - line.count("}")
+    assert depth == 0
