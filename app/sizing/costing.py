@@ -220,6 +220,7 @@ def cost_of(
     capex = quantity(capital, capital * factor, currency) if found.owned else None
     return Cost(
         run=quantity(run, runs, currency),
+        run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
         capex=capex,
         hourly=quantity(hourly, sampled, currency),
         basis=_basis(hardware, found, defaults, currency),

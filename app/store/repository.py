@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
+from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
     CalibrationRow,
@@ -212,6 +213,11 @@ class Repository:
     def of_sweep(self, identifier: str) -> SweepQueries:
         """Return the queries of one sweep: how far it is, and its rows."""
         return SweepQueries(self._session, self._workspace_id, identifier)
+
+    @property
+    def studies(self) -> StudyQueries:
+        """The queries of studies and their versions."""
+        return StudyQueries(self._session, self._workspace_id)
 
     def add_sizing(
         self,

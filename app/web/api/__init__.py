@@ -11,6 +11,7 @@ from app.web.api import (
     planning,
     searches,
     sizings,
+    studies,
     sweeps,
     uploads,
 )
@@ -23,6 +24,7 @@ for part in (
     searches,
     sizings,
     comparisons,
+    studies,
     calibrations,
     planning,
     sweeps,
