@@ -17,11 +17,13 @@ from app.sizing.document import Comparison, Estimate
 from app.sizing.questions import ComparisonRequest, PublishedFigure
 from app.sizing.request import EstimateRequest
 from app.sizing.study.answering import Made, Refused, answered, rows_of
+from app.sizing.study.assuming import assumption_rows
 from app.sizing.study.changes import changes_between
 from app.sizing.study.documents import (
     Change,
     Study,
     StudyAnswer,
+    StudyAssumptions,
     StudySummary,
     StudyVersion,
     StudyVersions,
@@ -328,6 +330,24 @@ def answer_state(
         why=found.why,
         tornados=found.tornados,
         warnings=found.warnings,
+    )
+
+
+def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
+    """Return everything a state takes for granted, and what changes it."""
+    content = state.content
+    requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
+    options = answered(content, requests, made, bench.sizing.catalog).options
+    estimates = [option.estimate for option in options if option.estimate is not None]
+    said = {text.message: text for one in estimates for text in one.model.assumptions}
+    return StudyAssumptions(
+        id=state.study.id,
+        version=state.study.version,
+        name=content.name,
+        knobs=dict(state.turned.knobs),
+        labels={option.key: option.label for option in options if option.estimate is not None},
+        rows=assumption_rows(requests, options),
+        model=list(said.values()),
     )
 
 

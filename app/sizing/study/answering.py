@@ -204,15 +204,14 @@ def _delta(found: Mapping[str, Measured | None], key: str, best: str | None, uni
 
 def _contests(metric: Metric, found: Mapping[str, Measured | None]) -> list[Contest]:
     known = {key: one for key, one in found.items() if one is not None}
+    sure: dict[tuple[str, str], float | None] = {}
+    for first, second in itertools.combinations(known, 2):
+        one, other = known[first], known[second]
+        exact = one.samples is None and other.samples is None
+        less = None if exact else float(probability_less(one.drawn, other.drawn))
+        sure[first, second], sure[second, first] = less, None if less is None else 1.0 - less
     return [
-        Contest(
-            first=first,
-            second=second,
-            metric=metric,
-            probability=None
-            if known[first].samples is None and known[second].samples is None
-            else float(probability_less(known[first].drawn, known[second].drawn)),
-        )
+        Contest(first=first, second=second, metric=metric, probability=sure[first, second])
         for first, second in itertools.permutations(known, 2)
     ]
 

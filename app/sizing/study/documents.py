@@ -175,3 +175,31 @@ class StudySummary(Document):
     archived: bool = Field(description="Whether it has been put away.")
     created_at: datetime = Field(description="When it was made.")
     updated_at: datetime = Field(description="When it was last changed.")
+
+
+class AssumedValue(Document):
+    """What one option takes for one field."""
+
+    value: JsonValue = Field(description="The value.")
+    default: bool = Field(description="True where nobody stated it.")
+    text: Text | None = Field(description="Why it was taken; null where it was stated.")
+
+
+class AssumptionRow(Document):
+    """One field over all options."""
+
+    field: str = Field(description="Dotted path of the field in an estimate request.")
+    knob: str | None = Field(description="Knob that changes it for all options; null where none does.")
+    values: dict[str, AssumedValue] = Field(description="What each option takes, by its key.")
+
+
+class StudyAssumptions(Document):
+    """Everything a study takes for granted, and what changes it."""
+
+    id: str = Field(description="Identifier of the study.")
+    version: int = Field(description="Version whose knobs were turned. [-]")
+    name: str = Field(description="Name of the study.")
+    knobs: dict[str, str] = Field(description="Knobs that were turned.")
+    labels: dict[str, str] = Field(description="Name of each estimated option by its key.")
+    rows: list[AssumptionRow] = Field(description="Defaults first, then what was stated.")
+    model: list[Text] = Field(description="What was assumed where the model's description is silent.")

@@ -117,9 +117,8 @@ def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
 
 def _made(option: StudyOption, catalog: Catalog) -> str:
     if option.system is not None:
-        system = catalog.system(option.system.id).name
-        return f"{option.system.count} × {system}"
+        return f"{option.system.count} × {catalog.items[option.system.id].name}"
     figure = option.figure
     if figure is not None and figure.system is not None:
-        return catalog.system(figure.system).name
+        return catalog.items[figure.system].name
     return option.key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -92,8 +93,9 @@ def _swing(
     labels: Mapping[str, str],
     share: float,
 ) -> Swing | None:
-    ends = (_lead(low, best), _lead(high, best))
-    if np.isclose(ends[0], ends[1], rtol=1e-9):
+    others = np.array([(low[one], high[one]) for one in low if one != best])
+    ends = [float(end) for end in lead(np.array([low[best], high[best]]), others)]
+    if math.isclose(ends[0], ends[1], rel_tol=1e-9):
         return None
     worse = low if ends[0] < ends[1] else high
     overtaken = min(worse, key=lambda one: worse[one]) if min(ends) < 1.0 else None
