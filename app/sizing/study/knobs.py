@@ -260,20 +260,6 @@ def _written(value: Any) -> str:
     return str(value)
 
 
-def value_of(content: StudyContent, name: str) -> str:
-    """Return what a knob stands at as an address holds it; empty where nothing is stated.
-
-    Parameters
-    ----------
-    content : StudyContent
-        The study. [-]
-    name : str
-        Name of the knob, with the key of its option. [-]
-    """
-    found = _read(tree_of(content), name)
-    return "" if found is MISSING or found is None else _written(found)
-
-
 def knob_at(path: str, key: str | None) -> str | None:
     """Return the knob that turns a field; None where there is none.
 

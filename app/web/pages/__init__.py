@@ -14,6 +14,9 @@ from app.web.pages import (
     plans,
     sizings,
     start,
+    studies,
+    studies_guide,
+    studies_shelf,
     sweeps,
 )
 from app.web.pages.documents import available
@@ -31,6 +34,9 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    studies_guide,
+    studies_shelf,
+    studies,
 ):
     router.include_router(part.router)
 if available():
