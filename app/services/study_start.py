@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.errors import AppError, Message
+from app.errors import Message
 from app.services.catalogue_documents import Model
-from app.services.estimates import make_estimate
 from app.services.workbench import Workbench
-from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
 from app.sizing.study.answering import DEFAULTS
+from app.sizing.study.starting import holds
 
 TARGETS = {
     "bert-large": "mlperf-bert",
@@ -33,6 +32,7 @@ LARGE_SYSTEMS = ("dgx-a100-640gb", "aws-p4de")
 """Suggested where the model does not fit one of the first."""
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Counts that are tried, the smallest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,4 @@ def _fits(bench: Workbench, model: str, workload: Mapping[str, str | int], syste
     request = EstimateRequest.model_validate(
         {"model": {"preset": model}, "workload": workload, "system": {"id": system, "count": count}}
     )
-
-    def make() -> Estimate:
-        return make_estimate(bench, "", request).model_copy(update={"id": ""})
-
-    try:
-        return bench.estimates.get("", request, make).fits
-    except AppError:
-        return False
+    return holds(request, bench.sizing)
