@@ -19,6 +19,7 @@ from app.sizing.study.documents import (
     StudyOptionAnswer,
     StudySummary,
     StudyVersion,
+    Swing,
     Tornado,
 )
 from app.web.contexts import (
@@ -132,6 +133,8 @@ class TornadoView:
     figure: FigureView
     best: str
     runner_up: str
+    rows: Sequence[tuple[Swing, str, str]]
+    """Swings, what they are called, and what the option is called that overtakes."""
 
 
 @dataclass(frozen=True, slots=True)

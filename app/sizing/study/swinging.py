@@ -19,7 +19,7 @@ Amounts = dict[str, float]
 RUNNING = {"power", "space", "staff", "electricity", "storage", "egress"}
 """Lines of the hourly cost that do not follow the price of the hardware."""
 
-SHOWN = 14
+SHOWN = 10
 
 
 def tornado_of(

@@ -188,11 +188,15 @@ def _tornado_view(found: Tornado, labels: dict[str, str], voice: Voice) -> Torna
         "time": voice.gettext("What would change the fastest"),
         "cost": voice.gettext("What would change the cheapest"),
     }[found.metric]
-    size = f"rows-{min(len(found.swings) // 2 + 3, MOST_ROWS)}"
+    size = "tall" if len(found.swings) > MOST_ROWS else f"rows-{min(len(found.swings) + 2, MOST_ROWS)}"
     note = voice.gettext("Left of the dashed line another option is the best.")
     chart = drawn.tornado(found, labels, voice)
     figure = view(f"tornado-{found.metric}", caption, size, chart, f"tornado-{found.metric}", note)
-    return TornadoView(found, figure, labels[found.best], labels[found.runner_up])
+    rows = [
+        (one, drawn.swing_name(one, labels, voice), labels[one.overtaken_by] if one.overtaken_by else "")
+        for one in found.swings
+    ]
+    return TornadoView(found, figure, labels[found.best], labels[found.runner_up], rows)
 
 
 def _matrices(answer: StudyAnswer, labels: dict[str, str], voice: Voice) -> list[Matrix]:
