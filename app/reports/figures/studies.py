@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app.reports.figures import palette
-from app.reports.figures.layout import Figure, axis, figure, legend_above, names, plain
+from app.reports.figures.layout import Figure, axis, figure, legend_above, names
 from app.reports.wording import Voice
 from app.reports.wording.scales import Scale
 from app.sizing.study.documents import PartAcross, StudyOptionAnswer, Swing, Tornado
@@ -98,7 +98,7 @@ def _ends(options: Sequence[StudyOptionAnswer], scale: Scale, voice: Voice) -> d
     }
 
 
-def tornado(found: Tornado, labels: Mapping[str, str], voice: Voice) -> Figure:
+def tornado(found: Tornado, voice: Voice) -> Figure:
     """Return what each input alone does to the lead of the best option; at one it is overtaken."""
     swings = found.swings
     count = len(swings)
@@ -138,14 +138,14 @@ def tornado(found: Tornado, labels: Mapping[str, str], voice: Voice) -> Figure:
             }
         ],
         xaxis=axis(f"{voice.gettext('Lead of the best over the second')} (×)"),
-        yaxis=_rows([swing_name(one, labels, voice) for one in swings]),
+        yaxis=_rows([swing_name(one, voice) for one in swings]),
     )
 
 
-def swing_name(swing: Swing, labels: Mapping[str, str], voice: Voice) -> str:
-    """Return what an input is called beside its bar."""
+def swing_name(swing: Swing, voice: Voice) -> str:
+    """Return what an input is called beside its bar, with the key of its option."""
     name = voice.label(swing.input)
-    return name if swing.option is None else f"{name}: {plain(labels[swing.option])}"
+    return name if swing.option is None else f"{name} ({swing.option})"
 
 
 def _rows(labels: Sequence[str]) -> dict[str, Any]:

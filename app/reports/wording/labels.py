@@ -205,6 +205,12 @@ LABELS = {
     "knob.rent": "Rent of an hour",
     "knob.electricity": "Electricity per kWh",
     # Steps of the trace.
+    "trace.cost": "Cost of the run",
+    "trace.step_time": "Time of one step",
+    "trace.throughput": "Throughput",
+    "trace.mfu": "MFU",
+    "trace.memory": "Memory per device",
+    "trace.energy": "Energy",
     "trace.peak": "Peak of one device",
     "trace.software": "Software profile",
     "training_flop_per_sample": "Training compute of one sample",

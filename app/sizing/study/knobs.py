@@ -96,7 +96,7 @@ def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
         try:
             _turn(tree, name, knobs[name])
         except AppError as error:
-            wrong += error.errors
+            wrong += error.errors or [FieldError("knobs", error.message)]
             statuses.add(error.status)
     if not tree["options"] and not wrong:
         message = Message("a study keeps at least one option; drop no more than that")

@@ -232,6 +232,8 @@ def _unit(name: str, answer: StudyAnswer, voice: Voice) -> str:
 
 def _taken(name: str, option: StudyOptionAnswer | None, answer: StudyAnswer, voice: Voice) -> str:
     """Return what an empty field stands for: what the base states, or the default an estimate took."""
+    if name in {"price", "rent"}:
+        return voice.gettext("from the catalogue")
     if option is not None and (shared := value_of(answer.content, name)):
         return shared
     estimates = [one.estimate for one in ([option] if option is not None else answer.options) if one.estimate]

@@ -190,10 +190,10 @@ def _tornado_view(found: Tornado, labels: dict[str, str], voice: Voice) -> Torna
     }[found.metric]
     size = "tall" if len(found.swings) > MOST_ROWS else f"rows-{min(len(found.swings) + 2, MOST_ROWS)}"
     note = voice.gettext("Left of the dashed line another option is the best.")
-    chart = drawn.tornado(found, labels, voice)
+    chart = drawn.tornado(found, voice)
     figure = view(f"tornado-{found.metric}", caption, size, chart, f"tornado-{found.metric}", note)
     rows = [
-        (one, drawn.swing_name(one, labels, voice), labels[one.overtaken_by] if one.overtaken_by else "")
+        (one, drawn.swing_name(one, voice), labels[one.overtaken_by] if one.overtaken_by else "")
         for one in found.swings
     ]
     return TornadoView(found, figure, labels[found.best], labels[found.runner_up], rows)
