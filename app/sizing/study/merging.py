@@ -7,7 +7,7 @@ from app.errors import BadInput, NotFound, Unprocessable
 from app.sizing.hardware import known_id
 from app.sizing.questions import PublishedFigure
 from app.sizing.request import EstimateRequest
-from app.sizing.study.request import StatedFigure, StudyContent, StudyOption, merged
+from app.sizing.study.request import StatedFigure, StudyContent, StudyOption, merged, stated
 
 
 def check(content: StudyContent, catalog: Catalog) -> None:
@@ -46,8 +46,8 @@ def check(content: StudyContent, catalog: Catalog) -> None:
 def _check_figure(
     figure: StatedFigure, option: StudyOption, keys: list[str], here: str, catalog: Catalog
 ) -> None:
-    extra = {"workload", "plan", "software", "assumptions"} & option.model_fields_set
-    if any(getattr(option, name) not in (None, type(getattr(option, name))()) for name in extra):
+    parts = (option.workload, option.plan, option.assumptions)
+    if option.software is not None or any(stated(part) for part in parts):
         raise BadInput.at(here, "a stated figure takes no workload, plan, software or assumptions")
     if figure.system is not None:
         known_id(catalog, "system", figure.system, f"{here}.figure.system")
@@ -84,10 +84,10 @@ def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | 
         )
     base = content.base
     asked = {
-        "model": base.model.model_dump(exclude_unset=True),
+        "model": stated(base.model),
         "workload": merged(base.workload, option.workload),
-        "system": option.system.model_dump(exclude_unset=True) if option.system else {},
-        "plan": option.plan.model_dump(exclude_unset=True),
+        "system": stated(option.system) if option.system else {},
+        "plan": stated(option.plan),
         "assumptions": merged(base.assumptions, option.assumptions),
         "software": option.software or base.software,
         "currency": base.currency,

@@ -193,11 +193,29 @@ class StudyFile(Schema):
 
 def tree_of(content: StudyContent) -> dict[str, Any]:
     """Return a study as nested JSON with only what was stated, options as a list with their keys."""
-    tree: dict[str, Any] = content.model_dump(mode="json", exclude_unset=True)
+    tree: dict[str, Any] = _stated(content.model_dump(mode="json", exclude_unset=True))
     return tree
+
+
+OWN = {"config", "transformer", "layers"}
+"""Models of the customer's own, in which a null may mean something."""
+
+
+def _stated(value: Any) -> Any:
+    """Return a JSON value without nulls: a field that is null has not been stated."""
+    if isinstance(value, dict):
+        return {name: one if name in OWN else _stated(one) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_stated(one) for one in value]
+    return value
 
 
 def merged(base: Schema, change: Schema) -> dict[str, Any]:
     """Return the stated fields of one with those of another on top."""
-    found: Mapping[str, Any] = base.model_dump(exclude_unset=True)
-    return {**found, **change.model_dump(exclude_unset=True)}
+    return {**stated(base), **stated(change)}
+
+
+def stated(part: Schema) -> dict[str, Any]:
+    """Return the fields of a part of a request that were stated; null states nothing."""
+    found: Mapping[str, Any] = part.model_dump(exclude_unset=True)
+    return {name: value for name, value in found.items() if value is not None}

@@ -175,7 +175,7 @@ def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId)
     return studies.archive_study(bench, workspace, identifier, False)
 
 
-@router.get("/{id}/export", summary="Export a study", responses=READ)
+@router.get("/{id}/export", summary="Export a study", responses=READ, response_model_exclude_unset=True)
 def export_study(
     bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, version: VersionQuery = None
 ) -> StudyFile:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import calibration_contexts, contexts, plan_contexts, study_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -27,6 +27,12 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "studies.html": study_contexts.StudiesPage,
+    "study_form.html": study_contexts.StudyFormPage,
+    "study.html": study_contexts.StudyPage,
+    "study_assumptions.html": study_contexts.StudyAssumptionsPage,
+    "_study_trace.html": study_contexts.StudyTracePage,
+    "study_versions.html": study_contexts.StudyVersionsPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
