@@ -33,20 +33,28 @@ STUDY: dict[str, Any] = {
 
 
 def test_a_knob_on_one_of_eight_options(tmp_path: Path) -> None:
-    """Time from request to answer in this process: the document of the API, and the whole page."""
+    """From request to answer in this process: the document of the API, and the whole page.
+
+    Held is the time of the processor, which on a machine with nothing else to do is that of the clock.
+    """
     application = create_app(Settings.at(tmp_path))
 
-    async def timed() -> dict[str, list[float]]:
+    async def timed() -> dict[str, list[tuple[float, float]]]:
         transport = httpx.ASGITransport(application)
-        found: dict[str, list[float]] = {"answer": [], "page": [], "page again": [], "all options": []}
+        found: dict[str, list[tuple[float, float]]] = {
+            "answer": [],
+            "page": [],
+            "page again": [],
+            "all options": [],
+        }
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
             client.headers["accept"] = "text/html"
             made = (await client.post("/api/v1/studies", json=STUDY)).json()["id"]
 
             async def ask(name: str, method: str, path: str, **more: Any) -> None:
-                start = time.perf_counter()
+                start, busy = time.perf_counter(), time.process_time()
                 answered = await client.request(method, path, **more)
-                found[name].append(time.perf_counter() - start)
+                found[name].append((time.process_time() - busy, time.perf_counter() - start))
                 assert answered.status_code == 200, answered.text[:500]
 
             await client.get(f"/studies/{made}")
@@ -62,8 +70,8 @@ def test_a_knob_on_one_of_eight_options(tmp_path: Path) -> None:
 
     found = run(timed())
     for name, seconds in found.items():
-        report(f"median and least milliseconds, {name}", [round(1e3 * one, 1) for one in (
-            statistics.median(seconds), min(seconds))])  # fmt: skip
-    assert min(found["answer"]) < LIMIT
-    assert min(found["page"]) < LIMIT
-    assert min(found["page again"]) < min(found["page"])
+        for place, clock in enumerate(("processor", "clock")):
+            middle = statistics.median(one[place] for one in seconds)
+            report(f"median milliseconds by the {clock}, {name}", round(1e3 * middle, 1))
+    for name in ("answer", "page", "page again"):
+        assert statistics.median(busy for busy, _ in found[name]) < LIMIT, name
