@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-
 from app import __version__
-from app.errors import AppError, Conflict, FieldError, Message, NotFound
-from app.services.comparisons import create_comparison
-from app.services.estimates import make_estimate
+from app.errors import Conflict, FieldError, Message, NotFound
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
+from app.services.study_estimates import estimates_of
 from app.services.workbench import Workbench, no_such
-from app.sizing.document import Comparison, Estimate
-from app.sizing.questions import ComparisonRequest, PublishedFigure
-from app.sizing.request import EstimateRequest
-from app.sizing.study.answering import Made, Refused, answered, rows_of
-from app.sizing.study.assuming import assumption_rows
 from app.sizing.study.changes import changes_between
 from app.sizing.study.documents import (
     Change,
     Study,
-    StudyAnswer,
-    StudyAssumptions,
     StudySummary,
     StudyVersion,
     StudyVersions,
 )
-from app.sizing.study.explaining import parts_across
-from app.sizing.study.knobs import Turned, field_of_knobs, turn
-from app.sizing.study.merging import check, request_of
+from app.sizing.study.knobs import turn
 from app.sizing.study.request import (
     FORMAT,
     FORMAT_VERSION,
-    ComparisonOfState,
-    DuplicateRequest,
-    KnobValue,
     StudyContent,
     StudyFile,
     StudyPatch,
@@ -50,33 +33,19 @@ from app.store.types import new_id, now
 MAX_VERSIONS = 1000
 NAME_LENGTH = 200
 
-Requests = dict[str, EstimateRequest | PublishedFigure]
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A version of a study with its knobs turned."""
-
-    study: Study
-    turned: Turned
-
-    @property
-    def content(self) -> StudyContent:
-        """The study as it is asked."""
-        return self.turned.content
-
 
 def create_study(bench: Workbench, workspace_id: str, content: StudyContent, key: str | None = None) -> Study:
     """Keep a study whose options can all be answered."""
 
     def make() -> tuple[Study, Save]:
         estimates_of(bench, workspace_id, content, {})
-        return _first_version(content, [])
+        return first_version(content)
 
     return keep(bench, workspace_id, Once.of("studies", key, content), Study, make)
 
 
-def _first_version(content: StudyContent, changes: Sequence[Change]) -> tuple[Study, Save]:
+def first_version(content: StudyContent) -> tuple[Study, Save]:
+    """Return a study with its first version, and what keeps it."""
     moment = now()
     made = Study(
         id=new_id("stu"),
@@ -100,7 +69,7 @@ def _first_version(content: StudyContent, changes: Sequence[Change]) -> tuple[St
             created_at=moment,
             updated_at=moment,
         )
-        repository.studies.add(record, tree_of(content), [one.model_dump(mode="json") for one in changes])
+        repository.studies.add(record, tree_of(content), [])
 
     return made, save
 
@@ -263,157 +232,12 @@ def changes_since(bench: Workbench, workspace_id: str, identifier: str, version:
     return changes_between(before.content, get_study(bench, workspace_id, identifier).content)
 
 
-def duplicate_study(
-    bench: Workbench, workspace_id: str, identifier: str, request: DuplicateRequest, key: str | None = None
-) -> Study:
-    """Keep a copy of a study in any of its states."""
-
-    def make() -> tuple[Study, Save]:
-        found = state_of(bench, workspace_id, identifier, request.knobs, request.version)
-        name = request.name or f"{found.content.name[: NAME_LENGTH - 4]} (2)"
-        content = StudyContent.model_validate({**tree_of(found.content), "name": name})
-        estimates_of(bench, workspace_id, content, found.turned.knobs)
-        return _first_version(content, [])
-
-    return keep(bench, workspace_id, Once.of(f"studies/{identifier}/duplicate", key, request), Study, make)
-
-
 def archive_study(bench: Workbench, workspace_id: str, identifier: str, archived: bool) -> Study:
     """Put a study away, or bring it back; its versions stay."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
         repository.studies.put_away(identifier, archived)
     return get_study(bench, workspace_id, identifier)
-
-
-def state_of(
-    bench: Workbench,
-    workspace_id: str,
-    identifier: str,
-    knobs: Mapping[str, KnobValue],
-    version: int | None = None,
-) -> State:
-    """Return a version of a study with its knobs turned."""
-    study = get_study(bench, workspace_id, identifier, version)
-    return State(study, turn(study.content, knobs))
-
-
-def answer_state(
-    bench: Workbench,
-    workspace_id: str,
-    state: State,
-    pair: Sequence[str] | None = None,
-    *,
-    strict: bool = True,
-) -> StudyAnswer:
-    """Answer a state; nothing is stored.
-
-    Where it need not be strict, an option that cannot be estimated is answered with the reason, as a study
-    may name what has gone since.
-    """
-    content, catalog = state.content, bench.sizing.catalog
-    requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=strict)
-    found = answered(content, requests, made, catalog, pair)
-    return StudyAnswer(
-        id=state.study.id,
-        version=state.study.version,
-        latest=state.study.latest,
-        archived=state.study.archived,
-        content=content,
-        knobs=dict(state.turned.knobs),
-        changes=changes_between(state.study.content, content),
-        options=found.options,
-        fastest=found.fastest,
-        cheapest=found.cheapest,
-        contests=found.contests,
-        where_time_goes=parts_across(found.options),
-        why=found.why,
-        tornados=found.tornados,
-        warnings=found.warnings,
-    )
-
-
-def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
-    """Return everything a state takes for granted, and what changes it."""
-    content = state.content
-    requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
-    options = answered(content, requests, made, bench.sizing.catalog).options
-    estimates = [option.estimate for option in options if option.estimate is not None]
-    said = {text.message: text for one in estimates for text in one.model.assumptions}
-    return StudyAssumptions(
-        id=state.study.id,
-        version=state.study.version,
-        name=content.name,
-        knobs=dict(state.turned.knobs),
-        labels={option.key: option.label for option in options if option.estimate is not None},
-        rows=assumption_rows(requests, options),
-        model=list(said.values()),
-    )
-
-
-def estimates_of(
-    bench: Workbench,
-    workspace_id: str,
-    content: StudyContent,
-    knobs: Mapping[str, str],
-    *,
-    strict: bool = True,
-) -> tuple[Requests, Made]:
-    """Return what each option asks and what came of it, estimates that are kept from memory."""
-    with _at_knobs(content, knobs):
-        check(content, bench.sizing.catalog)
-    requests: Requests = {}
-    made: dict[str, Estimate | Refused | None] = {}
-    for place, option in enumerate(content.options):
-        asked = requests[option.key] = request_of(content, option)
-        if isinstance(asked, PublishedFigure):
-            made[option.key] = None
-            continue
-        try:
-            with _at_knobs(content, knobs, f"options.{place}."):
-                made[option.key] = _estimate(bench, workspace_id, asked)
-        except AppError as error:
-            if strict:
-                raise
-            made[option.key] = Refused(error)
-    return requests, made
-
-
-def _estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
-    def make() -> Estimate:
-        # Nothing is stored, so there is no identifier to give.
-        return make_estimate(bench, workspace_id, request).model_copy(update={"id": ""})
-
-    return bench.estimates.get(workspace_id, request, make)
-
-
-@contextmanager
-def _at_knobs(content: StudyContent, knobs: Mapping[str, str], prefix: str = "") -> Iterator[None]:
-    """Name the option in the fields of what is wrong with it, or the knobs, where any were turned."""
-    try:
-        yield
-    except AppError as error:
-        found = [(f"{prefix}{one.field}", one.message) for one in error.errors]
-        if knobs:
-            found = [(field_of_knobs(field, content, knobs), message) for field, message in found]
-        error.errors = tuple(FieldError(field, message) for field, message in found)
-        raise
-
-
-def comparison_of_state(
-    bench: Workbench, workspace_id: str, identifier: str, request: ComparisonOfState, key: str | None = None
-) -> Comparison:
-    """Make a comparison of a state, from which a proposal can be made."""
-    state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
-    content = state.content
-    requests, _ = estimates_of(bench, workspace_id, content, state.turned.knobs)
-    asked = ComparisonRequest(
-        title=request.title or content.name,
-        locale=request.locale,
-        currency=content.base.currency,
-        rows=rows_of(content, requests, bench.sizing.catalog),
-    )
-    return create_comparison(bench, workspace_id, asked, key)
 
 
 def export_study(
@@ -435,7 +259,7 @@ def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str 
 
     def make() -> tuple[Study, Save]:
         estimates_of(bench, workspace_id, file.study, {})
-        return _first_version(file.study, [])
+        return first_version(file.study)
 
     return keep(bench, workspace_id, Once.of("studies/import", key, file), Study, make)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, Path, Query, Response
 
-from app.services import studies
+from app.services import studies, study_states
 from app.services.listing import Page
 from app.sizing.document import Comparison
 from app.sizing.study.documents import Study, StudyAnswer, StudySummary, StudyVersions
@@ -135,8 +135,8 @@ def answer_study(
     Per option the estimate and its change against the best, every option against every other, where the time
     goes, why one and not another, and what would change the best.
     """
-    state = studies.state_of(bench, workspace, identifier, body.knobs, body.version)
-    return studies.answer_state(bench, workspace, state, body.pair)
+    state = study_states.state_of(bench, workspace, identifier, body.knobs, body.version)
+    return study_states.answer_state(bench, workspace, state, body.pair)
 
 
 @router.post("/{id}/comparison", status_code=201, summary="Compare the options of a state", responses=ASK)
@@ -148,7 +148,7 @@ def compare_study(
     key: KeyHeader = None,
 ) -> Comparison:
     """Make a comparison of a state, from which a proposal can be made."""
-    return studies.comparison_of_state(bench, workspace, identifier, body, key)
+    return study_states.comparison_of_state(bench, workspace, identifier, body, key)
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)
@@ -160,7 +160,7 @@ def duplicate_study(
     key: KeyHeader = None,
 ) -> Study:
     """Keep a copy of any state under a new identifier, beginning at version 1."""
-    return studies.duplicate_study(bench, workspace, identifier, body, key)
+    return study_states.duplicate_study(bench, workspace, identifier, body, key)
 
 
 @router.post("/{id}/archive", summary="Archive a study", responses=READ)

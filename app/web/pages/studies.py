@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, BadInput, Conflict, FieldError
-from app.services import studies
+from app.services import studies, study_states
 from app.services.study_trace import StudyTrace, trace_figure
 from app.services.workbench import Workbench
 from app.sizing.study.documents import StudyAnswer, StudyAssumptions, StudyVersions
@@ -58,8 +58,8 @@ def answered(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
 ) -> StudyAnswer:
     """Return the answer of an address."""
-    state = studies.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
-    return studies.answer_state(bench, workspace, state, pair_in(query), strict=strict)
+    state = study_states.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
+    return study_states.answer_state(bench, workspace, state, pair_in(query), strict=strict)
 
 
 @router.get("/studies/{identifier}.json")
@@ -176,8 +176,8 @@ def show_assumptions_data(
 ) -> StudyAssumptions:
     """Return the assumptions of the page of the same address."""
     query = request.query_params
-    state = studies.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
-    return studies.assumptions_of(bench, workspace, state)
+    state = study_states.state_of(bench, workspace, identifier, knobs_in(query), version_in(query))
+    return study_states.assumptions_of(bench, workspace, state)
 
 
 @router.get("/studies/{identifier}/assumptions", response_class=HTMLResponse)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
-from app.services import studies
+from app.services import studies, study_states
 from app.services.listing import USUAL_ITEMS, Page
 from app.services.workbench import Workbench
 from app.sizing.study.documents import StudySummary
@@ -136,7 +136,7 @@ def _state(form: FormData) -> tuple[dict[str, Any], QueryParams]:
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Copy the state and go to the copy."""
     asked, _ = _state(form)
-    made = studies.duplicate_study(bench, workspace, identifier, DuplicateRequest.model_validate(asked))
+    made = study_states.duplicate_study(bench, workspace, identifier, DuplicateRequest.model_validate(asked))
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 
@@ -147,8 +147,8 @@ def compare(
     """Make a comparison of the state and go there."""
     asked, _ = _state(form)
     body = ComparisonOfState.model_validate({**asked, "locale": voice_of(request).language})
-    made = studies.comparison_of_state(bench, workspace, identifier, body)
-    state = studies.state_of(bench, workspace, identifier, body.knobs, body.version)
+    made = study_states.comparison_of_state(bench, workspace, identifier, body)
+    state = study_states.state_of(bench, workspace, identifier, body.knobs, body.version)
     share = state.content.base.scaling_efficiency
     query = f"?scaling_efficiency={share:.6g}" if share != 1 else ""
     return RedirectResponse(f"/comparisons/{made.id}{query}", 303)
