@@ -95,7 +95,7 @@ def address(identifier: str, query: str) -> str:
 
 def refused(
     request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError | ValidationError
-) -> HTMLResponse:
+) -> Response:
     """Return the page with what is wrong beside its knobs and the result of the state before."""
     known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
     errors = known.errors or (FieldError("", known.message),)
@@ -151,7 +151,7 @@ def clashed(
     error: Conflict,
     state: QueryParams,
     version: int | None,
-) -> HTMLResponse:
+) -> Response:
     """Return the reader's own state, with what the other has changed and how to go on."""
     knobs = [(name, value) for name, value in state.multi_items() if name != "version"]
     own = QueryParams([*knobs, *([("version", str(version))] if version else [])])
@@ -183,7 +183,7 @@ def show_assumptions_data(
 @router.get("/studies/{identifier}/assumptions", response_class=HTMLResponse)
 def show_assumptions(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> HTMLResponse:
+) -> Response:
     """Show everything a state takes for granted, with what changes it."""
     found = show_assumptions_data(request, bench, workspace, identifier)
     query = urlencode([one for one in request.query_params.multi_items() if one[0] != LANGUAGE])
@@ -213,7 +213,7 @@ def show_trace(
     identifier: str,
     option: str = "",
     figure: str = "time_to_train",
-) -> HTMLResponse:
+) -> Response:
     """Show where a figure comes from: beside the workspace for htmx, as a page of its own otherwise."""
     found = show_trace_data(request, bench, workspace, identifier, option, figure)
     apart = {LANGUAGE, "option", "figure"}
@@ -232,7 +232,7 @@ def show_versions_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 @router.get("/studies/{identifier}/versions", response_class=HTMLResponse)
 def show_versions(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> HTMLResponse:
+) -> Response:
     """Show every version with what changed."""
     found, study = (
         studies.list_versions(bench, workspace, identifier),

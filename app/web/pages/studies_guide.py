@@ -82,7 +82,7 @@ def show_guide_data(request: Request, bench: BenchDep) -> dict[str, Any]:
 
 
 @router.get("/studies/new", response_class=HTMLResponse)
-def show_guide(request: Request, bench: BenchDep) -> HTMLResponse:
+def show_guide(request: Request, bench: BenchDep) -> Response:
     """Show the guide; the model of the address opens its other steps with what is suggested."""
     values = typed(request.query_params)
     model = values.get(MODEL, [""])[0]
@@ -142,7 +142,7 @@ def _refused(
     bench: Workbench,
     values: Mapping[str, Sequence[str]],
     error: AppError | ValidationError,
-) -> HTMLResponse:
+) -> Response:
     known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
     systems = values.get("system", ())
     placed = [FieldError(_placed(one.field, systems), one.message) for one in known.errors]

@@ -85,7 +85,7 @@ def show_studies_data(request: Request, bench: BenchDep, workspace: WorkspaceDep
 
 
 @router.get("/studies", response_class=HTMLResponse)
-def show_studies(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+def show_studies(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the studies."""
     return render(request, "studies.html", shelf_page(request, bench, workspace))
 
