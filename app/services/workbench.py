@@ -14,6 +14,7 @@ from app.errors import FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
+from app.services.estimate_cache import EstimateCache
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
 from app.store.database import Store
@@ -51,6 +52,8 @@ class Workbench:
         self.store = store
         self.work = threading.Event()
         """Set when there is new work, so that whoever does it need not keep asking."""
+        self.estimates = EstimateCache()
+        """Estimates of the options of studies."""
         self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self.workload_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)

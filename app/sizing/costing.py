@@ -107,8 +107,10 @@ def cost_of(
         )
         for name, value in central.items()
     ]
+    runs = run_cost(sampled, samples)
     return Cost(
-        run=quantity(float(run_cost(hourly, seconds)), run_cost(sampled, samples), currency),
+        run=quantity(float(run_cost(hourly, seconds)), runs, currency),
+        run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
         capex=quantity(capital, capital * factor, currency) if found.owned else None,
         hourly=quantity(hourly, sampled, currency),
         per_accelerator_hour=quantity(

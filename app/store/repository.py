@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
+from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
     BillRow,
@@ -224,6 +225,11 @@ class Repository:
     def of_sweep(self, identifier: str) -> SweepQueries:
         """Return the queries of one sweep: how far it is, and its rows."""
         return SweepQueries(self._session, self._workspace_id, identifier)
+
+    @property
+    def studies(self) -> StudyQueries:
+        """The queries of studies and their versions."""
+        return StudyQueries(self._session, self._workspace_id)
 
     def add_sizing(
         self,

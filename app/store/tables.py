@@ -239,6 +239,46 @@ class BillRow(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class StudyRecord(SQLModel, table=True):
+    """A study; what it states is in its versions."""
+
+    __tablename__ = "study"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_study_listing", "workspace_id", "archived", "created_at", "id"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    name: str = Field(max_length=300)
+    sought: str = Field(max_length=600)
+    """The name as it is searched: without case, which databases fold each in their own way."""
+    options: int
+    """Options of the newest version. [-]"""
+    version: int
+    """Newest version. [-]"""
+    archived: bool
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class StudyVersionRecord(SQLModel, table=True):
+    """One version of a study and what changed with it; written once."""
+
+    __tablename__ = "study_version"
+    __table_args__ = (
+        # The key carries the workspace: a version cannot belong to another's study.
+        ForeignKeyConstraint(["workspace_id", "study_id"], ["study.workspace_id", "study.id"]),
+    )
+
+    study_id: str = Field(primary_key=True, max_length=40)
+    version: int = Field(primary_key=True)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    content: dict[str, Any] = Field(sa_type=DOCUMENT)
+    changes: list[dict[str, Any]] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 

@@ -68,6 +68,9 @@ class Cost(Document):
 
     run: Quantity
     """Cost of the run."""
+    run_samples: list[float] | None = None
+    """Samples behind that range, in the order all estimates share: paired one by one, those of two estimates
+    give the probability that one is cheaper. [currency]"""
     capex: Quantity | None
     """Price of the system; null where it is rented."""
     hourly: Quantity

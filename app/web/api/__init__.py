@@ -18,6 +18,7 @@ from app.web.api import (
     price_books,
     searches,
     sizings,
+    studies,
     sweeps,
     uploads,
 )
@@ -30,6 +31,7 @@ for part in (
     searches,
     sizings,
     comparisons,
+    studies,
     calibrations,
     fabric_choices,
     planning,

@@ -356,3 +356,34 @@ FABRICS_MEASURED: dict[str, Any] = {
     "reference": "roce",
     "measured": {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]},
 }
+STUDY: dict[str, Any] = {
+    "name": "BERT-Large for Seoul",
+    "base": {
+        "model": {"preset": "bert-large"},
+        "workload": {"target": "mlperf-bert"},
+        "assumptions": {"electricity_per_kwh": 150},
+        "currency": "KRW",
+        "scaling_efficiency": 0.9,
+    },
+    "options": [
+        {"key": "a", "system": {"id": "dgx-a100-640gb", "count": 2, "fabric": "hdr-infiniband"}},
+        {
+            "key": "b",
+            "label": "Bow Pod16, half used",
+            "system": {"id": "bow-pod16"},
+            "assumptions": {"utilisation": 0.5},
+        },
+        {"key": "c", "label": "Reported", "figure": {"hours": 69.5, "kind": "vendor", "system": "ipu-pod64"}},
+        {
+            "key": "d",
+            "label": "Three times that",
+            "figure": {"kind": "linear", "scaled_from": "c", "factor": 3},
+        },
+    ],
+    "notes": "The customer doubts the vendor's figure.",
+}
+STUDY_PATCH: dict[str, Any] = {"name": "BERT-Large, more machines", "knobs": {"count.a": 4}}
+STUDY_STATE: dict[str, Any] = {"knobs": {"count.a": 4, "batch": 4096}, "pair": ["a", "b"]}
+STUDY_TO_COMPARE: dict[str, Any] = {"knobs": {"count.a": 4}, "title": "Two or four machines", "locale": "ko"}
+STUDY_COPY: dict[str, Any] = {"name": "The same with four machines", "knobs": {"count.a": 4}}
+STUDY_FILE: dict[str, Any] = {"format": "rackline-study", "format_version": 1, "study": STUDY}

@@ -23,6 +23,9 @@ from app.web.pages import (
     queues,
     sizings,
     start,
+    studies,
+    studies_guide,
+    studies_shelf,
     sweeps,
 )
 from app.web.pages.documents import available
@@ -49,6 +52,9 @@ for part in (
     fabrics,
     bills,
     breakevens,
+    studies_guide,
+    studies_shelf,
+    studies,
 ):
     router.include_router(part.router)
 if available():

@@ -1,0 +1,1 @@
+"""Studies: a customer's question with its options, answered in any of its states."""

@@ -1,0 +1,261 @@
+"""A study in one state, answered from the estimates of its options."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.catalog import Catalog
+from app.engine.contest import probability_less
+from app.engine.records import FloatLike, Floats
+from app.engine.uncertainty import band
+from app.errors import AppError, FieldError, NotFound
+from app.sizing.compare import SECONDS_PER_HOUR, Hours, Option, Scaling, comparison_row, comparison_warnings
+from app.sizing.document import CheckWarning, Estimate, Quantity, Text
+from app.sizing.questions import PublishedFigure
+from app.sizing.request import EstimateRequest
+from app.sizing.study.documents import Contest, Delta, Metric, StudyOptionAnswer, Tornado, Why
+from app.sizing.study.explaining import explain
+from app.sizing.study.merging import labels_of
+from app.sizing.study.request import StudyContent
+from app.sizing.study.swinging import tornado_of
+
+DEFAULTS = "study-defaults"
+NOT_FITTING = "does_not_fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An option that cannot be estimated, with the reason."""
+
+    error: AppError
+
+
+Made = Mapping[str, Estimate | Refused | None]
+"""By key of the option: its estimate, why there is none, or None for a stated figure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Time or cost of one option with its samples."""
+
+    value: float
+    samples: Floats | None
+
+    @property
+    def drawn(self) -> FloatLike:
+        """Samples, or the one exact value."""
+        return self.value if self.samples is None else self.samples
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Everything that follows from the estimates of the options."""
+
+    options: list[StudyOptionAnswer]
+    fastest: str | None
+    cheapest: str | None
+    contests: list[Contest]
+    why: Why | None
+    tornados: list[Tornado]
+    warnings: list[CheckWarning]
+
+
+def answered(
+    content: StudyContent,
+    requests: Mapping[str, EstimateRequest | PublishedFigure],
+    made: Made,
+    catalog: Catalog,
+    pair: Sequence[str] | None = None,
+) -> Answered:
+    """Return what follows from the estimates of all options of a study.
+
+    Parameters
+    ----------
+    content : StudyContent
+        The study in one state. [-]
+    requests : mapping
+        What each option asks, by its key. [-]
+    made : mapping
+        What came of it. [-]
+    catalog : Catalog
+        Systems, and how far off inputs are looked at. [-]
+    pair : sequence of str or None
+        Two keys to hold against each other; the best two where None. [-]
+    """
+    keys = [option.key for option in content.options]
+    check_pair(pair, keys)
+    labels = labels_of(content, catalog)
+    rows = [
+        Option(requests[key], estimate if isinstance(estimate := made[key], Estimate) else None)
+        for key in keys
+    ]
+    hours = dict(zip(keys, _hours(rows, keys, content.base.scaling_efficiency), strict=True))
+    times = {key: _time(hours[key]) for key in keys}
+    costs = {key: _cost(row.estimate) for key, row in zip(keys, rows, strict=True)}
+    fastest, cheapest = _least(times), _least(costs)
+    shown = [comparison_row(row, labels[key], hours[key]) for key, row in zip(keys, rows, strict=True)]
+    options = [
+        StudyOptionAnswer(
+            key=key,
+            label=labels[key],
+            kind=row.kind,
+            system=row.system,
+            time=_quantity(hours[key]),
+            cost=row.estimate.cost.run if row.estimate and row.estimate.cost else None,
+            time_against_best=_delta(times, key, fastest, "s"),
+            cost_against_best=_delta(costs, key, cheapest, content.base.currency),
+            refusal=_refusal(made[key]),
+            estimate=row.estimate,
+        )
+        for key, row in zip(keys, shown, strict=True)
+    ]
+    by_key = {option.key: option for option in options}
+    share = catalog.figure(DEFAULTS, "considered_error").si
+    metrics: tuple[Metric, ...] = ("time", "cost")
+    tornados = [tornado_of(metric, content, options, share) for metric in metrics]
+    held = _pair(pair, times, fastest)
+    return Answered(
+        options=options,
+        fastest=fastest,
+        cheapest=cheapest,
+        contests=[*_contests("time", times), *_contests("cost", costs)],
+        why=None if held is None else explain(by_key[held[0]], by_key[held[1]]),
+        tornados=[one for one in tornados if one is not None],
+        warnings=comparison_warnings(shown, catalog),
+    )
+
+
+def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
+    """Refuse a pair of which one is no option.
+
+    Parameters
+    ----------
+    pair : sequence of str or None
+        Two keys. [-]
+    keys : sequence of str
+        Keys of the options. [-]
+    """
+    for key in pair or ():
+        if key not in keys:
+            raise NotFound.named("option", key, keys, "pair")
+
+
+def _hours(rows: Sequence[Option], keys: Sequence[str], efficiency: float) -> list[Hours]:
+    """Return the hours of each option; errors name options instead of rows."""
+    try:
+        return Scaling(rows, keys, efficiency).hours()
+    except AppError as error:
+        error.errors = tuple(FieldError(_renamed(one.field), one.message) for one in error.errors)
+        raise
+
+
+def _renamed(field: str) -> str:
+    parts = field.split(".")
+    return ".".join(["options", parts[1], "figure", *parts[2:]]) if parts[0] == "rows" else field
+
+
+def _quantity(hours: Hours) -> Quantity | None:
+    if hours.value is None:
+        return None
+    value = hours.value * SECONDS_PER_HOUR
+    low = value if hours.low is None else hours.low * SECONDS_PER_HOUR
+    high = value if hours.high is None else hours.high * SECONDS_PER_HOUR
+    return Quantity(value=value, low=low, high=high, unit="s")
+
+
+def _time(hours: Hours) -> Measured | None:
+    if hours.value is None:
+        return None
+    samples = None if hours.samples is None else hours.samples * SECONDS_PER_HOUR
+    return Measured(hours.value * SECONDS_PER_HOUR, samples)
+
+
+def _cost(estimate: Estimate | None) -> Measured | None:
+    cost = estimate.cost if estimate is not None else None
+    if cost is None:
+        return None
+    samples = None if cost.run_samples is None else np.asarray(cost.run_samples)
+    return Measured(cost.run.value, samples)
+
+
+def _least(found: Mapping[str, Measured | None]) -> str | None:
+    known = {key: one.value for key, one in found.items() if one is not None}
+    return min(known, key=lambda key: known[key]) if known else None
+
+
+def _delta(found: Mapping[str, Measured | None], key: str, best: str | None, unit: str) -> Delta | None:
+    own, least = found[key], found[best] if best is not None else None
+    if own is None or least is None:
+        return None
+    if key == best:
+        return Delta(ratio=1.0, low=None, high=None, difference=Quantity.exact(0.0, unit), best=True)
+    central, more = own.value / least.value, own.value - least.value
+    if own.samples is None and least.samples is None:
+        return Delta(ratio=central, low=None, high=None, difference=Quantity.exact(more, unit), best=False)
+    low, high = band(np.asarray(own.drawn / least.drawn), central)
+    less, most = band(np.asarray(own.drawn - least.drawn), more)
+    difference = Quantity(value=more, low=float(less), high=float(most), unit=unit)
+    return Delta(ratio=central, low=float(low), high=float(high), difference=difference, best=False)
+
+
+def _contests(metric: Metric, found: Mapping[str, Measured | None]) -> list[Contest]:
+    known = {key: one for key, one in found.items() if one is not None}
+    sure: dict[tuple[str, str], float | None] = {}
+    for first, second in itertools.combinations(known, 2):
+        one, other = known[first], known[second]
+        exact = one.samples is None and other.samples is None
+        less = None if exact else float(probability_less(one.drawn, other.drawn))
+        sure[first, second], sure[second, first] = less, None if less is None else 1.0 - less
+    return [
+        Contest(first=first, second=second, metric=metric, probability=sure[first, second])
+        for first, second in itertools.permutations(known, 2)
+    ]
+
+
+def _pair(
+    asked: Sequence[str] | None, times: Mapping[str, Measured | None], fastest: str | None
+) -> tuple[str, str] | None:
+    if asked is not None:
+        return asked[0], asked[1]
+    if len(times) < 2:
+        return None
+    known = {key: one.value for key, one in times.items() if one is not None}
+    ranked = [*sorted(known, key=lambda key: known[key]), *(key for key in times if key not in known)]
+    return (fastest or ranked[0]), next(key for key in ranked if key != (fastest or ranked[0]))
+
+
+def _refusal(made: Estimate | Refused | None) -> Text | None:
+    if isinstance(made, Refused):
+        return Text.of(made.error.message)
+    if made is None or made.fits:
+        return None
+    return next((warning.text for warning in made.warnings if warning.code == NOT_FITTING), None)
+
+
+def rows_of(
+    content: StudyContent, requests: Mapping[str, EstimateRequest | PublishedFigure], catalog: Catalog
+) -> list[EstimateRequest | PublishedFigure]:
+    """Return the options as rows of a comparison, with their labels.
+
+    Parameters
+    ----------
+    content : StudyContent
+        The study in one state. [-]
+    requests : mapping
+        What each option asks, by its key. [-]
+    catalog : Catalog
+        Names of the systems. [-]
+    """
+    labels = labels_of(content, catalog)
+    found: list[EstimateRequest | PublishedFigure] = []
+    for option in content.options:
+        asked = requests[option.key]
+        change: dict[str, object] = {"label": labels[option.key]}
+        if isinstance(asked, PublishedFigure) and asked.scaled_from is not None:
+            change["scaled_from"] = labels[asked.scaled_from]
+        found.append(asked.model_copy(update=change))
+    return found

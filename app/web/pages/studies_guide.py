@@ -1,0 +1,169 @@
+"""The guided start of a study: model, workload, systems, each with its defaults filled in and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from app.errors import AppError, BadInput, FieldError, Message
+from app.services.studies import create_study
+from app.services.study_start import Suggestion, suggested
+from app.services.workbench import Workbench
+from app.sizing.study.request import StudyContent
+from app.web.contexts import Choice, Form
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages import choices
+from app.web.pages.documents import available
+from app.web.pages.drafts import NUMBERS, WORDS
+from app.web.pages.forms import nested, plain_number, refused, typed
+from app.web.pages.start import read_form
+from app.web.problems import from_validation
+from app.web.rendering import render
+from app.web.study_contexts import StudyFormPage
+
+router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+FEATURED = ("bert-large", "resnet50", "gpt3-175b", "llama2-7b", "llama2-70b", "vit-large")
+"""Models that are one click away; all others are in the list."""
+
+MODEL = "model.preset"
+
+
+def guide_page(
+    request: Request,
+    bench: Workbench,
+    form: Form,
+    suggestion: Suggestion | None,
+    message: Message | None = None,
+) -> StudyFormPage:
+    """Return the three steps with what has been chosen and what is suggested."""
+    voice = voice_of(request)
+    known = bench.catalogue.models.documents
+    chosen = known.get(form.get(MODEL))
+    shown = [known[name] for name in FEATURED if name in known]
+    return StudyFormPage(
+        data_url="/studies/new.json" + (f"?{MODEL}={chosen.id}" if chosen else ""),
+        documents=available(),
+        form=form,
+        message=message,
+        featured=[Choice(one.id, one.name, voice.count(one.parameters.value)) for one in shown],
+        models=choices.models(bench.catalogue, voice),
+        model=Choice(chosen.id, chosen.name, voice.count(chosen.parameters.value)) if chosen else None,
+        targets=choices.targets(bench),
+        suggested=suggestion.why if suggestion else None,
+        systems=choices.systems(bench.catalogue),
+        counted=any(count > 1 for count in suggestion.systems.values()) if suggestion else False,
+    )
+
+
+def _suggested(suggestion: Suggestion, model: str) -> dict[str, Sequence[str]]:
+    """Return a suggestion as the fields of the form."""
+    values: dict[str, Sequence[str]] = {MODEL: [model], "system": list(suggestion.systems)}
+    values |= {f"workload.{name}": [str(value)] for name, value in suggestion.workload.items()}
+    return values | {f"count.{name}": [str(count)] for name, count in suggestion.systems.items()}
+
+
+@router.get("/studies/new.json")
+def show_guide_data(request: Request, bench: BenchDep) -> dict[str, Any]:
+    """Return what the guide suggests for the model of the address."""
+    model = request.query_params.get(MODEL, "")
+    if not model:
+        return {"models": list(bench.catalogue.models.documents), "featured": list(FEATURED)}
+    found = suggested(bench, model)
+    return {"model": model, "workload": dict(found.workload), "systems": dict(found.systems)}
+
+
+@router.get("/studies/new", response_class=HTMLResponse)
+def show_guide(request: Request, bench: BenchDep) -> HTMLResponse:
+    """Show the guide; the model of the address opens its other steps with what is suggested."""
+    values = typed(request.query_params)
+    model = values.get(MODEL, [""])[0]
+    if not model:
+        return render(request, "study_form.html", guide_page(request, bench, Form(values), None))
+    try:
+        suggestion = suggested(bench, model)
+    except AppError as error:
+        form = Form(values, [FieldError("model", error.message)])
+        page = guide_page(request, bench, form, None)
+        return render(request, "study_form.html", page, status=error.status)
+    filled = {**_suggested(suggestion, model), **values}
+    return render(request, "study_form.html", guide_page(request, bench, Form(filled), suggestion))
+
+
+@router.post("/studies/new", response_class=HTMLResponse)
+def make_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Keep the study that was put together, or return the form with its errors beside the fields."""
+    values = typed(form)
+    try:
+        made = create_study(bench, workspace, content_of(bench, values))
+    except (AppError, ValidationError) as error:
+        return _refused(request, bench, values, error)
+    return RedirectResponse(f"/studies/{made.id}", 303)
+
+
+def content_of(bench: Workbench, values: Mapping[str, Sequence[str]]) -> StudyContent:
+    """Return the study that was put together."""
+    first = {name: one[0] for name, one in values.items()}
+    missing = []
+    if not first.get(MODEL):
+        missing.append(FieldError("model", Message("choose a preset")))
+    if not values.get("system"):
+        missing.append(FieldError("system", Message("tick at least one system")))
+    if missing:
+        raise BadInput(Message("the form is not complete yet"), missing)
+    words = {name: first[name] for name in WORDS if name in first and name != "workload.workload_id"}
+    numbers = {name: plain_number(first[name]) for name in NUMBERS if name in first}
+    base = nested({MODEL: first[MODEL], **words, **numbers, "currency": first.get("currency", "USD")})
+    known = bench.catalogue.models.documents.get(first[MODEL])
+    name = first.get("name") or (known.name if known else first[MODEL])
+    options = [_option(first, system) for system in values["system"]]
+    return StudyContent.model_validate({"name": name, "base": base, "options": options})
+
+
+def _option(first: Mapping[str, str], system: str) -> dict[str, Any]:
+    asked: dict[str, Any] = {"id": system}
+    if count := first.get(f"count.{system}"):
+        asked["count"] = plain_number(count)
+    if fabric := first.get(f"fabric.{system}"):
+        asked["fabric"] = fabric
+    return {"system": asked}
+
+
+def _refused(
+    request: Request,
+    bench: Workbench,
+    values: Mapping[str, Sequence[str]],
+    error: AppError | ValidationError,
+) -> HTMLResponse:
+    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
+    systems = values.get("system", ())
+    placed = [FieldError(_placed(one.field, systems), one.message) for one in known.errors]
+    unique = list({(one.field, str(one.message)): one for one in placed}.values())
+    form = Form(refused(values, error, systems).values, unique)
+    try:
+        suggestion = suggested(bench, form.get(MODEL)) if form.get(MODEL) else None
+    except AppError:
+        suggestion = None
+    page = guide_page(request, bench, form, suggestion, known.message)
+    return render(request, "study_form.html", page, status=known.status)
+
+
+def _placed(field: str, systems: Sequence[str]) -> str:
+    """Return the field of the form at which an error of a study belongs."""
+    parts = field.split(".")
+    if parts[0] == "base":
+        return ".".join(parts[1:])
+    if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
+        rest = ".".join(parts[2:])
+        if rest.startswith("system") and int(parts[1]) < len(systems):
+            return f"system.{systems[int(parts[1])]}"
+        return rest
+    return field

@@ -1,0 +1,265 @@
+"""Knobs of a study on its page: from the address to values, and from values to fields and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from app.reports.wording import Voice
+from app.services.catalogue import Catalogue
+from app.services.workbench import Workbench
+from app.sizing.document import Default
+from app.sizing.study.documents import StudyAnswer, StudyOptionAnswer
+from app.sizing.study.request import MAX_OPTIONS, StudyContent, free_keys
+from app.web.contexts import Choice, Form
+from app.web.locale import PARAMETER as LANGUAGE
+from app.web.pages import choices
+from app.web.pages.forms import plain_number
+from app.web.pages.presenting import written
+from app.web.study_contexts import KnobView
+
+STATE = (LANGUAGE, "version", "pair", "previous", "option", "figure")
+"""Names of a query that are no knobs."""
+
+WORDS = {"fabric", "software", "precision", "acquisition", "currency", "price_book", "add", "drop"}
+SHARES = {"utilisation", "scaling_efficiency"}
+PRECISIONS = ("bf16", "fp16", "tf32", "fp32", "fp16.16")
+
+OPTION_ROWS = ("count", "fabric", "software", "batch", "precision", "utilisation", "price")
+"""Knobs of a column; a rented system has the price of an hour in place of that of the system."""
+
+FIELDS = {
+    "count": "system.count",
+    "fabric": "system.fabric",
+    "software": "software",
+    "batch": "workload.global_batch",
+    "precision": "workload.precision",
+    "utilisation": "assumptions.utilisation",
+    "acquisition": "assumptions.acquisition",
+    "electricity": "assumptions.electricity_per_kwh",
+    "years": "assumptions.amortisation_years",
+    "price": "assumptions.system_price",
+    "rent": "assumptions.hourly_price",
+    "hours": "figure.hours",
+    "factor": "figure.factor",
+}
+"""Knob → field of a request, whose default an estimate names."""
+
+
+def knobs_in(query: QueryParams) -> dict[str, str]:
+    """Return the knobs of an address: numbers as people write them become plain ones."""
+    found: dict[str, str] = {}
+    for name, text in query.multi_items():
+        if name in STATE:
+            continue
+        word = name.partition(".")[0] in WORDS
+        found[name[:60]] = text.strip() if word else plain_number(text.strip())
+    return found
+
+
+def address_query(answer: StudyAnswer, pair: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Return the query of a state as its one address has it."""
+    found = list(answer.knobs.items())
+    if answer.version != answer.latest:
+        found.append(("version", str(answer.version)))
+    return [*found, *(("pair", key) for key in pair or ())]
+
+
+def with_knob(query: Sequence[tuple[str, str]], name: str, value: str | None) -> str:
+    """Return the query of a state with one knob at another value, or without it."""
+    kept = [(one, text) for one, text in query if one != name]
+    return urlencode([*kept, (name, value)] if value is not None else kept)
+
+
+def value_of(content: StudyContent, name: str) -> str:
+    """Return what a knob stands at as its field shows it: shares in percent, empty where unstated."""
+    knob, _, key = name.partition(".")
+    base = content.base
+    found: object = None
+    if not key:
+        workload, assumed = base.workload, base.assumptions
+        found = {
+            "software": base.software,
+            "batch": workload.global_batch,
+            "precision": workload.precision,
+            "tokens": workload.tokens,
+            "samples": workload.samples,
+            "utilisation": assumed.utilisation,
+            "acquisition": assumed.acquisition,
+            "electricity": assumed.electricity_per_kwh,
+            "years": assumed.amortisation_years,
+            "price_book": assumed.price_book_id,
+            "scaling_efficiency": base.scaling_efficiency,
+            "currency": base.currency,
+        }.get(knob)
+    else:
+        option = next((one for one in content.options if one.key == key), None)
+        if option is not None and option.system is not None:
+            counted = "count" in option.system.model_fields_set
+            found = {
+                "count": option.system.count if counted else None,
+                "fabric": option.system.fabric,
+                "software": option.software,
+                "batch": option.workload.global_batch,
+                "precision": option.workload.precision,
+                "utilisation": option.assumptions.utilisation,
+                "price": option.assumptions.system_price,
+                "rent": option.assumptions.hourly_price,
+            }.get(knob)
+        elif option is not None and option.figure is not None:
+            found = {"hours": option.figure.hours, "factor": option.figure.factor}.get(knob)
+    return _field(found, knob)
+
+
+def _field(value: object, knob: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return f"{value * 100:.6g}" if knob in SHARES else f"{value:.12g}"
+    return str(value)
+
+
+def shown(answer: StudyAnswer, typed: Mapping[str, str], wrong: Iterable[str]) -> Form:
+    """Return the fields of the page as they stand; what was typed where it was refused."""
+    names = [*SHARED, *(f"{row}.{option.key}" for option in answer.options for row in (*FIELDS, "rent"))]
+    values = {name: [value] for name in names if (value := value_of(answer.content, name))}
+    if set(wrong):
+        values |= {name: [text] for name, text in typed.items()}
+    return Form(values)
+
+
+SHARED = ("batch", "precision", "utilisation", "electricity", "years", "currency", "scaling_efficiency")
+"""Knobs that turn all options."""
+
+
+def shared_views(answer: StudyAnswer, form: Form, voice: Voice) -> list[KnobView]:
+    """Return the knobs that turn all options; the efficiency of scaling where a figure is scaled."""
+    linear = any(option.kind == "linear" for option in answer.options)
+    names = [name for name in SHARED if linear or name != "scaling_efficiency"]
+    return [_view(name, None, answer, form, voice, []) for name in names]
+
+
+def option_views(
+    option: StudyOptionAnswer,
+    answer: StudyAnswer,
+    form: Form,
+    query: Sequence[tuple[str, str]],
+    bench: Workbench,
+    voice: Voice,
+) -> dict[str, KnobView]:
+    """Return the knobs of one column by the row they stand in."""
+    stated = next(one.figure for one in answer.content.options if one.key == option.key)
+    rows = list(OPTION_ROWS)
+    if stated is not None:
+        rows = ["factor"] if stated.scaled_from is not None else ["hours"]
+    found = {}
+    for row in rows:
+        name = "rent" if row == "price" and _rented(option) else row
+        offered = _offered(row, option, bench) if row in {"fabric", "software"} else []
+        place = "count" if stated is not None else row
+        found[place] = _view(name, option, answer, form, voice, query, offered)
+    return found
+
+
+def _rented(option: StudyOptionAnswer) -> bool:
+    cost = option.estimate.cost if option.estimate else None
+    return cost is not None and cost.basis.get("acquisition") == "rent"
+
+
+def _offered(row: str, option: StudyOptionAnswer, bench: Workbench) -> list[Choice]:
+    """Return the fabrics or software profiles an option may have."""
+    shelf: Catalogue = bench.catalogue
+    if option.system is None or option.system not in shelf.systems.documents:
+        return []
+    system = shelf.systems.documents[option.system]
+    if row == "fabric":
+        scale_out = [fabric for fabric in shelf.fabrics.documents.values() if fabric.id != "ipu-fabric"]
+        return list(choices.system_choice(system, scale_out, shelf).fabrics)
+    kinds = {one.id for one in shelf.software.documents.values() if one.kind == system.chip_kind}
+    return [choice for choice in choices.softwares(bench) if choice.id in kinds]
+
+
+def _view(
+    name: str,
+    option: StudyOptionAnswer | None,
+    answer: StudyAnswer,
+    form: Form,
+    voice: Voice,
+    query: Sequence[tuple[str, str]],
+    offered: Sequence[Choice] = (),
+) -> KnobView:
+    full = name if option is None else f"{name}.{option.key}"
+    value = form.get(full)
+    taken = _taken(name, option, answer, voice)
+    given: Sequence[Choice] = offered
+    if name == "precision":
+        given = [Choice(one, one.upper()) for one in PRECISIONS]
+    if name == "currency":
+        given = [Choice("KRW", "KRW"), Choice("USD", "USD")]
+    less = more = ""
+    if name == "count" and option is not None and option.estimate is not None:
+        count = option.estimate.system.count
+        base = f"/studies/{answer.id}?"
+        less = base + with_knob(query, full, str(count - 1)) if count > 1 else ""
+        more = base + with_knob(query, full, str(count + 1))
+    return KnobView(
+        name=full,
+        id=f"knob-{full.replace('.', '-')}",
+        label=_label(name, voice),
+        value=value,
+        taken=taken,
+        changed=full in answer.knobs,
+        choices=given,
+        unit=_unit(name, answer, voice),
+        less_url=less,
+        more_url=more,
+    )
+
+
+def _label(name: str, voice: Voice) -> str:
+    return voice.label(FIELDS.get(name, name)) if name != "scaling_efficiency" else voice.label(name)
+
+
+def _unit(name: str, answer: StudyAnswer, voice: Voice) -> str:
+    if name in SHARES:
+        return "%"
+    if name in {"price", "rent", "electricity"}:
+        return answer.content.base.currency
+    return {"hours": voice.gettext("h"), "years": voice.gettext("years")}.get(name, "")
+
+
+def _taken(name: str, option: StudyOptionAnswer | None, answer: StudyAnswer, voice: Voice) -> str:
+    """Return what an empty field stands for: what the base states, or the default an estimate took."""
+    if name in {"price", "rent"}:
+        return voice.gettext("from the catalogue")
+    if option is not None and (shared := value_of(answer.content, name)):
+        return shared
+    estimates = [one.estimate for one in ([option] if option is not None else answer.options) if one.estimate]
+    values = {_default(one.defaults, FIELDS.get(name, name), name in SHARES, voice) for one in estimates} - {
+        ""
+    }
+    if option is not None and name in {"count"} and not values and estimates:
+        return str(estimates[0].system.count)
+    return values.pop() if len(values) == 1 else "" if not values else voice.gettext("by option")
+
+
+def _default(defaults: Sequence[Default], field: str, share: bool, voice: Voice) -> str:
+    found = next((one.value for one in defaults if one.field == field), None)
+    if found is None:
+        return ""
+    if share and isinstance(found, int | float):
+        return f"{found * 100:.6g}"
+    return written(found, voice)
+
+
+def add_view(answer: StudyAnswer, form: Form, voice: Voice) -> KnobView | None:
+    """Return the field that adds an option; none where there are as many as there may be."""
+    if len(answer.content.options) >= MAX_OPTIONS:
+        return None
+    keys = {option.key for option in answer.content.options} | {
+        name.partition(".")[2] for name in answer.knobs if name.startswith("drop.")
+    }
+    name = f"add.{next(free_keys(keys))}"
+    return KnobView(name, "knob-add", voice.gettext("Add an option"), form.get(name), "", False)

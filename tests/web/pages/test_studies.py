@@ -1,0 +1,239 @@
+"""The guided start, the workspace and its addresses, saving, traces, assumptions and files."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+from app.web.api.examples import STUDY
+from tests.web.pages.conftest import Reader
+from tests.web.pages.test_language import sentences
+
+
+@pytest.fixture
+def address(reader: Reader) -> str:
+    made = reader.ask("POST", "/api/v1/studies", json=STUDY)
+    assert made.status_code == 201, made.text
+    return f"/studies/{made.json()['id']}"
+
+
+def value(page: BeautifulSoup, knob: str) -> str:
+    return page.select_one(f"#knob-{knob}")["value"]
+
+
+def column(page: BeautifulSoup, key: str) -> str:
+    return page.select_one(f"#column-{key}").get_text(" ", strip=True)
+
+
+@pytest.mark.parametrize("model", ["bert-large", "resnet50", "llama2-7b", "vit-large"])
+def test_the_guide_is_two_clicks_with_its_defaults(reader: Reader, model: str) -> None:
+    first = reader.page("/studies/new")
+    card = first.select_one(f'a.card[href*="={model}"]')
+    page = reader.page(card["href"].partition("#")[0])
+    assert page.select_one("#step-workload") and page.select(".tag.default")
+    form = page.select_one('form[method="post"]')
+    fields: dict[str, Any] = {}
+    for one in form.select("input[name]"):
+        if one.get("type") == "checkbox":
+            if one.has_attr("checked"):
+                fields.setdefault("system", []).append(one["value"])
+        else:
+            fields[one["name"]] = one.get("value", "")
+    for one in form.select("select"):
+        chosen = one.select_one("option[selected]")
+        fields[one["name"]] = chosen["value"] if chosen else ""
+    opened = reader.submit("/studies/new", fields)
+    assert opened.status_code == 303, opened.text[:500]
+    workspace = reader.page(opened.headers["location"])
+    assert len(workspace.select(".study-option")) == len(fields["system"]) >= 1
+
+
+def test_the_guide_says_what_is_wrong_beside_the_field(reader: Reader) -> None:
+    assert reader.page("/studies/new?model.preset=bert-largo", 404).select_one("#model-error-1")
+    fields = {"model.preset": "bert-large", "workload.tokens": "many", "system": "bow-pod16"}
+    response = reader.submit("/studies/new", fields)
+    assert response.status_code == 422
+    page = BeautifulSoup(response.text, "html.parser")
+    assert page.select_one("#workload-tokens")["value"] == "many"
+    assert page.select_one("#workload-tokens-error-1")
+    nothing = reader.submit("/studies/new", {"model.preset": "bert-large", "workload.target": "mlperf-bert"})
+    assert nothing.status_code == 400 and "at least one system" in nothing.text
+
+
+def test_page_and_twin_agree_in_any_state(reader: Reader, address: str) -> None:
+    for query in ("", "?count.a=4&utilisation=0.5"):
+        data, page = reader.data(f"{address}.json{query}"), reader.page(address + query)
+        assert page.select_one('link[type="application/json"]')["href"] == f"{address}.json{query}"
+        for one in data["options"]:
+            assert one["label"] in column(page, one["key"])
+        best = page.select_one(".study-option.fastest")["id"]
+        assert best == f"column-{data['fastest']}"
+
+
+def test_every_state_has_one_address(reader: Reader, address: str) -> None:
+    typed = reader.get(
+        f"{address}?count.a=4&count.b=&batch=&utilisation=75%25&precision=&version=1&previous="
+    )
+    assert typed.status_code == 303
+    kept = parse_qs(urlsplit(typed.headers["location"]).query)
+    assert kept == {"count.a": ["4"], "utilisation": ["0.75"]}
+    assert reader.get(f"{address}?count.a=2").headers["location"] == address
+    page = reader.page(typed.headers["location"])
+    assert value(page, "count-a") == "4" and value(page, "utilisation") == "75"
+    assert page.select_one("#knob-count-a").find_parent(class_="changed")
+
+
+def test_changes_are_listed_and_each_can_be_taken_back(reader: Reader, address: str) -> None:
+    page = reader.page(f"{address}?count.a=4&batch=2048")
+    chips = page.select("#changes a")
+    assert len(chips) == 2
+    assert {urlsplit(one["href"]).query for one in chips} == {"count.a=4", "batch=2048"}
+    added = reader.page(f"{address}?add.e=ipu-pod16&count.e=2")
+    assert "IPU-POD16" in column(added, "e")
+    assert urlsplit(added.select_one("#changes a")["href"]).query == ""
+
+
+def test_a_wrong_knob_keeps_the_result_of_before(reader: Reader, address: str) -> None:
+    before = reader.page(f"{address}?count.a=4")
+    time = before.select_one("#column-a .r-time .study-value").get_text()
+    query = "?count.a=many&previous=count.a%3D4"
+    for typed, status, told in (("many", 422, "whole number"), ("0", 400, "at least 1")):
+        page = reader.page(f"{address}{query.replace('many', typed)}", status)
+        assert value(page, "count-a") == typed
+        assert told in page.select_one("#knob-count-a-error-1").get_text()
+        assert page.select_one("#knob-count-a")["aria-describedby"] == "knob-count-a-error-1"
+        assert page.select_one("#options.outdated #column-a .r-time .study-value").get_text() == time
+    unknown = reader.page(f"{address}?fabric.a=token-ring", 404)
+    assert "nearest" in unknown.select_one("#knob-fabric-a-error-1").get_text()
+    strange = reader.page(f"{address}?nonsense=1", 422)
+    assert "no knob is called" in strange.select_one('[role="alert"]').get_text().lower()
+
+
+def test_steppers_and_removal_are_addresses(reader: Reader, address: str) -> None:
+    page = reader.page(address)
+    less, more = (one["href"] for one in page.select("#column-a a.stepper"))
+    assert value(reader.page(less), "count-a") == "1" and value(reader.page(more), "count-a") == "3"
+    without = reader.page(page.select_one("#column-b .drop")["href"])
+    assert without.select_one("#column-b") is None and without.select_one("#column-a")
+
+
+def test_saving_makes_a_version_and_a_late_one_is_shown_what_changed(reader: Reader, address: str) -> None:
+    page = reader.page(f"{address}?count.a=4")
+    form = page.select_one(f'form[action="{address}/versions"]')
+    fields = {one["name"]: one["value"] for one in form.select("input")}
+    assert reader.submit(form["action"], fields).headers["location"] == address
+    assert value(reader.page(address), "count-a") == "4"
+    late = reader.submit(form["action"], {**fields, "state": "batch=2048"})
+    assert late.status_code == 409
+    clash = BeautifulSoup(late.text, "html.parser").select_one("#clash")
+    assert "2 → 4" in clash.get_text()
+    mine = reader.page(clash.select_one("a.button")["href"])
+    assert value(mine, "batch") == "2048" and value(mine, "count-a") == "4"
+    versions = reader.page(f"{address}/versions")
+    assert len(versions.select(".study-versions > li")) == 2
+
+
+def test_an_older_version_says_so(reader: Reader, address: str) -> None:
+    reader.submit(f"{address}/versions", {"state": "count.a=4", "version": "1", "expected": "1"})
+    old = reader.page(f"{address}?version=1")
+    assert old.select_one("#older") and value(old, "count-a") == "2"
+    assert reader.page(f"{address}?version=9", 404).select_one('[role="alert"]')
+
+
+def test_every_headline_figure_leads_to_its_trace(reader: Reader, address: str) -> None:
+    page = reader.page(f"{address}?count.a=4")
+    links = [one["href"] for one in page.select("#column-a .traced")]
+    assert {parse_qs(urlsplit(one).query)["figure"][0] for one in links} == {
+        "time_to_train",
+        "cost",
+        "mfu",
+        "throughput",
+        "memory",
+        "energy",
+    }
+    for link in links:
+        trace, data = reader.page(link), reader.data(link.replace("/trace?", "/trace.json?"))
+        assert trace.select_one(".formula").get_text(strip=True) == data["step"]["formula"]
+        assert data["knobs"] == {"count.a": "4"} and "modelled" in trace.get_text()
+    stated = reader.page(f"{address}/trace?option=d&figure=time_to_train")
+    assert "linear extrapolation" in stated.get_text() and "scaling_efficiency" in stated.get_text()
+    assert reader.page(f"{address}/trace?option=z", 404)
+
+
+def test_competing_claims_stand_in_the_trace(reader: Reader) -> None:
+    body = {**STUDY, "options": [{"system": {"id": "aws-p4d"}}]}
+    made = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    page = reader.page(f"/studies/{made}/trace?option=a&figure=cost")
+    assert page.select("#claims tr.struck .reason")
+    assert page.select('#claims a[href^="/catalog/systems/aws-p4d"]')
+
+
+def test_the_panel_is_a_part_of_the_page(reader: Reader, address: str) -> None:
+    part = reader.get(f"{address}/trace?option=a&figure=cost", headers={"HX-Request": "true"}).text
+    assert "<dialog open" in part and "<html" not in part
+
+
+def test_assumptions_name_defaults_their_reason_and_their_knob(reader: Reader, address: str) -> None:
+    page, data = reader.page(f"{address}/assumptions"), reader.data(f"{address}/assumptions.json")
+    rows = {row["field"]: row for row in data["rows"]}
+    assert rows["assumptions.utilisation"]["values"]["b"] == {"value": 0.5, "default": False, "text": None}
+    assert rows["assumptions.utilisation"]["values"]["a"]["default"]
+    text = page.select_one("#assumptions").get_text(" ", strip=True)
+    assert len(page.select("#assumptions tbody tr")) >= len(rows)
+    assert "The catalogue's figure" in text and page.select("#assumptions .tag.default")
+    knob = page.select_one(f'#assumptions a[href="{address}#knob-utilisation"]')
+    assert knob is not None and reader.page(address).select_one("#knob-utilisation")
+
+
+def test_a_file_goes_out_and_comes_back(reader: Reader, address: str) -> None:
+    sent = reader.get(f"{address}/export.json")
+    assert "attachment" in sent.headers["content-disposition"]
+    brought = reader.submit("/studies/import", {}, {"file": ("study.json", sent.content)})
+    assert brought.status_code == 303
+    again = reader.get(f"{brought.headers['location']}/export.json")
+    assert json.loads(again.text) == json.loads(sent.text)
+    for content in (b"not json", b"{}", b'{"format": "rackline-study"}', b"\x00" * 2_000_000):
+        refused = reader.submit("/studies/import", {}, {"file": ("x.json", content)})
+        assert 400 <= refused.status_code < 500
+        assert "file-error-1" in refused.text
+    assert reader.submit("/studies/import", {}).status_code == 400
+
+
+def test_buttons_of_the_workspace(reader: Reader, address: str) -> None:
+    copied = reader.submit(f"{address}/duplicate", {"state": "count.a=4"}).headers["location"]
+    assert value(reader.page(copied), "count-a") == "4"
+    compared = reader.submit(f"{address}/comparison", {"state": "count.a=4"}).headers["location"]
+    assert "scaling_efficiency=0.9" in compared and "4 × DGX A100" in reader.page(compared).get_text()
+    figure = {"figure.label": "Own run", "figure.kind": "measured", "figure.hours": "3", "expected": "1"}
+    reader.submit(f"{address}/edit", figure)
+    assert "Own run" in reader.page(address).get_text()
+    reader.submit(f"{address}/edit", {"name": "Renamed <b>", "notes": "n", "expected": "2"})
+    assert reader.page(address).h1.get_text() == "Renamed <b>"
+    assert reader.submit(f"{address}/archive", {}).headers["location"] == "/studies"
+    assert address not in str(reader.page("/studies"))
+    assert address in str(reader.page("/studies?archived=1"))
+    reader.submit(f"{address}/restore", {})
+    assert reader.page("/studies?search=renamed").select_one(f'a[href="{address}"]')
+
+
+def test_korean_pages_are_korean(korean: Reader, address: str) -> None:
+    for path in (
+        "/studies",
+        "/studies?archived=1",
+        "/studies/new",
+        "/studies/new?model.preset=llama2-7b",
+        f"{address}?count.a=4&pair=a&pair=c",
+        f"{address}/assumptions",
+        f"{address}/versions",
+        f"{address}/trace?option=a&figure=cost",
+        f"{address}/trace?option=c&figure=time_to_train",
+    ):
+        page = korean.page(path)
+        assert list(sentences(page)) == [], path
+    told = korean.page(f"{address}?count.a=x", 422).select_one("#knob-count-a-error-1").get_text()
+    assert re.search("[가-힣]", told)
