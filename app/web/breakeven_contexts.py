@@ -89,6 +89,8 @@ class BreakEvenPage(Page):
     """What can be bought."""
     clouds: Sequence[ChoiceGroup]
     """What can be rented."""
+    books: Sequence[Choice]
+    """Price books of the workspace."""
     rentals: Sequence[Choice]
     """Kinds of rent."""
     currencies: Sequence[Choice]

@@ -8,8 +8,7 @@ import numpy as np
 
 from app.engine.cost.base_and_peak import base_and_peak_cost, cheapest_base
 from app.engine.cost.break_even import BuildOrRent, own_cost_worth
-from app.engine.cost.capital import capital_recovery_factor
-from app.engine.cost.growing_payments import monthly_rate
+from app.engine.cost.terms import monthly_payment
 from app.engine.records import Floats
 from app.sizing.break_even.documents import Mixed, MixedPoint
 
@@ -40,7 +39,7 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
     used = np.asarray(demand, dtype=float)
     horizon = np.asarray(terms.horizon, dtype=float)
     worth = own_cost_worth(terms, horizon)
-    own = float(worth * capital_recovery_factor(monthly_rate(terms.discount_rate), horizon))
+    own = float(monthly_payment(worth, terms.discount_rate, horizon))
     mean = float(np.mean(used))
     rent = bill / mean * peak_factor
     best = float(cheapest_base(used, own, rent))

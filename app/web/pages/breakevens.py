@@ -10,11 +10,12 @@ from pydantic import ValidationError
 
 from app.errors import AppError
 from app.services.break_evens import break_even, cash_flow_csv
+from app.services.price_books import list_books
 from app.services.workbench import Workbench
 from app.sizing.break_even.documents import BreakEven
 from app.web.breakeven_contexts import BreakEvenPage
 from app.web.contexts import Choice, Form
-from app.web.deps import BenchDep, WorkspaceDep
+from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages import breakeven_forms as forms
 from app.web.pages.breakevens_views import answer_view
@@ -56,7 +57,9 @@ def show_break_even(
         answer = break_even(bench, workspace, forms.request_of(values))
     except (AppError, ValidationError) as error:
         return refusal(request, bench, workspace, forms.form_of(values, error), previous, _status(error))
-    page = page_of(request, bench, forms.form_of(values), answer, forms.query_of(values), stale=False)
+    page = page_of(
+        request, bench, workspace, forms.form_of(values), answer, forms.query_of(values), stale=False
+    )
     return render(request, "breakeven.html", page)
 
 
@@ -70,12 +73,19 @@ def refusal(
             answer = break_even(bench, workspace, forms.request_of(forms.known_values(parse_qs(previous))))
         except (AppError, ValidationError):
             previous = ""
-    page = page_of(request, bench, form, answer, previous, stale=True)
+    page = page_of(request, bench, workspace, form, answer, previous, stale=True)
     return render(request, "breakeven.html", page, status=status)
 
 
 def page_of(
-    request: Request, bench: Workbench, form: Form, answer: BreakEven | None, query: str, *, stale: bool
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    form: Form,
+    answer: BreakEven | None,
+    query: str,
+    *,
+    stale: bool,
 ) -> BreakEvenPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
     voice = voice_of(request)
@@ -87,6 +97,7 @@ def page_of(
         general=forms.unplaced(form),
         systems=[group for group in groups if group.name != RENTED],
         clouds=[group for group in groups if group.name == RENTED],
+        books=[Choice(one.id, one.name) for one in list_books(bench, workspace, ALL, None).items],
         rentals=[Choice(one, voice.label(one)) for one in forms.RENTALS],
         currencies=[Choice(one, one) for one in forms.CURRENCIES],
         examples=[Choice(forms.query_of(fields), str(name)) for name, fields in forms.EXAMPLES],

@@ -162,3 +162,19 @@ def test_charts_have_their_tables(reader: Reader) -> None:
     for box in page.select("figure"):
         assert page.find(id=str(box.select_one("figcaption a")["href"]).removeprefix("#")) is not None
     assert len(page.select("figure")) == 3
+
+
+def test_a_price_book_prices_the_cluster(reader: Reader) -> None:
+    rows = [{"item": "dgx-a100-320gb", "parameter": "price", "value": 150000, "unit": "USD"}]
+    kept = reader.ask("POST", "/api/v1/price-books", json={"name": "Ours", "rows": rows})
+    assert kept.status_code == 201, kept.text
+    priced = {"hardware.system": "dgx-a100-320gb", "hardware.count": "20"}
+    dear = reader.data(address(**priced).replace("?", ".json?"))
+    book = {"price_book_id": kept.json()["id"]}
+    page = reader.page(address(**priced, **book))
+    cheap = reader.data(str(page.select_one("link[rel=alternate]")["href"]))
+    assert cheap["capex"]["value"] == pytest.approx(dear["capex"]["value"] * 150_000 / 199_000)
+    assert months(page) == f"{cheap['months']:.1f}"
+    assert page.select_one("#price_book_id option[selected]").get_text(strip=True) == "Ours"
+    unknown = reader.page(address(price_book_id="pbk_nobody"), status=404)
+    assert unknown.find(id="price_book_id-error-1") is not None
