@@ -39,6 +39,10 @@ TOOLS = {
         Message("Sharing a cluster"),
         Message("How long each team waits over a year, and how many machines keep the wait short."),
     ),
+    "/mappings": (
+        Message("IPU mapping"),
+        Message("How a model is laid over the IPUs of a pod, and whether it stays in processor memory."),
+    ),
     "/price-books": (
         Message("Price books"),
         Message("Your own prices, discounts and rates in place of the catalogue's, with every version kept."),
