@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
+from app.store.proposal_queries import ProposalQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
     CalibrationRow,
@@ -18,6 +19,7 @@ from app.store.tables import (
     EstimateRow,
     IdempotencyKey,
     Profile,
+    ProposalRecord,
     SizingRow,
     SweepRecord,
     WorkloadSample,
@@ -25,7 +27,15 @@ from app.store.tables import (
 )
 
 Listed = TypeVar(
-    "Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SizingRow, SweepRecord
+    "Listed",
+    Profile,
+    WorkloadSample,
+    EstimateRow,
+    ComparisonRecord,
+    CalibrationRow,
+    SizingRow,
+    SweepRecord,
+    ProposalRecord,
 )
 
 
@@ -240,6 +250,23 @@ class Repository:
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
         return self._listing(SizingRow, limit, after)
+
+    def add_proposal(self, record: ProposalRecord) -> None:
+        """Keep a proposal."""
+        record.workspace_id = self._workspace_id
+        self._session.add(record)
+
+    def proposal(self, identifier: str) -> ProposalRecord | None:
+        """Return a proposal."""
+        return self._one(ProposalRecord, identifier)
+
+    def proposals(self, limit: int, after: After | None) -> Listing[ProposalRecord]:
+        """Return proposals, newest first."""
+        return self._listing(ProposalRecord, limit, after)
+
+    def of_proposal(self, identifier: str) -> ProposalQueries:
+        """Return the queries of one proposal: its events, files and links."""
+        return ProposalQueries(self._session, self._workspace_id, identifier)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""
