@@ -14,11 +14,11 @@ from app.sizing.trace import source_ref
 
 
 def option_bills(rows: Sequence[ComparisonRow], catalog: Catalog, currency: str) -> list[OptionBill]:
-    """Return the parts of every option whose system the catalogue knows."""
+    """Return the parts of every option that runs and whose system is named."""
     bills = []
     for row in rows:
         count = counted(row)
-        if row.system is None or count is None:
+        if row.system is None or count is None or row.hours is None:
             continue
         entry = catalog.system(row.system)
         won = catalog.cost_defaults(entry.chip_kind).won_per_dollar.si

@@ -115,8 +115,13 @@ def lines(found: Term, currency: str, voice: Voice) -> Grid:
         ]
         rows.append(
             [
-                Cell(voice.label(name, "cost")),
+                Cell(capital(voice.label(name, "cost"))),
                 *(Cell(voice.value(amount, currency) if amount else MISSING) for amount in amounts),
             ]
         )
     return Grid("term-lines", voice.gettext("Parts of the cost over the term"), heads, rows)
+
+
+def capital(word: str) -> str:
+    """Return a word with its first letter large, where its script has large letters."""
+    return word[:1].upper() + word[1:]

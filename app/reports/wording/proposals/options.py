@@ -66,10 +66,15 @@ def comparison(content: ProposalContent, voice: Voice) -> Section:
             {"share": 100.0 * content.comparison.scaling_efficiency},
         )
         blocks.append(Paragraph(voice.sentence(said), quiet=True))
-    blocks.append(Drawing("time", voice.gettext("Time to train"), alternatives.time(content, scale, voice)))
     if any(row.estimate is not None and row.estimate.cost is not None for row in rows):
         blocks.append(Drawing("cost", voice.gettext("Cost of the run"), alternatives.cost(content, voice)))
     return Section("comparison", voice.gettext("Comparison of the options"), blocks)
+
+
+def time_chart(content: ProposalContent, voice: Voice) -> Drawing:
+    """Return the chart of the times."""
+    told = alternatives.time(content, scale_of_times(content), voice)
+    return Drawing("time", voice.gettext("Time to train"), told)
 
 
 def option_row(

@@ -105,9 +105,10 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     blocks += limits(content, voice)
     serious = sum(one.severity == "serious" for one in content.warnings)
     cautions = sum(one.severity == "caution" for one in content.warnings)
+    blocks.append(options.time_chart(content, voice))
     counted = Message(
-        "{serious} serious warnings and {cautions} cautions stand under “Risks and warnings”; every range "
-        "is the 80 % band, from the 10th to the 90th percentile.",
+        "serious warnings: {serious}, cautions: {cautions}; all stand under “Risks and warnings”. Ranges are "
+        "80 % bands, from the 10th to the 90th percentile.",
         {"serious": serious, "cautions": cautions},
     )
     blocks.append(Paragraph(voice.sentence(counted), quiet=True))
