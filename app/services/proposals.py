@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message
 from app.reports.pdf import proposal_pdf, read_logo
+from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
@@ -326,8 +327,21 @@ def pdf_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
     return kept if kept is not None else proposal_pdf(get_proposal(bench, workspace_id, identifier))
 
 
-def replay_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
-    """Return what today's catalogue would say otherwise; the proposal is left as it is."""
+def csv_of(bench: Workbench, workspace_id: str, identifier: str) -> str:
+    """Return every line of a proposal as CSV."""
+    return proposal_csv(get_proposal(bench, workspace_id, identifier))
+
+
+def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
+    """Return a proposal as a workbook."""
+    return proposal_workbook(get_proposal(bench, workspace_id, identifier))
+
+
+def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, note: bool = True) -> Replay:
+    """Return what today's catalogue would say otherwise; the proposal is left as it is.
+
+    That it was replayed is written down as an event, unless somebody only looks at the page.
+    """
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
@@ -353,9 +367,10 @@ def replay_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Rep
     else:
         compared, changes, version = 0, [], then
     moment = now()
-    with bench.store.transaction(workspace_id) as repository:
-        detail = {"changes": len(changes), "refused": len(refused)}
-        repository.of_proposal(identifier).add_event("replayed", moment, detail)
+    if note:
+        with bench.store.transaction(workspace_id) as repository:
+            detail = {"changes": len(changes), "refused": len(refused)}
+            repository.of_proposal(identifier).add_event("replayed", moment, detail)
     return Replay(
         id=record.id,
         sha256=record.sha256,

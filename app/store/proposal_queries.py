@@ -131,6 +131,17 @@ class ProposalQueries:
         found = self.share(moment)
         return found if found is not None and found.token_sha256 == token_sha256 else None
 
+    def count_attempt(self, token_sha256: str) -> None:
+        """Count a passphrase before it is looked at; whoever tries at the same time waits for this one."""
+        self._session.execute(
+            update(ProposalShare)
+            .where(
+                col(ProposalShare.workspace_id) == self._workspace_id,
+                col(ProposalShare.token_sha256) == token_sha256,
+            )
+            .values(failures=col(ProposalShare.failures) + 1)
+        )
+
     def revoke_shares(self, moment: datetime) -> int:
         """Take all links back, and return how many still worked."""
         revoked = self._session.execute(

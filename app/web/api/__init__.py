@@ -9,6 +9,7 @@ from app.web.api import (
     estimates,
     jobs,
     planning,
+    proposals,
     searches,
     sizings,
     sweeps,
@@ -26,6 +27,7 @@ for part in (
     calibrations,
     planning,
     sweeps,
+    proposals,
     jobs,
 ):
     router.include_router(part.router)

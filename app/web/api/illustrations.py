@@ -17,7 +17,10 @@ from app.web.api.examples import (
     MAPPING,
     OWN_MODEL,
     PRICE_BOOK,
+    PROPOSAL,
+    PROPOSAL_CHANGED,
     RENAMED,
+    SHARE,
     SIZING,
     TRANSFORMER,
 )
@@ -31,6 +34,9 @@ REQUESTS: dict[str, Any] = {
     "ProfileRequest": TRANSFORMER,
     "SizingRequest": SIZING,
     "SweepRequest": PRICE_BOOK,
+    "ProposalRequest": PROPOSAL,
+    "ProposalPatch": PROPOSAL_CHANGED,
+    "ShareRequest": SHARE,
 }
 PREFIX = "#/components/schemas/"
 

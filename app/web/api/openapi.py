@@ -29,6 +29,7 @@ TAGS = [
     {"name": "estimates", "description": "One model on one system."},
     {"name": "sizings", "description": "Which system, and how many of it, by deadline and budget."},
     {"name": "comparisons", "description": "Options side by side."},
+    {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
     {"name": "operation", "description": "The server itself."},

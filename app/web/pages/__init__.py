@@ -12,6 +12,8 @@ from app.web.pages import (
     estimates,
     mappings,
     plans,
+    proposals,
+    shared,
     sizings,
     start,
     sweeps,
@@ -31,6 +33,8 @@ for part in (
     mappings,
     sweeps,
     decisions,
+    proposals,
+    shared,
 ):
     router.include_router(part.router)
 if available():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import calibration_contexts, contexts, plan_contexts, proposal_contexts, sweep_contexts
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.rendering import embedded, environment, folder
 
@@ -27,6 +27,12 @@ CONTEXTS = {
     "gain.html": calibration_contexts.GainPage,
     "sweeps.html": sweep_contexts.SweepsPage,
     "sweep.html": sweep_contexts.SweepPage,
+    "proposals.html": proposal_contexts.ProposalsPage,
+    "proposal_form.html": proposal_contexts.ProposalFormPage,
+    "proposal.html": proposal_contexts.ProposalPage,
+    "replay.html": proposal_contexts.ReplayPage,
+    "shared.html": proposal_contexts.SharedPage,
+    "shared_locked.html": proposal_contexts.LockedPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,

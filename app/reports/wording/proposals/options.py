@@ -183,6 +183,16 @@ def logic(content: ProposalContent, voice: Voice) -> Section | None:
         (voice.gettext("Time of a step"), [figure(one.step_time, voice) for _, one in found]),
         (voice.gettext("Share of the peak (MFU)"), [figure(one.mfu, voice) for _, one in found]),
         (voice.gettext("Time to train"), [figure(one.time_to_train, voice, scale) for _, one in found]),
+        (voice.gettext("Throughput"), [figure(one.throughput, voice) for _, one in found]),
+        (voice.gettext("Tokens per second"), [figure(one.tokens_per_second, voice) for _, one in found]),
+        (
+            voice.gettext("Purchase price"),
+            [figure(one.cost.capex if one.cost is not None else None, voice) for _, one in found],
+        ),
+        (
+            voice.gettext("Cost of a useful hour"),
+            [figure(one.cost.hourly if one.cost is not None else None, voice) for _, one in found],
+        ),
         (voice.gettext("Energy"), [figure(one.energy, voice) for _, one in found]),
     ]
     labels = [label for label, _ in found]
