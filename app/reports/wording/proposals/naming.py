@@ -12,6 +12,7 @@ from app.sizing.document import Quantity
 from app.sizing.proposal.documents import Line, ProposalContent
 
 RANGE = ".range"
+PART = "part."
 PLACES = {
     "plan": "plan",
     "comparison": "line",
@@ -29,8 +30,8 @@ def line_name(section: str, name: str, voice: Voice) -> str:
         return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % band')})"
     if section in {"warnings", "assumptions"}:
         return voice.label(name)
-    if name.startswith("part."):
-        return voice.label(name.removeprefix("part."), "part")
+    if name.startswith(PART):
+        return voice.label(name.removeprefix(PART), "part")
     if name.startswith("term.line."):
         return voice.label(name.removeprefix("term.line."), "cost")
     if name.startswith("bill.") and name != "bill.total":
@@ -41,7 +42,16 @@ def line_name(section: str, name: str, voice: Voice) -> str:
 
 def line_value(line: Line, content: ProposalContent, voice: Voice) -> str:
     """Return the value of a line as the tables of the document write it, without its range."""
+    if line.name.startswith(PART) and isinstance(line.value, int | float):
+        return voice.part(line.value, scale_of_times(content), whole_of(line.option, content))
     return value_written(line.section, line.name, line.value, line.unit, line.low is None, content, voice)
+
+
+def whole_of(option: str | None, content: ProposalContent) -> float:
+    """Return the time that the parts of an option add up to. [s]"""
+    row = next((row for row in content.comparison.rows if row.label == option), None)
+    parts = row.estimate.breakdown if row is not None and row.estimate is not None else None
+    return sum(part.seconds for part in parts or ()) or 1.0
 
 
 def value_written(
@@ -64,7 +74,7 @@ def value_written(
         return voice.ratio(value)
     if name == "samples":
         return voice.count(value)
-    if (unit == "h" and name == "hours") or name == "time_to_train" or name.startswith("part."):
+    if (unit == "h" and name == "hours") or name == "time_to_train" or name.startswith(PART):
         seconds = value * HOUR if unit == "h" else value
         shown = Quantity(value=seconds, low=seconds, high=seconds * (1.0 if exact else 1.01), unit="s")
         return voice.central(shown, scale_of_times(content))
