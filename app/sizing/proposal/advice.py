@@ -147,6 +147,8 @@ def reasons_for(
         found.append(Message("{option} is the fastest of the options: {time}", named))
     if taken is cheapest and taken is fastest:
         found.append(Message("no option that keeps within the limits is faster"))
+    if taken is cheapest and fastest is not None and not faster_network(fastest, taken):
+        found += dearer_and_faster(fastest, taken, comparison)
     found += sureness(taken, comparison)
     if taken is by_rule and cheapest is None:
         found.append(Message("costs are not known on one basis for all options, so the time decides"))
@@ -159,6 +161,21 @@ def reasons_for(
             )
         )
     return found
+
+
+def dearer_and_faster(
+    fastest: ComparisonRow, taken: ComparisonRow, comparison: Comparison
+) -> list[Message]:
+    """Return what more money would buy."""
+    cost, best = amount(fastest), amount(taken)
+    if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(taken):
+        return []
+    named = {
+        "option": fastest.label,
+        "saved": duration(seconds(taken) - seconds(fastest)),
+        "extra": money(cost - best, comparison.currency),
+    }
+    return [Message("{option} would be done {saved} sooner for {extra} more", named)]
 
 
 def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
@@ -188,7 +205,7 @@ def reasons_against(
         dear = {"cost": money(cost, comparison.currency), "limit": money(limits.budget, comparison.currency)}
         found.append(Message("exceeds the budget: {cost} instead of {limit}", dear))
     if taken is not None and taken.hours is not None:
-        found += against(row, taken, comparison)
+        found += against(row, taken, comparison, limits)
     if row.kind == "linear":
         found.append(Message("was never run at this size: its time is an extrapolation that flatters it"))
     return found
@@ -208,7 +225,9 @@ def does_not_fit(row: ComparisonRow) -> Message:
     )
 
 
-def against(row: ComparisonRow, taken: ComparisonRow, comparison: Comparison) -> list[Message]:
+def against(
+    row: ComparisonRow, taken: ComparisonRow, comparison: Comparison, limits: Limits
+) -> list[Message]:
     """Return what speaks against an option beside the one that is taken."""
     cost, best = amount(row), amount(taken)
     slower = seconds(row) > seconds(taken)
@@ -221,12 +240,12 @@ def against(row: ComparisonRow, taken: ComparisonRow, comparison: Comparison) ->
             return [Message("costs {extra} more than {option} and takes {ratio} times as long", named)]
         if faster_network(row, taken):
             return [network_not_worth_it(row, taken, extra)]
+        if limits.deadline_s is None:
+            return []
         saved = duration(seconds(taken) - seconds(row))
+        kept = {"option": taken.label, "extra": extra, "saved": saved}
         return [
-            Message(
-                "costs {extra} more to save {saved}; worth it only where that time is",
-                {"extra": extra, "saved": saved},
-            )
+            Message("{option} keeps the deadline already; this costs {extra} more to save {saved}", kept)
         ]
     if slower and cost is None and best is None:
         named = {"option": taken.label, "ratio": significant(seconds(row) / seconds(taken))}

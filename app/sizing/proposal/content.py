@@ -81,6 +81,7 @@ def build_content(
         currency=asked.currency,
         reason=asked.reason or None,
         valid_until=asked.valid_until,
+        price_book_id=asked.price_book_id,
         confidential=asked.confidential,
         branding=Branding(accent=accent, footer=asked.branding.footer or None, logo=logo, note=note),
         made_on=today,

@@ -124,6 +124,7 @@ class ProposalContent(Document):
     currency: str = Field(description="Currency of every price in it.")
     reason: str | None = Field(description="Why this choice, in the author's words.")
     valid_until: datetime.date | None = Field(description="Last day on which it holds.")
+    price_book_id: str | None = Field(description="Prices that were taken; null for the catalogue's.")
     confidential: bool = Field(description="Whether every page is marked confidential.")
     branding: Branding = Field(description="How the document looks.")
     made_on: datetime.date = Field(description="Day on which its figures were put together.")

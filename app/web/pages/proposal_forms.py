@@ -85,6 +85,7 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
         "valid_until": None if content.valid_until is None else content.valid_until.isoformat(),
         "recommended": chosen,
         "deadline_h": None if advice.deadline_s is None else f"{advice.deadline_s / HOUR:.6g}",
+        "price_book_id": content.price_book_id,
         "budget": None if advice.budget is None else f"{advice.budget:.12g}",
         "term_years": None if content.term is None else f"{content.term.years:.6g}",
         "scaling_efficiency": f"{100 * content.comparison.scaling_efficiency:.6g}",
