@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
+from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
 from app.errors import BadInput
@@ -22,8 +22,11 @@ from app.store.database import Store
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
-from app.web.rendering import folder
+from app.web.folders import Assets, folder
 from app.web.security import Guard
+
+SMALL = 1024
+"""Answers below this are sent as they are. [B]"""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -53,6 +56,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workbench = bench
+    app.add_middleware(GZipMiddleware, minimum_size=SMALL)
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
@@ -60,7 +64,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(health.router)
     app.include_router(api.router)
     app.include_router(pages.router)
-    app.mount("/static", StaticFiles(directory=folder("static")), name="static")
+    app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
 

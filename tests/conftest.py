@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 import dev
+from tests.postgres import postgres as postgres
 from tests.windows import browser as browser
 from tests.windows import korean_window as korean_window
 from tests.windows import phone as phone

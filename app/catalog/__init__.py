@@ -4,10 +4,12 @@ Every number has a unit, a source and a date; a competing claim stays with the r
 used. :func:`load_catalog` refuses files that break these rules.
 """
 
+from app.catalog.books import RENTALS, BookRow, PriceBook
 from app.catalog.catalog import Catalog
 from app.catalog.check import check_directory
 from app.catalog.defaults import ConvergenceTarget, CostDefaults, ReliabilityDefaults
 from app.catalog.entries import (
+    HOST,
     Acquisition,
     BillLine,
     ChipEntry,
@@ -30,10 +32,14 @@ from app.catalog.figures import (
 )
 from app.catalog.files import Problem
 from app.catalog.load import load_catalog
+from app.catalog.vendor_ratios import Machinery, VendorRatio, VendorRun
 
 __all__ = [
+    "HOST",
+    "RENTALS",
     "Acquisition",
     "BillLine",
+    "BookRow",
     "Catalog",
     "ChipEntry",
     "ChipKind",
@@ -46,6 +52,8 @@ __all__ = [
     "FabricEntry",
     "Figure",
     "MachineEntry",
+    "Machinery",
+    "PriceBook",
     "Problem",
     "ReliabilityDefaults",
     "Source",
@@ -54,6 +62,8 @@ __all__ = [
     "Status",
     "SystemEntry",
     "Unit",
+    "VendorRatio",
+    "VendorRun",
     "check_directory",
     "load_catalog",
 ]

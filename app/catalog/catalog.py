@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.catalog import derived, entries, records
+from app.catalog.books import PriceBook, overlay
 from app.catalog.defaults import (
     ConvergenceTarget,
     CostDefaults,
@@ -12,6 +13,7 @@ from app.catalog.defaults import (
     convergence_target,
     cost_defaults,
     reliability_defaults,
+    tariffs,
 )
 from app.catalog.entries import ChipEntry, ChipKind, FabricEntry, MachineEntry, SystemEntry
 from app.catalog.figures import Derived, Figure
@@ -23,6 +25,11 @@ from app.errors import NotFound
 @dataclass(frozen=True)
 class Catalog(Lookup):
     """All of data/, checked. Build one with :func:`app.catalog.load_catalog` and keep it."""
+
+    book: PriceBook | None = None
+    """The price book that is laid over it."""
+    prices_on: str | None = None
+    """Day as of which it shows what varies; None for the newest."""
 
     def chips(self) -> tuple[ChipEntry, ...]:
         """Return every chip the engine can time."""
@@ -123,9 +130,15 @@ class Catalog(Lookup):
         """Return a convergence target."""
         return convergence_target(self, target_id)
 
-    def cost_defaults(self, chip_kind: ChipKind, country: str = "korea") -> CostDefaults:
-        """Return the defaults of the cost model."""
-        return cost_defaults(self, chip_kind, country)
+    def cost_defaults(
+        self, chip_kind: ChipKind, region: str = "korea", tier: str | None = None
+    ) -> CostDefaults:
+        """Return the defaults of the cost model in a region, on a tier of its tariff."""
+        return cost_defaults(self, chip_kind, region, tier)
+
+    def tariffs(self, region: str) -> tuple[str, ...]:
+        """Return the tiers of a region's electricity tariff, the usual one first."""
+        return tariffs(self, region)
 
     def reliability_defaults(self, chip_kind: ChipKind) -> ReliabilityDefaults:
         """Return the defaults of the reliability model."""
@@ -134,3 +147,19 @@ class Catalog(Lookup):
     def rents(self, system_id: str, condition: str = "") -> tuple[Figure, ...]:
         """Return the dated hourly rents of a system under a condition ("", "spot", …), oldest first."""
         return self.series(self.item("system", system_id).id, "price_hour", condition)
+
+    def dated(self, on: str) -> Catalog:
+        """Return the catalogue with what varies as it was known on a day.
+
+        Of each figure that varies with time the newest stated on or before that day stays, else the oldest.
+        """
+        kept = {}
+        for key, series in self.accepted.items():
+            if len(series) > 1 and self.fields[key[1]].varies:
+                known = [figure for figure in series if figure.as_of <= on]
+                kept[key] = (known[-1] if known else series[0],)
+        return replace(self, accepted={**self.accepted, **kept}, prices_on=on)
+
+    def overlaid(self, book: PriceBook) -> Catalog:
+        """Return the catalogue with the prices, discounts and rates of a price book laid over it."""
+        return replace(self, accepted={**self.accepted, **overlay(self, book)}, book=book)

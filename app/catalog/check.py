@@ -8,6 +8,7 @@ from pathlib import Path
 from app.catalog.figures import RECALLED, Direction, SourceKind, Status
 from app.catalog.files import UNDATED, Problem, Row, Sheets, date_problems, number, read_sheets
 from app.catalog.identifiers import ITEM_PARAMETERS, REQUIRED
+from app.catalog.vendor_ratios import ratio_problems
 
 NOT_FOUND = "not found"
 """How the note of a row without a value begins."""
@@ -23,7 +24,7 @@ def check_sheets(sheets: Sheets) -> list[Problem]:
     problems = list(sheets.problems)
     if problems:
         return problems
-    for part in (_lists, _facts, _competitors, _claims, _curves, _aliases, _presence):
+    for part in (_lists, _facts, _competitors, _claims, _curves, _aliases, _presence, ratio_problems):
         problems.extend(part(sheets))
     return sorted(problems, key=lambda problem: (problem.file, problem.line))
 

@@ -33,9 +33,15 @@ class CostDefaults:
     staff_cost: Figure
     storage_flash: Figure
     storage_object: Figure
+    storage_per_node: Figure
+    """Usable shared storage per machine. [B]"""
     egress: Figure
     carbon: Figure
+    """Of the grid. [kg/J]"""
+    interruptions: Figure
+    """Of one spot instance. [1/s]"""
     won_per_dollar: Figure
+    euro_per_dollar: Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +99,21 @@ class ConvergenceTarget:
     points_as_of: str
 
 
-def cost_defaults(lookup: Lookup, chip_kind: ChipKind, country: str = "korea") -> CostDefaults:
-    """Return the cost defaults for an architecture and a country ("korea" or "us")."""
-    korean = country == "korea"
+REGIONS = ("korea", "us", "eu")
+"""Regions whose tariffs, salaries, space and grid the catalogue knows."""
+
+
+def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
+    """Return the tiers of a region's electricity tariff, the usual one first."""
+    return tuple(
+        name.removeprefix(f"{region}-") for name in lookup.names("tariff") if name.startswith(f"{region}-")
+    )
+
+
+def cost_defaults(
+    lookup: Lookup, chip_kind: ChipKind, region: str = "korea", tier: str | None = None
+) -> CostDefaults:
+    """Return the cost defaults for an architecture, a region and a tier of its tariff."""
     return CostDefaults(
         amortisation=lookup.figure(COST, "amortisation"),
         residual=lookup.figure(COST, "residual", chip_kind.value),
@@ -105,15 +123,18 @@ def cost_defaults(lookup: Lookup, chip_kind: ChipKind, country: str = "korea") -
         spares_share=lookup.figure(COST, "spares_share"),
         utilisation=lookup.figure(COST, "utilisation"),
         pue=lookup.figure("facility", "pue"),
-        tariff=lookup.figure("korea-industrial-large" if korean else "us-industrial", "tariff"),
-        colocation=lookup.figure("korea-colocation" if korean else "us-primary", "colocation"),
+        tariff=lookup.figure(f"{region}-{tier or tariffs(lookup, region)[0]}", "tariff"),
+        colocation=lookup.figure("us-primary" if region == "us" else f"{region}-colocation", "colocation"),
         staff_per_node=lookup.figure(COST, "staff_per_node"),
-        staff_cost=lookup.figure(COST, "staff_cost", "korea" if korean else "us"),
+        staff_cost=lookup.figure(COST, "staff_cost", region),
         storage_flash=lookup.figure(COST, "storage_flash"),
         storage_object=lookup.figure(COST, "storage_object"),
-        egress=lookup.figure(COST, "egress"),
-        carbon=lookup.figure("korea-grid", "carbon"),
+        storage_per_node=lookup.figure(COST, "storage_per_node"),
+        egress=lookup.figure("korea-cloud" if region == "korea" else COST, "egress"),
+        carbon=lookup.figure(f"{region}-grid", "carbon"),
+        interruptions=lookup.figure(COST, "interruption_rate", "spot"),
         won_per_dollar=lookup.figure(COST, "exchange_rate", "krw"),
+        euro_per_dollar=lookup.figure(COST, "exchange_rate", "eur"),
     )
 
 

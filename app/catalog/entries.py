@@ -11,6 +11,9 @@ from app.catalog.lookup import Lookup
 from app.catalog.records import is_ipu
 from app.engine.records import Intra
 
+HOST = "host-server"
+"""Identifier of the server that IPU machines are driven by."""
+
 
 class ChipKind(StrEnum):
     """Architecture of an accelerator; decides which engine times it."""
@@ -174,7 +177,7 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
 
 
 def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) -> tuple[BillLine, ...]:
-    counts = [(machine, machines), ("host-server", hosts)]
+    counts = [(machine, machines), (HOST, hosts)]
     counts += [
         (condition, round(lookup.figure(system, "part", condition).si))
         for condition in lookup.conditions(system, "part")

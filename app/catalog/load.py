@@ -21,6 +21,7 @@ from app.catalog.figures import (
 )
 from app.catalog.files import Row, Sheets, read_sheets
 from app.catalog.lookup import Key
+from app.catalog.vendor_ratios import vendor_ratios
 from app.errors import CatalogError
 
 SHOWN = 20
@@ -70,6 +71,8 @@ def _catalog(sheets: Sheets) -> Catalog:
         curves=_curves(sheets, units, sources),
         all_claims=tuple(_claim(row, units, sources) for row in sheets.rows["claims"]),
         aliases={row["alias"]: row["system"] for row in sheets.rows["aliases"]},
+        vendor_ratios=vendor_ratios(sheets, sources),
+        units=units,
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status
+from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status, Unit
+from app.catalog.vendor_ratios import VendorRatio
 from app.errors import NotFound
 
 Key = tuple[str, str, str]
@@ -27,6 +28,8 @@ class Lookup:
     curves: Mapping[str, Curve]
     all_claims: tuple[Claim, ...]
     aliases: Mapping[str, str]
+    vendor_ratios: tuple[VendorRatio, ...]
+    units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
         """Return the accepted figure, None where there is none.
@@ -61,7 +64,7 @@ class Lookup:
 
     def conditions(self, item: str, parameter: str) -> tuple[str, ...]:
         """Return the conditions under which a parameter is known."""
-        return tuple(sorted(key[2] for key in self.accepted if key[:2] == (item, parameter)))
+        return self.by_parameter.get((item, parameter), ())
 
     def figures_of(self, item: str, parameters: Iterable[str] | None = None) -> tuple[Figure, ...]:
         """Return all accepted figures of an item in the order of the files."""
@@ -76,6 +79,14 @@ class Lookup:
         for (item, _, _), series in self.accepted.items():
             found.setdefault(item, []).extend(series)
         return {item: tuple(figures) for item, figures in found.items()}
+
+    @cached_property
+    def by_parameter(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """Conditions by item and parameter, sorted."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item, parameter, condition in self.accepted:
+            found.setdefault((item, parameter), []).append(condition)
+        return {key: tuple(sorted(conditions)) for key, conditions in found.items()}
 
     def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
         """Return the competing claims that are not used; the note of each says why."""
@@ -125,3 +136,10 @@ class Lookup:
             if claim.id == claim_id:
                 return claim
         raise NotFound.named("claim", claim_id, (claim.id for claim in self.all_claims))
+
+    def vendor_ratio(self, ratio_id: str) -> VendorRatio:
+        """Return one published ratio or raise NotFound."""
+        for ratio in self.vendor_ratios:
+            if ratio.id == ratio_id:
+                return ratio
+        raise NotFound.named("vendor ratio", ratio_id, (ratio.id for ratio in self.vendor_ratios))

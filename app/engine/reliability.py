@@ -153,7 +153,8 @@ def failure_overhead(
     mttf = np.maximum(mttf, (segment + restart_time) / _LONGEST_WAIT)
     work, restart = segment / mttf, restart_time / mttf
     lost = np.expm1(restart) * np.expm1(work) + np.maximum(np.expm1(work) - work, 0.0)
-    return np.asarray(segments * np.where(np.isfinite(mttf), mttf, 0.0) * lost)
+    # The mean time and what is lost of it first: their product is small where the mean time is huge.
+    return np.asarray(segments * (np.where(np.isfinite(mttf), mttf, 0.0) * lost))
 
 
 def goodput(useful_time: FloatLike, total_time: FloatLike) -> Floats:

@@ -17,6 +17,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from app.reports.sweeps import written as cell_text
 from app.reports.wording import voice
+from app.reports.wording.money import WHOLE
 from app.reports.wording.proposals.naming import line_name, line_value
 from app.reports.wording.voice import Voice
 from app.sizing.document import Quantity
@@ -201,6 +202,7 @@ def about(found: Worksheet, proposal: Proposal, speaker: Voice) -> None:
 def bills(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write the parts of every option; totals multiply and add what stands in the cells."""
     row = 1
+    decimals = 0 if content.currency in WHOLE else 2
     names = [
         speaker.gettext("Option"),
         speaker.gettext("Part"),
@@ -215,14 +217,14 @@ def bills(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         for line in bill.lines:
             row += 1
             put(found, row, 1, bill.label)
-            put(found, row, 2, speaker.gettext(line.name))
+            put(found, row, 2, f"{speaker.gettext(line.name)} ({speaker.label(line.use, 'bill')})")
             put(found, row, 3, speaker.say(line.rule))
             put(found, row, 4, line.quantity)
             if line.unit_price is None:
                 put(found, row, 5, speaker.gettext("price unknown"))
             else:
                 put(found, row, 5, line.unit_price.value, MONEY)
-                formula(found, row, 6, f"=D{row}*E{row}")
+                formula(found, row, 6, f"=ROUND(D{row}*E{row},{decimals})")
         row += 1
         whole = speaker.gettext("Total") if bill.complete else speaker.gettext("Total, at least")
         put(found, row, 1, whole, bold=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import Field
 
+from app.errors import BadInput
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
@@ -65,6 +67,43 @@ def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -
         if row is None:
             raise no_such("estimate", identifier)
         return EstimateRequest.model_validate(row.request)
+
+
+def priced_estimate(
+    bench: Workbench, workspace_id: str, identifier: str, terms: Mapping[str, object]
+) -> tuple[EstimateRequest, Estimate]:
+    """Return an estimate anew on other terms, without keeping it, and what was asked.
+
+    Parameters
+    ----------
+    bench : Workbench
+        Catalogue and store. [-]
+    workspace_id : str
+        Whose estimate it is. [-]
+    identifier : str
+        Of the estimate that is kept. [-]
+    terms : mapping
+        Fields of the assumptions to state instead, and perhaps the currency. [-]
+    """
+    request = get_estimate_request(bench, workspace_id, identifier)
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    currency = terms.get("currency", request.currency)
+    stated = {name: value for name, value in terms.items() if name != "currency"}
+    if currency != request.currency and set(IN_CURRENCY) & set(asked.get("assumptions", {})):
+        raise BadInput.at(
+            "currency",
+            "the estimate states amounts in {currency}; make another one for other amounts",
+            currency=request.currency,
+        )
+    asked["currency"] = currency
+    asked["assumptions"] = {**asked.get("assumptions", {}), **stated}
+    changed = EstimateRequest.model_validate(asked)
+    answer = estimate(changed, bench.context(workspace_id))
+    return changed, answer.model_copy(update={"id": identifier})
+
+
+IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
+"""Assumptions that are amounts in the currency of the request."""
 
 
 def list_estimates(

@@ -10,12 +10,15 @@ from pydantic import BaseModel
 
 from app.profiles.samples import read_sample
 from app.reports.pdf import read_logo
+from app.services.claims import get_claim, list_claims
 from app.services.comparisons import compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
 from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
+from app.services.tenancy import share_devices, share_time
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.sizing.claims.request import ClaimsRequest
 from app.sizing.compare import Option
 from app.sizing.models import resolve_model
 from app.sizing.proposal.content import build_content
@@ -38,6 +41,7 @@ from app.sizing.size.request import SizingRequest
 from app.sizing.sweep.chunks import row_at
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
+from app.sizing.tenancy.request import PartitionRequest, QueueRequest
 
 MONTH = timedelta(days=30)
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
@@ -52,8 +56,8 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         Catalogue and store. [-]
     requests : mapping
         A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
-        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest``, ``SweepRequest`` and
-        ``ProposalRequest``. [-]
+        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest``, ``SweepRequest``, ``PartitionRequest``,
+        ``QueueRequest`` and ``ProposalRequest``. [-]
     """
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
@@ -82,6 +86,12 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "Model": shelves.models.get("gpt3-175b"),
         "Software": shelves.software.get("megatron-2022"),
         "SourceRef": shelves.sources.page(1, None).items[0],
+        "PartitionPlan": share_devices(bench, PartitionRequest.model_validate(requests["PartitionRequest"])),
+        "QueueAnswer": share_time(
+            bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
+        ),
+        "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
+        "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
         **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
     }
@@ -93,7 +103,7 @@ def proposal_answers(
     """Return the answers about a proposal that is frozen and shared."""
     moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
     logo = None if request.branding.logo is None else read_logo(request.branding.logo)
-    content = build_content(request, options, bench.sizing.catalog, title="", today=moment.date(), logo=logo)
+    content = build_content(request, options, bench.sizing, title="", today=moment.date(), logo=logo)
     sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
     state = ShareState(created_at=moment, expires_at=moment + MONTH, passphrase=True, opened=2)
     event = ProposalEvent(position=1, kind="frozen", at=moment, detail={"sha256": sha256})

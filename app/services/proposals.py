@@ -122,7 +122,7 @@ def made_content(
             priced_anew(bench, workspace_id, asked, position, option)
             for position, option in enumerate(options)
         ]
-    return build_content(asked, options, context.catalog, title=record.title, today=now().date(), logo=logo)
+    return build_content(asked, options, context, title=record.title, today=now().date(), logo=logo)
 
 
 def named_comparison(repository: Repository, identifier: str) -> Any:
@@ -357,7 +357,7 @@ def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, not
         now_content = build_content(
             asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
             options,
-            context.catalog,
+            context,
             title=then.title,
             today=now().date(),
             logo=then.branding.logo,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import TypeVar
 
+from app.catalog import BookRow, PriceBook
 from app.catalog.software import SoftwareProfile
 from app.errors import FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
@@ -53,6 +54,7 @@ class Workbench:
         self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self.workload_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
+        self.book_version = lru_cache(maxsize=KEPT_UPLOADS)(self._load_book_version)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -73,7 +75,26 @@ class Workbench:
             find_workload=partial(found, self.workload_sample, workspace_id, "workload.workload_id"),
             find_calibration=partial(self._calibration_or_none, workspace_id),
             calibrations=partial(self._calibrations, workspace_id),
+            find_book=partial(self._book, workspace_id),
         )
+
+    def _book(self, workspace_id: str, name: str) -> PriceBook:
+        """Return a price book in its newest version, or in the one named behind an @."""
+        identifier, _, version = name.partition("@")
+        with self.store.transaction(workspace_id) as repository:
+            record = repository.price_book(identifier)
+            if record is None or (version and not version.isdecimal()):
+                raise no_such("price book", name)
+            newest = record.version
+        return self.book_version(workspace_id, identifier, int(version[:9]) if version else newest)
+
+    def _load_book_version(self, workspace_id: str, identifier: str, version: int) -> PriceBook:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.book_versions.find(identifier, version)
+            if row is None:
+                raise no_such("price book", f"{identifier}@{version}")
+            rows = tuple(BookRow(**entry) for entry in row.rows)
+            return PriceBook(identifier, row.name, version, row.created_at.date().isoformat(), rows)
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:

@@ -7,6 +7,7 @@ import numpy as np
 from app import __version__
 from app.errors import BadInput, Message
 from app.sizing.context import SizingContext
+from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.document import (
     CheckWarning,
@@ -107,18 +108,18 @@ def bare_estimate(
     normals = common_normals()
     samples = np.full(SAMPLES, seconds)
     found = prices(hardware, asked, request.currency, context.catalog, warnings)
-    cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
+    cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
     power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
     cost = None
     if found is not None:
         cost = cost_of(
             hardware,
             found,
-            cost_defaults,
             seconds=seconds,
             samples=samples,
             normals=normals,
             currency=request.currency,
+            catalog=context.catalog,
         )
     entry = hardware.entry
     return Estimate(
@@ -167,6 +168,7 @@ def bare_estimate(
                 unit="s",
                 reference="Kaplan et al. 2020, section 2.1 (compute of a training run)",
                 source=sources,
-            )
+            ),
+            *cost_trace(found, cost, seconds),
         ],
     )  # fmt: skip

@@ -25,8 +25,28 @@ ROUNDING = 0.01
 
 SECONDS_PER_HOUR = 3600.0
 
-COST_BASIS = ("acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "currency")
-"""What two costs must share to be compared; prices themselves may differ."""
+COST_BASIS = (
+    "acquisition",
+    "amortisation_years",
+    "utilisation",
+    "include",
+    "price_book_id",
+    "price_book_version",
+    "currency",
+    "region",
+    "tariff_tier",
+    "rental",
+    "price_date",
+    "term_years",
+    "discount_rate",
+    "pue",
+    "storage_tb",
+    "egress_gb",
+)
+"""What two costs must share to be compared; prices, and what a machine fetches when it is sold, may differ.
+
+A size of storage that nobody stated grows with the machines, and differs without being another basis.
+"""
 
 
 @dataclass(frozen=True, slots=True)

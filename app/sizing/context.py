@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from app.catalog import Catalog, load_catalog
+from app.catalog import Catalog, PriceBook, load_catalog
 from app.catalog.software import SoftwareCatalog, SoftwareProfile, load_software
-from app.errors import BadInput, NotFound
+from app.errors import BadInput, FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimit, load_batch_limits
 from app.sizing.hardware import HardwareFinder
 from app.sizing.nearest import MeasuredRun, Outcome, load_family_errors, load_outcomes, measured_runs
 from app.sizing.regimes import Measured, chip_series
+from app.sizing.request import AssumptionsInput
 from app.sizing.spread import Residuals, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
 
@@ -33,6 +34,12 @@ def unknown_workload(identifier: str) -> WorkloadSample:
 def no_calibration(identifier: str) -> SoftwareProfile | None:
     """Find no software profile beside the catalogue's."""
     return None
+
+
+def unknown_book(identifier: str) -> PriceBook:
+    """Refuse a price book where there are none."""
+    message = Message("there is no {kind} “{name}”", {"kind": Message("price book"), "name": identifier[:80]})
+    raise NotFound(message)
 
 
 CALIBRATION_PREFIX = "cal_"
@@ -61,6 +68,8 @@ class SizingContext:
     """Software profile of a calibration of the workspace; None where there is none of that name."""
     calibrations: Callable[[], Sequence[str]] = tuple
     """Identifiers of the workspace's calibrations, to offer close ones."""
+    find_book: Callable[[str], PriceBook] = unknown_book
+    """Price book of the workspace, in its newest version or the one named behind an @."""
 
     def software_profile(self, identifier: str) -> SoftwareProfile:
         """Return a software profile of the catalogue or a calibration of the workspace.
@@ -90,7 +99,18 @@ class SizingContext:
         """Return the context whose catalogue has the prices of a price book; itself without one."""
         if price_book_id is None:
             return self
-        raise NotFound.named("price book", price_book_id, (), field)
+        try:
+            book = self.find_book(price_book_id)
+        except NotFound as error:
+            raise NotFound(error.message, [FieldError(field, error.message)]) from None
+        return replace(self, catalog=self.catalog.overlaid(book))
+
+    def at_prices(self, asked: AssumptionsInput) -> SizingContext:
+        """Return the context at the prices that assumptions ask for: of a book, as of a day."""
+        context = self.priced(asked.price_book_id, "assumptions.price_book_id")
+        if asked.price_date is None:
+            return context
+        return replace(context, catalog=context.catalog.dated(asked.price_date.isoformat()))
 
     @cached_property
     def measured(self) -> Measured:

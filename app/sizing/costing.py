@@ -4,171 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from pydantic import JsonValue
 
-from app.catalog import Acquisition, Catalog, CostDefaults, Spread
-from app.engine.cost import OwnedSystem, hourly_cost, owned_hourly_cost, rented_hourly_cost, run_cost
-from app.engine.energy import facility_power
+from app.catalog import Catalog, Figure, Spread
+from app.engine.cost import (
+    OwnedSystem,
+    accelerator_hour_cost,
+    hourly_cost,
+    owned_hourly_cost,
+    present_worth_factor,
+    rented_hourly_cost,
+    run_cost,
+)
+from app.engine.energy import emissions, facility_power, run_energy
 from app.engine.records import Floats
-from app.engine.units import HOUR, YEAR
-from app.errors import BadInput, Message
-from app.sizing.document import CheckWarning, Cost, CostLine, Quantity
+from app.engine.units import HOURS_PER_YEAR, YEAR
+from app.sizing.cost.documents import Carbon, CostLine
+from app.sizing.cost.figures import shown, taken
+from app.sizing.cost.prices import GIGABYTE, KILOWATT_HOUR, MONTH, Prices, in_dollars, prices
+from app.sizing.cost.terms import INCLUDED, STORAGE
+from app.sizing.document import Cost, Quantity
 from app.sizing.failures import DECILES
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
-from app.sizing.request import AssumptionsInput
+from app.sizing.quote import Currency, quote, quote_line
 
-INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
-"""Parts of the cost of ownership that are counted where nothing else is asked."""
+__all__ = [
+    "INCLUDED",
+    "KILOWATT_HOUR",
+    "Prices",
+    "cost_of",
+    "energy_of",
+    "hourly_samples",
+    "prices",
+    "system_power",
+]
 
-KILOWATT_HOUR = 3.6e6
-HOST = "host-server"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """Everything the cost is computed from, in US dollars."""
-
-    owned: bool
-    capital: Mapping[str, float]
-    """Purchase price by line. [USD]"""
-    deviation: float
-    """Log-deviation of the prices. [-]"""
-    hourly: float | None
-    """Rent of one system. [USD/h]"""
-    lifetime: float
-    utilisation: float
-    include: tuple[str, ...]
-    pue: float
-    electricity: float
-    """[USD/J]"""
-    rate: float
-    """Won per dollar. [-]"""
-
-
-def prices(
-    hardware: Hardware,
-    asked: AssumptionsInput,
-    currency: str,
-    catalog: Catalog,
-    warnings: list[CheckWarning],
-) -> Prices | None:
-    """Return prices and rates of a system; None where nobody publishes a price.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    asked : AssumptionsInput
-        What the customer states, in the currency of the request. [-]
-    currency : str
-        Currency of the request. [-]
-    catalog : Catalog
-        Defaults. [-]
-    warnings : list
-        Takes what has to be said. [-]
-    """
-    _check(asked)
-    defaults = catalog.cost_defaults(hardware.entry.chip_kind)
-    rate = defaults.won_per_dollar.si
-    owned = (
-        hardware.entry.acquisition is Acquisition.OWN
-        if asked.acquisition is None
-        else asked.acquisition == "own"
-    )
-    include = tuple(asked.include) if asked.include is not None else INCLUDED
-    stated_rate = rate if currency == "KRW" else 1.0
-    hourly = _rent(hardware) if asked.hourly_price is None else asked.hourly_price / stated_rate
-    price = None if asked.system_price is None else asked.system_price / stated_rate
-    capital, deviation = _capital(hardware, price, catalog, include) if owned else ({}, 0.0)
-    if (owned and not capital) or (not owned and hourly is None):
-        warnings.append(
-            CheckWarning.of(
-                "price_unknown",
-                "caution",
-                Message(
-                    "no price is published for {system}; give assumptions.system_price or "
-                    "assumptions.hourly_price",
-                    {"system": hardware.entry.name},
-                ),
-                "assumptions.system_price" if owned else "assumptions.hourly_price",
-            )
-        )
-        return None
-    tariff = defaults.tariff.si / (rate if defaults.tariff.si_unit.startswith("KRW") else 1.0)
-    stated = asked.electricity_per_kwh
-    utilisation = asked.utilisation
-    return Prices(
-        owned=owned,
-        capital=capital,
-        deviation=deviation,
-        hourly=hourly,
-        lifetime=asked.amortisation_years or defaults.amortisation.si / YEAR,
-        utilisation=(defaults.utilisation.si if owned else 1.0) if utilisation is None else utilisation,
-        include=include,
-        pue=defaults.pue.si if asked.pue is None else asked.pue,
-        electricity=tariff if stated is None else stated / stated_rate / KILOWATT_HOUR,
-        rate=rate,
-    )
-
-
-def _check(asked: AssumptionsInput) -> None:
-    bounds = {
-        "electricity_per_kwh": (0.0, 1e4),
-        "pue": (1.0, 5.0),
-        "amortisation_years": (0.1, 50.0),
-        "utilisation": (0.01, 1.0),
-        "system_price": (0.0, 1e15),
-        "hourly_price": (0.0, 1e12),
-    }
-    for name, (least, most) in bounds.items():
-        value = getattr(asked, name)
-        if value is not None and not least <= value <= most:
-            raise BadInput.at(
-                f"assumptions.{name}",
-                "{value} is not between {least} and {most}",
-                value=value,
-                least=least,
-                most=most,
-            )
-    if asked.price_book_id is not None:
-        raise BadInput.at(
-            "assumptions.price_book_id",
-            "no price book is stored; give system_price or hourly_price instead",
-        )
-
-
-def _rent(hardware: Hardware) -> float | None:
-    figure = hardware.entry.price_hour
-    return None if figure is None else figure.si * HOUR
-
-
-def _capital(
-    hardware: Hardware, price: float | None, catalog: Catalog, include: tuple[str, ...]
-) -> tuple[dict[str, float], float]:
-    """Purchase price by line, and how uncertain it is."""
-    if price is not None:
-        return {"machines": price * hardware.count}, 0.0
-    if hardware.entry.price is None:
-        return {}, 0.0
-    lines: dict[str, float] = {}
-    for line in hardware.entry.bill:
-        name = (
-            "hosts" if line.item == HOST else "machines" if line.item == hardware.entry.machine else "fabric"
-        )
-        if line.price is not None and (name == "machines" or name in include):
-            lines[name] = lines.get(name, 0.0) + line.count * line.price.si * hardware.count
-    if hardware.count > 1 and "fabric" in include and "fabric" not in lines:
-        share = catalog.figure("dgx-cluster", "network_share").si
-        lines["fabric"] = sum(lines.values()) * share / (1.0 - share)
-    return lines, _deviation(hardware.entry.price)
-
-
-def _deviation(spread: Spread) -> float:
-    return math.log(spread.high / spread.low) / DECILES if spread.low > 0 else 0.0
+MONTHS = 12.0
+TERABYTE = 1e12
 
 
 def system_power(hardware: Hardware, pue: float) -> Spread:
@@ -184,12 +59,12 @@ def system_power(hardware: Hardware, pue: float) -> Spread:
 def cost_of(
     hardware: Hardware,
     found: Prices,
-    defaults: CostDefaults,
     *,
     seconds: float,
     samples: Floats,
     normals: Mapping[str, Floats],
-    currency: str,
+    currency: Currency,
+    catalog: Catalog,
 ) -> Cost:
     """Return the cost of a run of a system on its basis.
 
@@ -199,8 +74,6 @@ def cost_of(
         The system. [-]
     found : Prices
         Prices and rates. [USD]
-    defaults : CostDefaults
-        Rates of the catalogue. [-]
     seconds : float
         Time to train. [s]
     samples : array
@@ -209,31 +82,55 @@ def cost_of(
         Standard normals, of which the prices take a column. [-]
     currency : str
         Currency of the answer. [-]
+    catalog : Catalog
+        With the price book that the basis names. [-]
     """
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
-    lines = _lines(hardware, found, defaults, np.array([1.0]))
-    hourly, sampled = hourly_samples(hardware, found, defaults, normals=normals, currency=currency)
-    run = float(run_cost(hourly, seconds))
-    runs = run_cost(sampled, samples)
+    central = {name: float(amount[0]) for name, amount in _lines(hardware, found, np.array([1.0])).items()}
+    hourly, sampled = hourly_samples(hardware, found, normals=normals, currency=currency)
     capital = sum(found.capital.values()) * exchange
-    capex = quantity(capital, capital * factor, currency) if found.owned else None
+    yearly = found.utilisation * HOURS_PER_YEAR
+    worth = float(present_worth_factor(found.discount_rate, found.lifetime))
+
+    def amount(hours: float) -> Quantity:
+        """Return what so many useful hours cost."""
+        return quantity(hourly * hours, sampled * hours, currency)
+
+    lines = [
+        CostLine(
+            item=name,
+            hourly=value * exchange,
+            per_month=value * exchange * yearly / MONTHS,
+            over_term=value * exchange * yearly * found.lifetime,
+            figures=shown(found.figures.get(name, []), catalog.book),
+        )
+        for name, value in central.items()
+    ]
     return Cost(
-        run=quantity(run, runs, currency),
-        capex=capex,
+        run=quantity(float(run_cost(hourly, seconds)), run_cost(sampled, samples), currency),
+        capex=quantity(capital, capital * factor, currency) if found.owned else None,
         hourly=quantity(hourly, sampled, currency),
-        basis=_basis(hardware, found, defaults, currency),
-        lines=[CostLine(item=name, hourly=float(amount[0]) * exchange) for name, amount in lines.items()],
+        per_accelerator_hour=quantity(
+            float(accelerator_hour_cost(hourly, hardware.devices)),
+            accelerator_hour_cost(sampled, hardware.devices),
+            currency,
+        ),
+        per_month=amount(yearly / MONTHS),
+        over_term=amount(yearly * found.lifetime),
+        present_value=amount(yearly * worth),
+        carbon=_carbon(hardware, found, seconds, samples, normals, catalog),
+        basis=_basis(found, currency, catalog),
+        lines=lines,
+        figures=shown(found.figures[""], catalog.book),
+        quote=quote(
+            [quote_line(line.item, line.item, 1, line.over_term, currency) for line in lines], currency
+        ),
     )
 
 
 def hourly_samples(
-    hardware: Hardware,
-    found: Prices,
-    defaults: CostDefaults,
-    *,
-    normals: Mapping[str, Floats],
-    currency: str,
+    hardware: Hardware, found: Prices, *, normals: Mapping[str, Floats], currency: str
 ) -> tuple[float, Floats]:
     """Return the cost of one hour of a system, central and as samples.
 
@@ -243,8 +140,6 @@ def hourly_samples(
         The system. [-]
     found : Prices
         Prices and rates. [USD]
-    defaults : CostDefaults
-        Rates of the catalogue. [-]
     normals : mapping
         Standard normals, of which the prices take a column. [-]
     currency : str
@@ -252,74 +147,145 @@ def hourly_samples(
     """
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
-    central = hourly_cost(_lines(hardware, found, defaults, np.array([1.0])))
-    sampled = hourly_cost(_lines(hardware, found, defaults, factor))
+    central = hourly_cost(_lines(hardware, found, np.array([1.0])))
+    sampled = hourly_cost(_lines(hardware, found, factor))
     return float(central[0]) * exchange, np.asarray(sampled * exchange)
 
 
-def _lines(hardware: Hardware, found: Prices, defaults: CostDefaults, factor: Floats) -> dict[str, Floats]:
-    if not found.owned:
-        rented = rented_hourly_cost(
-            hardware.count, (found.hourly or 0.0) * factor, 0.0, 0.0, found.utilisation
-        )
-        return {
-            name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape)
-            for name, value in rented.items()
-        }
-    include = found.include
-    typical = system_power(hardware, found.pue).value if "power" in include else 0.0
-    reserved = hardware.entry.power_max.value * hardware.count if "space" in include else 0.0
-    staff_pay = defaults.staff_cost.si * YEAR
-    if defaults.staff_cost.si_unit.startswith("KRW"):
-        staff_pay /= found.rate
-    owned = OwnedSystem(
-        equipment={name: price * factor for name, price in found.capital.items()},
-        install_share=defaults.installation_share.si,
-        spares_share=defaults.spares_share.si,
-        residual_share=defaults.residual.si,
-        discount_rate=defaults.capital_rate.si * YEAR,
-        lifetime=found.lifetime,
-        support_rate=defaults.support_rate.si * YEAR if "support" in include else 0.0,
-        # A machine that waits still draws power; what idle hours draw is not published, so they
-        # are charged like the others.
-        power=typical,
-        electricity_price=found.electricity,
-        reserved_power=reserved,
-        space_price=defaults.colocation.si,
-        staff=defaults.staff_per_node.si * hardware.machines if "staff" in include else 0.0,
-        staff_pay=staff_pay,
-        utilisation=found.utilisation,
-    )
-    lines = owned_hourly_cost(owned)
+def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+    """Return the lines that are counted, each in the shape of the factor on prices."""
+    lines = _owned(hardware, found, factor) if found.owned else _rented(hardware, found, factor)
     return {
         name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
     }
 
 
-def _basis(hardware: Hardware, found: Prices, defaults: CostDefaults, currency: str) -> dict[str, JsonValue]:
+def _rented(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+    lines = rented_hourly_cost(
+        hardware.count,
+        (found.hourly or 0.0) * factor,
+        found.stored,
+        found.defaults.storage_object.si,
+        found.utilisation,
+        found.egress,
+        found.egress_price,
+    )
+    counted = {"instances": True, STORAGE: found.stored > 0, "egress": found.egress > 0}
+    return {name: value for name, value in lines.items() if counted[name]}
+
+
+def _owned(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+    defaults, include = found.defaults, found.include
+    lines = owned_hourly_cost(
+        OwnedSystem(
+            equipment={name: price * factor for name, price in found.capital.items()},
+            install_share=defaults.installation_share.si,
+            spares_share=defaults.spares_share.si,
+            residual_share=found.residual,
+            discount_rate=found.discount_rate,
+            lifetime=found.lifetime,
+            support_rate=defaults.support_rate.si * YEAR,
+            power=facility_power(found.power, found.pue),
+            electricity_price=found.electricity,
+            reserved_power=hardware.entry.power_max.value * hardware.count,
+            space_price=in_dollars(defaults.colocation, defaults),
+            staff=found.staff,
+            staff_pay=found.staff_pay,
+            utilisation=found.utilisation,
+        )
+    )
+    optional = {"power", "space", "staff", "support"}
+    return {name: value for name, value in lines.items() if name not in optional or name in include}
+
+
+def _basis(found: Prices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
+    """Return everything that two costs must share, and the rates they were made with."""
+    terms, book = found.terms, catalog.book
     basis: dict[str, JsonValue] = {
         "acquisition": "own" if found.owned else "rent",
         "utilisation": found.utilisation,
-        "include": list(found.include) if found.owned else [],
+        "include": _counted(found),
         "currency": currency,
         "won_per_dollar": found.rate,
+        "exchange_rate_as_of": found.defaults.won_per_dollar.as_of,
+        "term_years": found.lifetime,
+        "discount_rate": found.discount_rate,
+        "region": terms.region,
     }
     if found.owned:
         basis |= {
             "amortisation_years": found.lifetime,
-            "discount_rate": defaults.capital_rate.si * YEAR,
-            "residual_share": defaults.residual.si,
+            "residual_share": found.residual,
+            "tariff_tier": terms.tier,
             "pue": found.pue,
             "electricity_usd_per_kwh": found.electricity * KILOWATT_HOUR,
         }
+        if STORAGE in found.capital:
+            basis["storage_tb"] = found.capital[STORAGE] / found.defaults.storage_flash.si / TERABYTE
     else:
-        figure = hardware.entry.price_hour
-        basis |= {"hourly_usd": found.hourly, "as_of": figure.as_of if figure else None}
+        basis |= {
+            "rental": terms.rental,
+            "hourly_usd": found.hourly,
+            "as_of": found.rent.as_of if found.rent else None,
+        }
+        if found.stored:
+            basis["storage_tb"] = found.stored / TERABYTE
+        if found.egress:
+            basis["egress_gb"] = found.egress * MONTH / GIGABYTE
+    if catalog.prices_on is not None:
+        basis["price_date"] = catalog.prices_on
+    if book is not None:
+        basis |= {"price_book_id": book.id, "price_book": book.name, "price_book_version": book.version}
     return basis
+
+
+def _counted(found: Prices) -> list[JsonValue]:
+    if found.owned:
+        return list(found.include)
+    return [name for name, amount in ((STORAGE, found.stored), ("egress", found.egress)) if amount]
+
+
+def _carbon(
+    hardware: Hardware,
+    found: Prices,
+    seconds: float,
+    samples: Floats,
+    normals: Mapping[str, Floats],
+    catalog: Catalog,
+) -> Carbon:
+    """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
+    intensity = found.defaults.carbon
+    drawn = system_power(hardware, found.pue)
+    spread = _spread_of(drawn, normals)
+    run = emissions(run_energy(drawn.value, seconds), intensity.si)
+    sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)
+    year = emissions(run_energy(facility_power(found.power, found.pue), YEAR), intensity.si)
+    return Carbon(
+        run=_on_grid(quantity(float(run), sampled, "kg"), intensity),
+        per_year=_on_grid(quantity(float(year), year * spread, "kg"), intensity),
+        intensity=taken(intensity, catalog.book),
+    )
+
+
+def _on_grid(emitted: Quantity, intensity: Figure) -> Quantity:
+    """Return an emission whose ends take the range of the grid's intensity along."""
+    return emitted.model_copy(
+        update={
+            "low": emitted.low * intensity.si_low / intensity.si,
+            "high": emitted.high * intensity.si_high / intensity.si,
+        }
+    )
+
+
+def _log_deviation(low: float, high: float) -> float:
+    return math.log(high / low) / DECILES if low > 0 else 0.0
+
+
+def _spread_of(power: Spread, normals: Mapping[str, Floats]) -> Floats:
+    return np.exp(_log_deviation(power.low, power.high) * normals["power"])
 
 
 def energy_of(power: Spread, seconds: float, samples: Floats, normals: Mapping[str, Floats]) -> Quantity:
     """Return the energy of a run from the facility's power. [J]"""
-    deviation = math.log(power.high / power.low) / DECILES if power.low > 0 else 0.0
-    drawn = power.value * np.exp(deviation * normals["power"])
-    return quantity(power.value * seconds, drawn * samples, "J")
+    drawn = power.value * _spread_of(power, normals)
+    return quantity(power.value * seconds, run_energy(drawn, samples), "J")

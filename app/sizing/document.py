@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import Field, JsonValue
 
 from app.errors import Message
-
-
-class Document(BaseModel):
-    """Base of every answer."""
-
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", use_attribute_docstrings=True)
-
-
-class Quantity(Document):
-    """A value with its 80 % range and its unit; low and high equal it where it is exact."""
-
-    value: float
-    """Central value."""
-    low: float
-    """10th percentile."""
-    high: float
-    """90th percentile."""
-    unit: str
-    """SI unit, or a currency's code."""
-
-    @classmethod
-    def exact(cls, value: float, unit: str) -> Quantity:
-        """Return a quantity without a range."""
-        return cls(value=value, low=value, high=value, unit=unit)
+from app.sizing.cost.documents import Cost as Cost
+from app.sizing.cost.documents import CostLine as CostLine
+from app.sizing.document_base import Document as Document
+from app.sizing.document_base import Quantity as Quantity
+from app.sizing.document_base import SourceRef as SourceRef
 
 
 class Text(Document):
@@ -38,7 +19,7 @@ class Text(Document):
 
     template: str
     """The sentence with named places, the key of its translations."""
-    values: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue] = Field(default_factory=dict)
     """What stands in the places."""
     message: str
     """The sentence in English."""
@@ -99,23 +80,6 @@ class Default(Document):
         return cls(field=field, value=value, why=str(message), text=Text.of(message))
 
 
-class SourceRef(Document):
-    """Where a figure comes from."""
-
-    id: str
-    """Identifier."""
-    kind: str
-    """How far it may be trusted: datasheet, benchmark, paper, press, vendor, customer or estimate."""
-    title: str
-    """Title."""
-    publisher: str
-    """Publisher."""
-    published: str
-    """Date of publication; may be empty."""
-    url: str
-    """Address; may be empty."""
-
-
 class MemoryPart(Document):
     """One part of the memory of a device."""
 
@@ -173,30 +137,6 @@ class Roofline(Document):
     """Bandwidth of the slope. [B/s]"""
     bandwidth_name: str
     """What the slope stands for."""
-
-
-class Cost(Document):
-    """What the run costs, on a stated basis."""
-
-    run: Quantity
-    """Cost of the run."""
-    capex: Quantity | None
-    """Price of the system; null where it is rented."""
-    hourly: Quantity
-    """Cost of one hour."""
-    basis: dict[str, JsonValue]
-    """What the cost rests on; only costs on one basis can be compared."""
-    lines: list[CostLine]
-    """Lines of the hourly cost."""
-
-
-class CostLine(Document):
-    """One line of the hourly cost."""
-
-    item: str
-    """What is paid for."""
-    hourly: float
-    """Cost of it in one hour."""
 
 
 class Sensitivity(Document):
@@ -483,6 +423,3 @@ class Comparison(Document):
     """Hours of each row over each faster one, the fastest row's first."""
     warnings: list[CheckWarning]
     """What to beware of when reading them side by side."""
-
-
-Cost.model_rebuild()

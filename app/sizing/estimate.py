@@ -12,6 +12,8 @@ from app.sizing.bare import bare_estimate
 from app.sizing.batches import critical_batch_checks
 from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
+from app.sizing.cost.terms import check_assumptions, spot_interruptions
+from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Default, Estimate, Validation
@@ -54,6 +56,7 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
         Time, cost, memory and their ranges; ``fits`` False where the model is too large. [-]
     """
     profile = resolve_model(request.model, context)
+    context = context.at_prices(request.assumptions)
     asked = request.system
     hardware = context.hardware.system(
         asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
@@ -140,7 +143,9 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         scatter_of(scenario.software),
     )
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
-    assumed = reliability(reliability_defaults, request.assumptions)
+    check_assumptions(request.assumptions)
+    interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
+    assumed = reliability(reliability_defaults, request.assumptions, interruptions)
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
@@ -170,13 +175,13 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     warnings += validation_checks(status, family_error, hardware.entry.chip_kind)
     warnings += model_checks(scenario)
     found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings)
-    cost_defaults = context.catalog.cost_defaults(hardware.entry.chip_kind)
+    cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
     power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
     cost = None
     if found is not None:
         cost = cost_of(
-            hardware, found, cost_defaults, seconds=run.total, samples=run.total_samples, normals=normals,
-            currency=request.currency,
+            hardware, found, seconds=run.total, samples=run.total_samples, normals=normals,
+            currency=request.currency, catalog=context.catalog,
         )  # fmt: skip
     taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
     batch = float(plans.global_batch[0])
@@ -207,7 +212,10 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         **roofline_of(scenario, plans),
         sensitivity=sensitivity_of(scenario, plans, run),
         warnings=warnings,
-        trace=trace_of(scenario, plans, run, training, hardware, context),
+        trace=[
+            *trace_of(scenario, plans, run, training, hardware, context),
+            *cost_trace(found, cost, run.total, run, assumed),
+        ],
     )
 
 

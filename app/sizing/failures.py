@@ -38,8 +38,20 @@ class Reliability:
     """Into storage, of one machine. [B/s]"""
 
 
-def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Reliability:
-    """Return what is assumed of failures: what was asked, else the catalogue's figures."""
+def reliability(
+    defaults: ReliabilityDefaults, asked: AssumptionsInput, interruptions: Figure | float = 0.0
+) -> Reliability:
+    """Return what is assumed of failures: what was asked, else the catalogue's figures.
+
+    Parameters
+    ----------
+    defaults : ReliabilityDefaults
+        Figures of the catalogue. [-]
+    asked : AssumptionsInput
+        What was stated. [-]
+    interruptions : Figure or float
+        How often a provider takes one machine back, which stops a run as a failure does. [1/s]
+    """
     for name in ("failures_per_1000_node_days", "restart_minutes", "checkpoint_minutes"):
         value = getattr(asked, name)
         least = 0.0 if name != "checkpoint_minutes" else 1e-3
@@ -53,9 +65,15 @@ def reliability(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> Relia
     figure = defaults.failure_rate
     deviation = log_deviation(figure)
     stated = asked.failures_per_1000_node_days
+    failing = figure.si if stated is None else stated / (1000.0 * DAY)
+    taken = interruptions if isinstance(interruptions, float) else interruptions.si
+    spread = failing * (deviation if stated is None else 0.0)
+    if not isinstance(interruptions, float):
+        spread = math.hypot(spread, taken * log_deviation(interruptions))
+    rate = failing + taken
     return Reliability(
-        rate=figure.si if stated is None else stated / (1000.0 * DAY),
-        rate_deviation=deviation if stated is None else 0.0,
+        rate=rate,
+        rate_deviation=spread / rate if rate > 0 else 0.0,
         restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
         interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
         bandwidth=defaults.checkpoint_bandwidth.si,

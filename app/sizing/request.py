@@ -6,6 +6,7 @@ used, by name, with an error that says what is allowed (400, 404, 409).
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -163,10 +164,36 @@ class AssumptionsInput(Schema):
     """Years over which a bought system is written off. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use. [-]"""
+    region: Literal["korea", "us", "eu"] | None = None
+    """Whose tariff, salaries, space and grid count; left out, Korea for what is owned, else the US."""
+    tariff_tier: str | None = Field(
+        None, max_length=60, description="Tier of the region's tariff; left out, its first: large industry."
+    )
+    rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
+    """How a rented system is paid; owned ones do not read it."""
+    spot_interruptions_per_month: Number | None = None
+    """How often the provider takes one spot instance back. [1/month]"""
+    price_date: date | None = None
+    """Day as of which prices, rents, tariffs and rates are taken; left out, the newest known."""
+    discount_rate: Number | None = None
+    """Cost of capital. [1/a]"""
+    residual_share: Number | None = None
+    """What a bought system fetches when the term ends, over its price. [-]"""
+    staff: Number | None = None
+    """Full-time posts that run the system. [-]"""
+    storage_tb: Number | None = None
+    """Shared storage that is bought or rented with the system; counted where it is given. [TB]"""
+    egress_gb: Number | None = Field(
+        None, description="Data moved out of the cloud in a month, for rented systems. [GB/month]"
+    )
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
     """What the cost counts beside the machines."""
-    price_book_id: str | None = None
-    """Identifier of a workspace's own prices."""
+    price_book_id: str | None = Field(
+        None,
+        max_length=60,
+        description="Identifier of a workspace's own prices; with @ and a number, that version of them.",
+        examples=["pbk_a2b3c4d5e6f7g2h3"],
+    )
     system_price: Number | None = Field(
         None, description="Price of one system in the currency of the request. [currency]"
     )

@@ -7,7 +7,8 @@ from pydantic import JsonValue
 from app.catalog import CostDefaults, Figure, ReliabilityDefaults
 from app.engine.units import YEAR
 from app.errors import Message
-from app.sizing.costing import INCLUDED, KILOWATT_HOUR, Prices
+from app.sizing.cost.terms import STORAGE
+from app.sizing.costing import KILOWATT_HOUR, Prices
 from app.sizing.deciding import Sizing
 from app.sizing.document import Default
 from app.sizing.failures import DAY, MINUTE
@@ -104,12 +105,22 @@ def assumption_defaults(
         return entries
     usual = Message("machines are owned and cloud instances rented, where nothing else is asked")
     add("acquisition", "own" if found.owned else "rent", None, usual)
+    where = Message("Korea for what is owned; published rents are those of the United States")
+    add("region", found.terms.region, None, where)
+    add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
+    add("discount_rate", round(found.discount_rate, 9), cost.capital_rate)
+    if STORAGE in found.include:
+        size = stored_tb(found)
+        add("storage_tb", size, cost.storage_per_node)
     if found.owned:
-        add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
+        add("residual_share", found.residual, cost.residual)
+        add("tariff_tier", found.terms.tier, cost.tariff)
+        if "staff" in found.include:
+            add("staff", round(found.staff, 9), cost.staff_per_node)
         add("utilisation", cost.utilisation.si, cost.utilisation)
         add(
             "include",
-            list(INCLUDED),
+            list(found.include),
             None,
             Message("all parts of the cost that have a sourced or marked figure"),
         )
@@ -117,7 +128,20 @@ def assumption_defaults(
         add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
     else:
         add("utilisation", found.utilisation, None, Message("rented hours are paid while they are used"))
+        add("rental", found.terms.rental, None, Message("on demand, where nothing else is asked"))
+        if found.terms.spot:
+            rate = cost.interruptions
+            add("spot_interruptions_per_month", rate.value, rate)
     return entries
+
+
+def stored_tb(found: Prices) -> float:
+    """Return the storage that is counted. [TB]"""
+    owned = found.capital.get(STORAGE, 0.0) / found.defaults.storage_flash.si
+    return round((owned or found.stored) / TERABYTE, 9)
+
+
+TERABYTE = 1e12
 
 
 def _figure(figure: Figure | None) -> Message:

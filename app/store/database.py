@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session
 
 from app.errors import BadInput
@@ -19,6 +22,9 @@ from app.store.migrate import upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
+
+NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
 
 BUSY_MILLISECONDS = 5000
 """How long a writer waits for another one on SQLite."""
@@ -38,6 +44,7 @@ class Store:
     def transaction(self, workspace_id: str) -> Iterator[Repository]:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
@@ -64,13 +71,28 @@ def make_engine(url: str) -> Engine:
         When the address is not one of a database that can be used.
     """
     try:
-        engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+        engine = sa.create_engine(
+            url, pool_pre_ping=not url.startswith("sqlite"), json_serializer=written_document
+        )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
         message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
     if make_url(url).get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)
     return engine
+
+
+def written_document(document: Any) -> str:
+    """Return a document as JSON; U+0000 in an uploaded name, which PostgreSQL refuses, is marked instead."""
+    return NULL.sub(r"\1\\ufffd", json.dumps(document))
+
+
+def without_null(session: Session, context: UOWTransaction, instances: Any) -> None:
+    """Mark U+0000 in the text of what is about to be written."""
+    for row in session.new.union(session.dirty):
+        for name, value in list(vars(row).items()):
+            if isinstance(value, str) and "\0" in value:
+                setattr(row, name, value.replace("\0", "\ufffd"))
 
 
 def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:

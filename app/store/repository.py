@@ -10,14 +10,17 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
+from app.store.book_queries import BookQueries
 from app.store.proposal_queries import ProposalQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
+    BillRow,
     CalibrationRow,
     ComparisonOption,
     ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
+    PriceBookRecord,
     Profile,
     ProposalRecord,
     SizingRow,
@@ -36,6 +39,8 @@ Listed = TypeVar(
     SizingRow,
     SweepRecord,
     ProposalRecord,
+    PriceBookRecord,
+    BillRow,
 )
 
 
@@ -267,6 +272,41 @@ class Repository:
     def of_proposal(self, identifier: str) -> ProposalQueries:
         """Return the queries of one proposal: its events, files and links."""
         return ProposalQueries(self._session, self._workspace_id, identifier)
+
+    def price_book(self, identifier: str) -> PriceBookRecord | None:
+        """Return a price book without its versions."""
+        return self._one(PriceBookRecord, identifier)
+
+    def price_books(self, limit: int, after: After | None) -> Listing[PriceBookRecord]:
+        """Return price books, newest first."""
+        return self._listing(PriceBookRecord, limit, after)
+
+    @property
+    def book_versions(self) -> BookQueries:
+        """The queries of the versions of price books."""
+        return BookQueries(self._session, self._workspace_id)
+
+    def add_bill(
+        self, identifier: str, label: str, request: dict[str, object], document: dict[str, object]
+    ) -> None:
+        """Keep a bill of materials with what was asked."""
+        self._session.add(
+            BillRow(
+                id=identifier,
+                workspace_id=self._workspace_id,
+                label=label,
+                request=request,
+                document=document,
+            )
+        )
+
+    def bill(self, identifier: str) -> BillRow | None:
+        """Return a bill of materials."""
+        return self._one(BillRow, identifier)
+
+    def bills(self, limit: int, after: After | None) -> Listing[BillRow]:
+        """Return bills of materials, newest first."""
+        return self._listing(BillRow, limit, after)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

@@ -188,6 +188,57 @@ class SizingRow(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class PriceBookRecord(SQLModel, table=True):
+    """A price book: its newest version; every version is a :class:`PriceBookVersion`."""
+
+    __tablename__ = "price_book"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_price_book_listing", "workspace_id", "created_at", "id"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    name: str = Field(max_length=200)
+    version: int
+    """Newest version; an edit that builds on another is refused."""
+    row_count: int
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class PriceBookVersion(SQLModel, table=True):
+    """One version of a price book; it never changes."""
+
+    __tablename__ = "price_book_version"
+    __table_args__ = (
+        # The key carries the workspace: a version cannot belong to another's book.
+        ForeignKeyConstraint(["workspace_id", "book_id"], ["price_book.workspace_id", "price_book.id"]),
+    )
+
+    book_id: str = Field(primary_key=True, max_length=40)
+    version: int = Field(primary_key=True)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    name: str = Field(max_length=200)
+    comment: str = Field(max_length=300)
+    rows: list[dict[str, Any]] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class BillRow(SQLModel, table=True):
+    """A bill of materials as it was answered, with what was asked."""
+
+    __tablename__ = "bill"
+    __table_args__ = (Index("ix_bill_listing", "workspace_id", "created_at", "id"),)
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    label: str = Field(max_length=300)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class ProposalRecord(SQLModel, table=True):
     """A proposal: what was asked and everything it says; frozen, it never changes again."""
 

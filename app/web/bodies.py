@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from fastapi import Request
@@ -27,7 +27,8 @@ def read_json(text: bytes) -> Any:
     Raises
     ------
     BadInput
-        When it is not JSON, holds a number that is not finite or half a character, or is nested too deeply.
+        When it is not JSON, holds a number that is not finite, half a character or U+0000, or is nested too
+        deeply.
     """
     try:
         value = json.loads(text)
@@ -50,6 +51,12 @@ def read_json(text: bytes) -> Any:
         raise BadInput(
             "every text must be of whole characters",
             [FieldError(place, Message("holds half a character; send UTF-8")) for place in wrong[:20]],
+        )
+    wrong = places(value, nulled)
+    if wrong:
+        raise BadInput(
+            "no text may hold the character U+0000",
+            [FieldError(place, Message("holds the character U+0000; leave it out")) for place in wrong[:20]],
         )
     return value
 
@@ -91,8 +98,17 @@ def out_of_bounds(item: Any) -> bool:
 
 def halved(item: Any) -> bool:
     """Tell whether a text, or a name in an object, holds half of a UTF-16 pair, which no answer can say."""
-    names = item if isinstance(item, dict) else [item] if isinstance(item, str) else []
-    return any(whole(name) != name for name in names)
+    return any(whole(text) != text for text in texts(item))
+
+
+def nulled(item: Any) -> bool:
+    """Tell whether a text, or a name in an object, holds U+0000, which PostgreSQL does not keep."""
+    return any("\0" in text for text in texts(item))
+
+
+def texts(item: Any) -> Iterable[str]:
+    """Return a JSON value that is a text, and the names in an object."""
+    return item if isinstance(item, dict) else [item] if isinstance(item, str) else []
 
 
 def whole(text: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 import app
 from app.reports.figures.layout import Figure
@@ -19,28 +18,21 @@ from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
 from app.web import locale
 from app.web.contexts import Page
-
-
-def folder(name: str) -> Path:
-    """Return a folder beside the package: in the repository, or inside the installed package."""
-    found = importlib.util.find_spec("app")
-    assert found is not None and found.submodule_search_locations is not None
-    package = Path(next(iter(found.submodule_search_locations)))
-    bundled = package / "_bundled" / name
-    return bundled if bundled.is_dir() else package.parent / name
+from app.web.folders import VERSIONED, folder
+from app.web.pictures import PARAMETER, chart_address, chart_file
 
 
 @functools.cache
 def asset(pattern: str) -> str:
     """Return the address of a file under static/; a pattern finds the version in a vendored name.
 
-    Our own files carry the version of Rackline as a query, so that an update is not read from a
-    browser's store.
+    Files without a version in their name or folder carry that of Rackline as a query, so that an update is
+    not read from a browser's store.
     """
     root = folder("static")
     found = sorted(root.glob(pattern))
     path = found[-1].relative_to(root).as_posix() if found else pattern
-    return f"/static/{path}?v={app.__version__}"
+    return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
 
 
 def embedded(figure: Figure) -> Markup:
@@ -93,13 +85,21 @@ def render(
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
-) -> HTMLResponse:
+) -> Response:
     """Answer with a page in the reader's language; an asked-for language is remembered."""
     language = locale.language_of(request)
+    asked_chart = request.query_params.get(PARAMETER)
+    if asked_chart and request.method == "GET" and status == 200:
+        return chart_file(page, asked_chart)
     body = (
         environment(language)
         .get_template(template)
-        .render(page=page, here=request.url, switch={code: address_in(request, code) for code in LANGUAGES})
+        .render(
+            page=page,
+            here=request.url,
+            switch={code: address_in(request, code) for code in LANGUAGES},
+            chart_address=partial(chart_address, request),
+        )
     )
     response = HTMLResponse(body, status, headers=dict(headers or {}))
     response.headers["Content-Language"] = language

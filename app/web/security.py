@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import AppError, TooLarge
+from app.errors import AppError, BadInput, TooLarge
 from app.errors import Message as Sentence
 from app.web.problems import Forbidden, Misdirected, problem_response
 
@@ -77,7 +77,7 @@ class Guard:
 
         headers = Headers(scope=scope)
         limit = self.limit(headers)
-        refusal = self.refusal(scope["method"], headers, limit)
+        refusal = self.refusal(scope["method"], headers, limit) or unreadable(scope)
         if refusal is not None:
             await problem_response(refusal)(scope, receive, send_with_headers)
             return
@@ -105,6 +105,13 @@ class Guard:
         """Tell whether a Host header names this machine, with any port."""
         found = HOST.fullmatch(host)
         return found is not None and found["name"].lower() in self.hosts
+
+
+def unreadable(scope: Scope) -> AppError | None:
+    """Return why an address cannot be looked up, or None: no identifier or text of ours holds U+0000."""
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+        return BadInput("the address holds the character U+0000; leave it out")
+    return None
 
 
 def crosses_sites(headers: Headers) -> bool:

@@ -77,7 +77,7 @@
   };
 
   // Text is measured while drawing: the font has to be there first.
-  const whenLettersAreThere = (work) => document.fonts.load('13px "Pretendard Variable"').then(work, work);
+  const whenLettersAreThere = (work) => document.fonts.load('13px "Rackline Sans"').then(work, work);
 
   const start = () => {
     whenLettersAreThere(() => drawAll(false));

@@ -16,6 +16,9 @@ STATIC_PAGES = [
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
     "/mappings",
+    "/claims",
+    "/claims/bert-large-1-dgx",
+    "/breakevens?capex=4e9&onprem_monthly=5e7&cloud_monthly=6e7&demand=20,40,100&ranges.capex.low=3e9&ranges.capex.high=5e9",
     "/plans",
     "/calibrations/new?example=runs",
     "/methodology",
@@ -54,7 +57,7 @@ def test_charts_say_nothing_while_they_are_pointed_at(
     window: Seat, modelled: str, estimated: str, calibrations: list[str]
 ) -> None:
     """Plotly complains on the console of what it was given and cannot draw."""
-    for path in (modelled, f"{modelled}/scaling", estimated, *calibrations):
+    for path in (modelled, f"{modelled}/scaling", estimated, *calibrations, "/breakevens"):
         page = window.open(path)
         charts_drawn(page)
         shown = page.evaluate(
@@ -235,3 +238,14 @@ def test_nothing_moves_while_charts_are_drawn(window: Seat, modelled: str) -> No
     held[0].continue_()
     charts_drawn(page)
     assert page.evaluate("window.moved") < 0.01
+
+
+def test_charts_are_pictures_without_scripts(plain_window: Seat, modelled: str) -> None:
+    page = plain_window.open(modelled)
+    pictures = page.locator("figure.chart-box img.still")
+    assert pictures.count() >= 3
+    for picture in pictures.all():
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        width = picture.evaluate("picture => picture.naturalWidth")
+        assert width > 500, picture.get_attribute("src")

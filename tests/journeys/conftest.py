@@ -1,6 +1,6 @@
 """The whole application, asked through its API."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -13,17 +13,21 @@ from tests.loops import run
 Ask = Callable[..., httpx.Response]
 
 
-@pytest.fixture(scope="session")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Return a function that sends one request, without a network, and waits for its answer."""
-    application = create_app(Settings.at(tmp_path_factory.mktemp("journeys")))
+    values = {}
+    if request.param == "postgresql":
+        values["database_url"] = request.getfixturevalue("postgres").make()
+    application = create_app(Settings.at(tmp_path_factory.mktemp("journeys"), **values))
 
     async def send(method: str, path: str, **values: Any) -> httpx.Response:
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.request(method, path, **values)
 
-    return lambda method, path, **values: run(send(method, path, **values))
+    yield lambda method, path, **values: run(send(method, path, **values))
+    application.state.workbench.store.close()
 
 
 @pytest.fixture(scope="session")

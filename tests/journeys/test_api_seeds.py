@@ -33,6 +33,33 @@ def test_build_or_cloud_starts_with_the_two_years(post: Call) -> None:
     assert tf32["trace"][0]["inputs"]["peak"] == pytest.approx(24.96e15)
 
 
+def test_build_or_cloud_ends_with_the_month(post: Call) -> None:
+    """Journey 2: ₩4.378 billion against ₩300 million a month: 17.5 months; 8.0 if the lab doubles."""
+    asked = {"currency": "KRW", "capex": 20 * 199_000 * 1_100, "onprem_monthly": 50e6, "cloud_monthly": 300e6}
+    found = post("/breakevens", asked)
+    assert found["capex"]["value"] == 4.378e9
+    assert found["months"] == pytest.approx(17.512)
+    assert found["outcome"] == "within_horizon"
+    assert found["tornado"][0]["input"] == "cloud_monthly"
+    assert codes(found) >= {"capex_excludes_fabric", "capacity_not_checked"}
+    doubled = post("/breakevens", asked | {"cloud_monthly": 600e6})
+    assert doubled["months"] == pytest.approx(7.96)
+    assert doubled["tornado"][0]["input"] == "cloud_monthly"
+    assert post("/breakevens", asked | {"teams_now": 1, "teams_then": 2})["months"] == doubled["months"]
+    below = post("/breakevens", asked | {"cloud_monthly": 45e6})
+    assert (below["months"], below["outcome"]) == (None, "never")
+    assert below["sentences"][0]["message"].startswith("Never")
+
+
+def test_twenty_machines_of_the_article(get: Call) -> None:
+    """Journey 2: 160 GPUs, 24.96 PFLOP/s in TF32, 1.6 Tb/s for each node."""
+    system = get("/catalog/systems/dgx-a100-320gb")
+    derived = {one["name"]: one["value"] for one in system["derived"]}
+    assert 20 * system["devices"] == 160
+    assert 20 * derived["peak_tf32_dense"] == pytest.approx(24.96e15)
+    assert 8 * derived["node_line_rate"] == pytest.approx(1.6e12)
+
+
 def test_gpt3_is_mapped_on_a_pod256(ask: Ask, post: Call) -> None:
     """Journey 3: 8 · 8 · 4, twelve layers a stage, at least seven phases; r = 5 is refused."""
     asked = {
@@ -120,3 +147,23 @@ def test_the_same_key_stores_once(post: Call, get: Call) -> None:
     stored = [post("/comparisons", document, headers={"Idempotency-Key": "journey-6"}) for _ in range(2)]
     assert stored[0] == stored[1]
     assert [one["title"] for one in get("/comparisons")["items"]].count("once") == 1
+
+
+def test_vendor_claims_stand_on_equal_footing(get: Call) -> None:
+    """Journey 4: Bow's ceiling of 9.4 hours, and one IPU-POD64 = three DGX A100 as an assumption."""
+    found = get("/claims", params={"scaling_efficiency": 0.85, "dgx_per_pod64": 3})
+    hours = {one["label"]: one for one in found["hours"]}
+    assert hours["3 × DGX A100 320GB"]["hours"] == pytest.approx(27.3, abs=0.06)
+    bow = hours["1 × Bow Pod64"]
+    assert bow["hours"] == pytest.approx(13.2 / 1.4) and bow["ceiling"] and bow["kind"] == "vendor"
+    three = next(claim for claim in found["items"] if claim["id"] == "bert-large-3-dgx")
+    restated = {one["footing"]: one["claimed"] for one in three["readings"][0]["footings"]}
+    assert restated["per_dollar"] == restated["per_watt_typical"] == pytest.approx(2.06, abs=0.01)
+    assert found["parity"]["assumed"] and codes(three) >= {"vendor_figure", "generation_mk2"}
+    without = {claim["id"] for claim in found["items"] if not claim["readings"]}
+    assert without == {
+        "resnet-throughput",
+        "efficientnet-throughput",
+        "mcmc-training",
+        "bert-large-inference",
+    }

@@ -46,7 +46,7 @@ def content(options: Sequence[Option] = (), logo: Logo | None = None, **asked: A
     return build_content(
         ProposalRequest.model_validate(body),
         options or CLAIMED,
-        sizing_context().catalog,
+        sizing_context(),
         title="BERT-Large",
         today=MOMENT.date(),
         logo=logo,

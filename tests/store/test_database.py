@@ -33,6 +33,7 @@ def test_every_row_belongs_to_a_workspace() -> None:
         assert name == "workspace" or not table.columns["workspace_id"].nullable
 
 
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_sqlite_is_set_up_for_several_writers(store: Store) -> None:
     with store.engine.connect() as connection:
         found = {
@@ -75,6 +76,7 @@ def test_identifiers_are_readable_and_differ() -> None:
     assert all(name.startswith("est_") and len(name) == 20 and name.islower() for name in made)
 
 
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_the_file_is_an_ordinary_sqlite_database(store: Store, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "store.sqlite3")
     try:
@@ -100,3 +102,29 @@ def test_tables_of_sweeps_come_to_a_database_of_before(tmp_path: Path) -> None:
         command.downgrade(config, "0002")
     assert {"sweep", "sweep_row"}.isdisjoint(inspect(engine).get_table_names())
     engine.dispose()
+
+
+def test_text_that_postgresql_refuses_is_marked(store: Store) -> None:
+    with store.transaction("ws_one") as repository:
+        repository.add_estimate("est_n", "a\0b", {"name": "c\0d", "literal": "\\u0000"}, {"e\0": 1})
+    with store.transaction("ws_one") as repository:
+        row = repository.estimate("est_n")
+        assert row is not None
+        assert row.label == "a\ufffdb"
+        assert row.request == {"name": "c\ufffdd", "literal": "\\u0000"}
+        assert row.document == {"e\ufffd": 1}
+
+
+def test_tables_go_and_come_back(store: Store) -> None:
+    with store.transaction("ws_one") as repository:
+        repository.add_estimate("est_a", "a", {"x": 1}, {"y": [2.5, None]})
+    config = configuration()
+    for revision, direction in (("0001", command.downgrade), ("head", command.upgrade)):
+        with store.engine.begin() as connection:
+            config.attributes["connection"] = connection
+            direction(config, revision)
+    check(store.engine)
+    with store.transaction("ws_one") as repository:
+        row = repository.estimate("est_a")
+        assert row is not None
+        assert row.document == {"y": [2.5, None]}

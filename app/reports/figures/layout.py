@@ -8,7 +8,7 @@ from typing import Any
 Figure = dict[str, Any]
 """A Plotly figure as JSON: ``data`` and ``layout``."""
 
-FONT = "Pretendard Variable, Pretendard, system-ui, sans-serif"
+FONT = "Rackline Sans, Pretendard Variable, Pretendard, system-ui, sans-serif"
 LABEL_WIDTH = 24
 
 

@@ -34,6 +34,9 @@ PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3,
 PREFIXED = {"B", "B/s", "FLOP", "FLOP/s", "W", "bit/s", "Wh"}
 """Units that take SI prefixes; counts per second are written out."""
 
+TONNE = 1000.0
+"""Kilograms of a tonne, in which emissions are written from there on."""
+
 JOULES_PER_WATT_HOUR = 3600.0
 
 
@@ -52,6 +55,8 @@ def scale_of(value: float, unit: str) -> Scale:
         return _energy(magnitude)
     if unit == "1":
         return Scale(1.0, "")
+    if unit == "kg" and magnitude >= TONNE:
+        return Scale(TONNE, "t")
     if unit in PREFIXED and magnitude >= 1e3:
         size, prefix = next((size, prefix) for size, prefix in PREFIXES if magnitude >= size)
         return Scale(size, f"{prefix}{unit}")

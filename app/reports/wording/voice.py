@@ -28,6 +28,14 @@ LANGUAGES = ("ko", "en")
 CURRENCIES = ("USD", "KRW")
 MISSING = "–"
 
+NAMED = {"part": "memory"}
+"""Place of a sentence that holds an identifier → what it identifies: most of a device's memory is {part}."""
+
+
+def template_of(sentence: Text | Message | Mapping[str, object]) -> str:
+    """Return the template of a sentence, which may have been read back from a document."""
+    return str(sentence["template"]) if isinstance(sentence, Mapping) else sentence.template
+
 
 @dataclass(frozen=True, slots=True)
 class Voice:
@@ -50,14 +58,11 @@ class Voice:
         if isinstance(sentence, str):
             return self.gettext(sentence)
         if isinstance(sentence, Mapping):
-            template, values = str(sentence["template"]), sentence.get("values") or {}
+            template, values = template_of(sentence), sentence.get("values") or {}
         else:
             template, values = sentence.template, sentence.values
         assert isinstance(values, Mapping)
-        written_values = {
-            name: self._fields(value) if name == "fields" else self._value(value)
-            for name, value in values.items()
-        }
+        written_values = {name: self._placed(name, value) for name, value in values.items()}
         written = self.gettext(template).format(**written_values)
         return agree(written) if self.language == "ko" else written
 
@@ -67,26 +72,28 @@ class Voice:
         One that begins with a value keeps it as it is; identifiers have no capitals.
         """
         said = self.say(sentence)
-        if isinstance(sentence, str):
-            template = sentence
-        else:
-            template = str(sentence["template"]) if isinstance(sentence, Mapping) else sentence.template
+        template = sentence if isinstance(sentence, str) else template_of(sentence)
         return said if template.startswith("{") else said[:1].upper() + said[1:]
 
     def count(self, value: float) -> str:
         """Write a large count as it is spoken: 174.6 B, or 1,746억."""
         return money.Grouping.of(value, self.language, digits=4).digits(value, self.locale)
 
+    def _placed(self, place: str, value: object) -> str:
+        """Write the value of a place; in some places it is an identifier that stands for words."""
+        if place == "fields":
+            return self._fields(value)
+        if place in NAMED and isinstance(value, Text | Message | Mapping):
+            return self.label(template_of(value), NAMED[place])
+        return self._value(value)
+
     def _value(self, value: object) -> str:
         """Write one value of a sentence."""
         if isinstance(value, Text | Message | Mapping):
-            template = value["template"] if isinstance(value, Mapping) else value.template
-            if template == MONEY:
+            if template_of(value) == MONEY:
                 stated: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
                 return self.value(stated["amount"], stated["currency"])
-            # A part of memory is named by its identifier where a sentence points at it.
-            known = words(str(template), "memory")
-            return self.say(value) if known == template else self.gettext(known)
+            return self.say(value)
         if isinstance(value, bool):
             return self.gettext("yes") if value else self.gettext("no")
         if isinstance(value, int | float):

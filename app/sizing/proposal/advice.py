@@ -163,9 +163,7 @@ def reasons_for(
     return found
 
 
-def dearer_and_faster(
-    fastest: ComparisonRow, taken: ComparisonRow, comparison: Comparison
-) -> list[Message]:
+def dearer_and_faster(fastest: ComparisonRow, taken: ComparisonRow, comparison: Comparison) -> list[Message]:
     """Return what more money would buy."""
     cost, best = amount(fastest), amount(taken)
     if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(taken):
@@ -244,9 +242,7 @@ def against(
             return []
         saved = duration(seconds(taken) - seconds(row))
         kept = {"option": taken.label, "extra": extra, "saved": saved}
-        return [
-            Message("{option} keeps the deadline already; this costs {extra} more to save {saved}", kept)
-        ]
+        return [Message("{option} keeps the deadline already; this costs {extra} more to save {saved}", kept)]
     if slower and cost is None and best is None:
         named = {"option": taken.label, "ratio": significant(seconds(row) / seconds(taken))}
         return [Message("takes {ratio} times as long as {option}", named)]

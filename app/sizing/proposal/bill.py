@@ -4,125 +4,152 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.catalog import Acquisition, BillLine, Catalog, Figure
-from app.catalog.entries import SystemEntry
+from app.catalog import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
-from app.errors import Message
-from app.sizing.document import ComparisonRow, Quantity, Text
-from app.sizing.proposal.documents import BillItem, OptionBill
+from app.errors import AppError, Message
+from app.sizing.bill.bill import make_bill
+from app.sizing.bill.documents import Bill
+from app.sizing.bill.request import BillRequest
+from app.sizing.context import SizingContext
+from app.sizing.document import CheckWarning, ComparisonRow, Quantity, Text
+from app.sizing.proposal.documents import BillGroup, BillItem, OptionBill
 from app.sizing.trace import source_ref
 
+RENTED = "instances"
+"""Group of what is rented by the hour."""
 
-def option_bills(rows: Sequence[ComparisonRow], catalog: Catalog, currency: str) -> list[OptionBill]:
-    """Return the parts of every option that runs and whose system is named."""
-    bills = []
+
+def option_bills(
+    rows: Sequence[ComparisonRow], context: SizingContext, currency: str
+) -> tuple[list[OptionBill], list[tuple[str, CheckWarning]]]:
+    """Return the parts of every option that runs and names its system, and what there is to ask about them.
+
+    Parameters
+    ----------
+    rows : sequence of ComparisonRow
+        The options. [-]
+    context : SizingContext
+        Catalogue with the prices to take. [-]
+    currency : str
+        Currency of the prices. [-]
+    """
+    bills: list[OptionBill] = []
+    asked: list[tuple[str, CheckWarning]] = []
     for row in rows:
         count = counted(row)
         if row.system is None or count is None or row.hours is None:
             continue
-        entry = catalog.system(row.system)
-        won = catalog.cost_defaults(entry.chip_kind).won_per_dollar.si
-        bills.append(option_bill(row, entry, count, won if currency == "KRW" else 1.0, catalog, currency))
-    return bills
+        entry = context.catalog.system(row.system)
+        if entry.acquisition is Acquisition.RENT:
+            bills.append(rented(row.label, entry, count, context, currency))
+            continue
+        try:
+            bill = make_bill(bill_request(row, entry, count, currency), context)
+        except AppError as error:
+            bills.append(no_bill(row.label, error.message))
+            continue
+        bills.append(of_bill(row.label, bill))
+        asked += [(row.label, warning) for warning in bill.warnings]
+    return bills, asked
 
 
-def counted(row: ComparisonRow) -> float | None:
-    """Return how many systems an option is: as estimated, or as its factor says."""
+def counted(row: ComparisonRow) -> int | None:
+    """Return how many systems an option is: as estimated, or as its factor says where that is whole."""
     if row.estimate is not None:
-        return float(row.estimate.system.count)
-    return 1.0 if row.scaled_from is None else row.factor
+        return row.estimate.system.count
+    if row.scaled_from is None:
+        return 1
+    return round(row.factor) if row.factor is not None and float(row.factor).is_integer() else None
 
 
-def option_bill(
-    row: ComparisonRow, entry: SystemEntry, count: float, rate: float, catalog: Catalog, currency: str
-) -> OptionBill:
-    """Return the parts of one option."""
-    if entry.acquisition is Acquisition.RENT:
-        lines = [rented(entry, count, rate, currency)]
-    else:
-        lines = [owned(line, entry, count, rate, currency) for line in entry.bill]
-        lines += network(lines, count, catalog, currency)
-    totals = [line.total for line in lines if line.total is not None]
+def bill_request(row: ComparisonRow, entry: SystemEntry, count: int, currency: str) -> BillRequest:
+    """Return what a bill is asked for; pods bring their own network."""
+    found = {"system": entry.id, "count": count, "currency": currency}
+    if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
+        summary = row.estimate.system
+        found |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
+    return BillRequest.model_validate(found)
+
+
+def of_bill(label: str, bill: Bill) -> OptionBill:
+    """Return a bill as a proposal keeps it."""
     return OptionBill(
-        label=row.label,
-        lines=lines,
-        total=added(totals, currency) if totals and entry.acquisition is Acquisition.OWN else None,
-        complete=len(totals) == len(lines),
+        label=label,
+        lines=[
+            BillItem(
+                item=line.item,
+                name=line.name,
+                group=line.group,
+                use=line.use,
+                quantity=line.quantity,
+                rule=line.rule,
+                unit_price=line.unit_price,
+                total=line.total,
+                sources=[] if line.source is None else [line.source],
+            )
+            for line in bill.lines
+        ],
+        groups=[BillGroup(group=one.group, total=one.price, complete=one.complete) for one in bill.groups],
+        total=bill.totals.price,
+        complete=bill.totals.complete,
+        power=bill.totals.power,
+        racks=bill.totals.racks,
+        rack_units=bill.totals.rack_units,
+        note=None,
     )
 
 
-def rented(entry: SystemEntry, count: float, rate: float, currency: str) -> BillItem:
-    """Return the line of a rented system: its price is that of an hour."""
+def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, currency: str) -> OptionBill:
+    """Return a rented system: one line, at the price of an hour."""
     figure = entry.price_hour
-    price = None if figure is None else priced(figure, rate * HOUR, currency)
-    return BillItem(
+    won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar.si if currency == "KRW" else 1.0
+    price = None
+    if figure is not None:
+        rate = HOUR * won
+        price = Quantity(
+            value=figure.si * rate, low=figure.si_low * rate, high=figure.si_high * rate, unit=currency
+        )
+    line = BillItem(
         item=entry.id,
         name=entry.name,
+        group=RENTED,
+        use=RENTED,
         quantity=count,
         rule=Text.of(Message("{count} rented, at the price of an hour each", {"count": count})),
         unit_price=price,
         total=None if price is None else times(price, count),
         sources=[] if figure is None else [source_ref(figure.source)],
     )
-
-
-def owned(line: BillLine, entry: SystemEntry, count: float, rate: float, currency: str) -> BillItem:
-    """Return one line of a bought system."""
-    price = None if line.price is None else priced(line.price, rate, currency)
-    named = {"each": line.count, "count": count, "system": entry.name}
-    return BillItem(
-        item=line.item,
-        name=line.name,
-        quantity=line.count * count,
-        rule=Text.of(Message("{each} in each of {count} × {system}", named)),
-        unit_price=price,
-        total=None if price is None else times(price, line.count * count),
-        sources=[] if line.price is None else [source_ref(line.price.source)],
+    return OptionBill(
+        label=label,
+        lines=[line],
+        groups=[],
+        total=None,
+        complete=price is not None,
+        power=None,
+        racks=None,
+        rack_units=None,
+        note=None,
     )
 
 
-def network(lines: Sequence[BillItem], count: float, catalog: Catalog, currency: str) -> list[BillItem]:
-    """Return the network between several systems, by the share that estimates take for it."""
-    known = [line.total for line in lines if line.total is not None]
-    if count <= 1 or len(known) < len(lines) or not known:
-        return []
-    figure = catalog.figure("dgx-cluster", "network_share")
-    price = times(added(known, currency), figure.si / (1.0 - figure.si))
-    rule = Message(
-        "switches, cables and adapters as {share} % of the price of a cluster", {"share": 100.0 * figure.si}
-    )
-    return [
-        BillItem(
-            item=figure.item,
-            name=str(Message("Network between the systems")),
-            quantity=1.0,
-            rule=Text.of(rule),
-            unit_price=price,
-            total=price,
-            sources=[source_ref(figure.source)],
-        )
-    ]
-
-
-def priced(figure: Figure, rate: float, currency: str) -> Quantity:
-    """Return a price of the catalogue in a currency."""
-    return Quantity(
-        value=figure.si * rate, low=figure.si_low * rate, high=figure.si_high * rate, unit=currency
+def no_bill(label: str, why: Message) -> OptionBill:
+    """Return an option whose parts are not known, with the reason."""
+    return OptionBill(
+        label=label,
+        lines=[],
+        groups=[],
+        total=None,
+        complete=False,
+        power=None,
+        racks=None,
+        rack_units=None,
+        note=Text.of(why),
     )
 
 
-def times(price: Quantity, count: float) -> Quantity:
+def times(price: Quantity, count: int) -> Quantity:
     """Return the price of several."""
     return Quantity(
         value=price.value * count, low=price.low * count, high=price.high * count, unit=price.unit
-    )
-
-
-def added(parts: Sequence[Quantity], currency: str) -> Quantity:
-    """Return a sum; its ends are sums of ends, as if all prices were high or low together."""
-    return Quantity(
-        value=sum(part.value for part in parts),
-        low=sum(part.low for part in parts),
-        high=sum(part.high for part in parts),
-        unit=currency,
     )

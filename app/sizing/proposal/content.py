@@ -11,6 +11,8 @@ from app.catalog import Catalog
 from app.engine.units import YEAR
 from app.errors import NotFound
 from app.sizing.compare import Option, compare, comparison_warnings, row_labels
+from app.sizing.context import SizingContext
+from app.sizing.cost.documents import CostFigure
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, SourceRef
 from app.sizing.proposal.advice import Limits, advise
 from app.sizing.proposal.bill import option_bills
@@ -34,7 +36,7 @@ SEVERITIES = ("serious", "caution", "info")
 def build_content(
     asked: ProposalRequest,
     options: Sequence[Option],
-    catalog: Catalog,
+    context: SizingContext,
     *,
     title: str,
     today: datetime.date,
@@ -48,8 +50,8 @@ def build_content(
         What the author wants in it. [-]
     options : sequence of Option
         Every row of the comparison, with estimates in the currency of the proposal. [-]
-    catalog : Catalog
-        Prices of the parts. [-]
+    context : SizingContext
+        Catalogue with the prices to take. [-]
     title : str
         Where the author gives none. [-]
     today : date
@@ -57,6 +59,7 @@ def build_content(
     logo : Logo or None
         Picture at the head, drawn anew. [-]
     """
+    catalog = context.catalog
     labels = row_labels(options)
     whole = compare(
         options,
@@ -70,7 +73,7 @@ def build_content(
     comparison = narrowed(whole, shown, catalog)
     rows = comparison.rows
     estimates = [row.estimate for row in rows if row.estimate is not None]
-    bills = option_bills(rows, catalog, asked.currency)
+    bills, asked_of_bills = option_bills(rows, context, asked.currency)
     accent, note = accent_of(asked.branding.accent)
     first = estimates[0] if estimates else None
     return ProposalContent(
@@ -92,7 +95,7 @@ def build_content(
         advice=advise(comparison, Limits(asked.deadline_s, asked.budget), asked.recommended),
         bills=bills,
         term=term_of(rows, asked.term_years or usual_years(rows, catalog)),
-        warnings=said_warnings(comparison),
+        warnings=said_warnings(comparison, asked_of_bills),
         assumptions=assumptions_of(rows),
         sources=sources_of(estimates, bills),
     )
@@ -155,11 +158,12 @@ def usual_years(rows: Sequence[ComparisonRow], catalog: Catalog) -> float:
     return catalog.cost_defaults(catalog.system(system).chip_kind).amortisation.si / YEAR
 
 
-def said_warnings(comparison: Comparison) -> list[SaidWarning]:
+def said_warnings(comparison: Comparison, more: Sequence[tuple[str, CheckWarning]]) -> list[SaidWarning]:
     """Return every warning once with the options it concerns, the gravest first."""
     found: dict[tuple[str, str], tuple[CheckWarning, list[str]]] = {}
     said: list[tuple[str | None, CheckWarning]] = [(None, one) for one in comparison.warnings]
     said += [(row.label, one) for row in comparison.rows if row.estimate for one in row.estimate.warnings]
+    said += more
     for label, warning in said:
         _, labels = found.setdefault((warning.code, warning.message), (warning, []))
         if label is not None:
@@ -184,12 +188,24 @@ def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
     return sorted(found.values(), key=lambda one: one.field)
 
 
+def figures_of(estimate: Estimate) -> list[CostFigure]:
+    """Return the figures that a cost rests on."""
+    cost = estimate.cost
+    if cost is None:
+        return []
+    carbon = [cost.carbon.intensity] if cost.carbon is not None else []
+    return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]
+
+
 def sources_of(estimates: Iterable[Estimate], bills: Iterable[OptionBill]) -> list[SourceRef]:
     """Return every source, by identifier."""
     found: dict[str, SourceRef] = {}
     for estimate in estimates:
         for step in estimate.trace:
             found |= {source.id: source for source in step.source}
+        for figure in figures_of(estimate):
+            if figure.source is not None:
+                found[figure.source.id] = figure.source
     for bill in bills:
         for line in bill.lines:
             found |= {source.id: source for source in line.sources}

@@ -53,11 +53,21 @@ class BillItem(Document):
 
     item: str = Field(description="Identifier in the catalogue.")
     name: str = Field(description="Name.")
-    quantity: float = Field(description="How many. [-]")
+    group: str = Field(description="Group it is listed in.")
+    use: str = Field(description="What it is for.")
+    quantity: int = Field(description="How many. [-]")
     rule: Text = Field(description="How the quantity follows.")
     unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes one.")
     total: Quantity | None = Field(description="Quantity times price.")
     sources: list[SourceRef] = Field(description="Where the price comes from.")
+
+
+class BillGroup(Document):
+    """What the parts of a group come to."""
+
+    group: str = Field(description="The group.")
+    total: Quantity = Field(description="Sum of the prices that are known.")
+    complete: bool = Field(description="Whether every part has a price.")
 
 
 class OptionBill(Document):
@@ -65,8 +75,13 @@ class OptionBill(Document):
 
     label: str = Field(description="Label of the option.")
     lines: list[BillItem] = Field(description="Its parts.")
+    groups: list[BillGroup] = Field(description="Sums by group; empty for what is rented.")
     total: Quantity | None = Field(description="Sum of what has a price; null where nothing has.")
     complete: bool = Field(description="Whether every line has a price; else the total is a lower bound.")
+    power: Quantity | None = Field(description="Power under load; null where it is not known.")
+    racks: int | None = Field(description="Racks it stands in; null for what is rented. [-]")
+    rack_units: float | None = Field(description="Height in the racks; null for what is rented. [U]")
+    note: Text | None = Field(description="Why there are no lines; null where there are.")
 
 
 class TermLine(Document):

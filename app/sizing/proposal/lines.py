@@ -100,6 +100,8 @@ def of_estimate(row: ComparisonRow, place: str) -> Iterator[Line]:
     if one.cost is not None:
         for name in COSTS:
             yield from ranged(f"{place}.cost.{name}", section, label, f"cost.{name}", getattr(one.cost, name))
+        if one.cost.carbon is not None:
+            yield from ranged(f"{place}.cost.carbon.run", section, label, "carbon", one.cost.carbon.run)
     yield from ranged(f"{place}.system.power", section, label, "system.power", one.system.power)
     yield plain(f"{place}.system.devices", section, label, "devices", one.system.devices)
     for name in ("steps", "samples"):
@@ -133,13 +135,22 @@ def of_bills(content: ProposalContent) -> Iterator[Line]:
     """Return the parts of every option."""
     for position, bill in enumerate(content.bills):
         for index, line in enumerate(bill.lines):
-            place, name = f"bills.{position}.lines.{index}", f"bill.{line.item}"
+            place, name = f"bills.{position}.lines.{index}", f"bill.{line.item} ({line.use})"
             yield plain(f"{place}.quantity", "bill", bill.label, f"{name}.quantity", line.quantity)
             yield from ranged(
                 f"{place}.unit_price", "bill", bill.label, f"{name}.unit_price", line.unit_price
             )
             yield from ranged(f"{place}.total", "bill", bill.label, f"{name}.total", line.total)
+        for index, group in enumerate(bill.groups):
+            place, name = f"bills.{position}.groups.{index}.total", f"bill.group.{group.group}"
+            yield from ranged(place, "bill", bill.label, name, group.total)
         yield from ranged(f"bills.{position}.total", "bill", bill.label, "bill.total", bill.total)
+        yield from ranged(f"bills.{position}.power", "bill", bill.label, "bill.power", bill.power)
+        for name in ("racks", "rack_units"):
+            if getattr(bill, name) is not None:
+                yield plain(
+                    f"bills.{position}.{name}", "bill", bill.label, f"bill.{name}", getattr(bill, name)
+                )
 
 
 def of_term(content: ProposalContent) -> Iterator[Line]:

@@ -71,6 +71,7 @@ def size(
             rows=rows,
             most=MOST_ROWS,
         )
+    context = context.at_prices(request.assumptions)
     explorer, systems, searcher = _explorer(request, context, executor, exhaustive=exhaustive)
     explored = explorer.explore(systems, refine=request.counts is None)
     if not explored.options:
@@ -148,6 +149,7 @@ def scaling(
     executor : Executor or None
         Runs searches; one after the other where None. [-]
     """
+    context = context.at_prices(request.assumptions)
     explorer, systems, searcher = _explorer(
         request.model_copy(update={"systems": [system]}), context, executor, exhaustive=True
     )

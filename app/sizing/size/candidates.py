@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from app.catalog import ChipKind, CostDefaults
+from app.catalog import ChipKind
 from app.engine.collectives import node_bandwidth
 from app.engine.records import Floats, GpuSystem, IpuChip
 from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
+from app.sizing.cost.terms import spot_interruptions
 from app.sizing.costing import hourly_samples, prices, system_power
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
@@ -67,8 +68,8 @@ class Candidates:
         self.profile = profile
         self.context = context
         self._groups: list[Group] = []
-        self._defaults: dict[ChipKind, CostDefaults] = {}
-        self._first: dict[tuple[str, int], Candidate] = {}
+        self._first: dict[str, tuple[Hardware, Group]] = {}
+        self._priced: dict[tuple[str, int], Candidate] = {}
 
     def systems(self) -> dict[str, list[int]]:
         """Return the counts to consider of each system."""
@@ -97,49 +98,30 @@ class Candidates:
         return found
 
     def candidate(self, system: str, count: int) -> Candidate:
-        """Return a system at a count with its prices.
+        """Return a system at a count with its prices."""
+        if system not in self._first:
+            hardware = self.context.hardware.system(system, 1)
+            self._first[system] = hardware, self._group(hardware)
+        first, group = self._first[system]
+        if (system, count) not in self._priced:
+            self._priced[system, count] = self._at_prices(replace(first, count=count), group)
+        return self._priced[system, count]
 
-        One system needs no fabric between systems; from two on, prices and power grow with the count.
-        """
-        first = min(count, 2)
-        if (system, first) not in self._first:
-            self._first[system, first] = self._priced(system, first)
-        small = self._first[system, first]
-        if count == first:
-            return small
-        factor = count / first
-        power, capex = small.power, small.capex
-        return replace(
-            small,
-            hardware=replace(small.hardware, count=count),
-            hourly=small.hourly * factor,
-            hourly_samples=small.hourly_samples * factor,
-            capex=None if capex is None else scaled(capex, factor),
-            power=scaled(power, factor),
-        )
-
-    def _priced(self, system: str, count: int) -> Candidate:
+    def _at_prices(self, hardware: Hardware, group: Group) -> Candidate:
         request, catalog = self.request, self.context.catalog
-        hardware = self.context.hardware.system(system, count)
         warnings: list[CheckWarning] = []
-        kind = hardware.entry.chip_kind
-        if kind not in self._defaults:
-            self._defaults[kind] = catalog.cost_defaults(kind)
-        defaults = self._defaults[kind]
         found = prices(hardware, request.assumptions, request.currency, catalog, warnings)
         normals = common_normals()
         hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
         if found is not None:
-            hourly, samples = hourly_samples(
-                hardware, found, defaults, normals=normals, currency=request.currency
-            )
+            hourly, samples = hourly_samples(hardware, found, normals=normals, currency=request.currency)
             if found.owned:
                 exchange = found.rate if request.currency == "KRW" else 1.0
                 capital = sum(found.capital.values()) * exchange
                 spread = np.exp(found.deviation * normals["price"])
                 capex = quantity(capital, capital * spread, request.currency)
         return Candidate(
-            group=self._group(hardware),
+            group=group,
             hardware=hardware,
             hourly=hourly,
             hourly_samples=samples,
@@ -149,8 +131,14 @@ class Candidates:
         )
 
     def _group(self, hardware: Hardware) -> Group:
+        catalog, asked_of = self.context.catalog, self.request.assumptions
+        assumed = reliability(
+            catalog.reliability_defaults(hardware.entry.chip_kind),
+            asked_of,
+            spot_interruptions(hardware, asked_of, catalog),
+        )
         for group in self._groups:
-            if _alike(group.hardware, hardware):
+            if group.reliability == assumed and _alike(group.hardware, hardware):
                 return group
         software = self._software(hardware.entry.chip_kind)
         asked = estimate_request(self.request, hardware.entry.id, hardware.count, software)
@@ -159,9 +147,7 @@ class Candidates:
             hardware=hardware,
             software=software,
             training=resolve_training(asked, self.profile, chip, self.context),
-            reliability=reliability(
-                self.context.catalog.reliability_defaults(hardware.entry.chip_kind), self.request.assumptions
-            ),
+            reliability=assumed,
         )
         self._groups.append(group)
         return group
@@ -235,21 +221,6 @@ def no_slower(one: Hardware, other: Hardware) -> bool:
         float(node_bandwidth(mine)) >= float(node_bandwidth(theirs))
         and mine.tree_share >= theirs.tree_share
         and all(getattr(mine, name) <= getattr(theirs, name) for name in latencies)
-    )
-
-
-def scaled(figure: Quantity, factor: float) -> Quantity:
-    """Return so many times a quantity.
-
-    Parameters
-    ----------
-    figure : Quantity
-        Of one. [-]
-    factor : float
-        How many. [-]
-    """
-    return Quantity(
-        value=figure.value * factor, low=figure.low * factor, high=figure.high * factor, unit=figure.unit
     )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from app.catalog import PriceBook
 from app.catalog.software import SoftwareProfile
 from app.errors import FieldError, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
-from app.sizing.context import SizingContext, unknown_profile, unknown_workload
+from app.sizing.context import SizingContext, unknown_book, unknown_profile, unknown_workload
 from app.sizing.request import EstimateRequest
 from app.sizing.sweep.request import SweepRequest
 
@@ -19,11 +20,12 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Uploads:
-    """Model profiles, samples of data and fitted software profiles by identifier."""
+    """Model profiles, samples of data, fitted software profiles and price books by identifier."""
 
     profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
     samples: Mapping[str, WorkloadSample] = field(default_factory=dict)
     calibrations: Mapping[str, SoftwareProfile] = field(default_factory=dict)
+    books: Mapping[str, PriceBook] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: SweepRequest, context: SizingContext) -> Uploads:
@@ -48,7 +50,11 @@ class Uploads:
         for prefix, name in software:
             if name is not None and name not in context.software.profiles:
                 _keep(calibrations, name, context.software_profile, f"{prefix}.software")
-        return cls(profiles, samples, calibrations)
+        books: dict[str, PriceBook] = {}
+        for place, scenario in enumerate(request.scenarios):
+            name = scenario.assumptions.price_book_id
+            _keep(books, name, context.find_book, f"scenarios.{place}.assumptions.price_book_id")
+        return cls(profiles, samples, calibrations, books)
 
     def needed(self, requests: Iterable[EstimateRequest]) -> Uploads:
         """Return those that some estimates name."""
@@ -57,6 +63,7 @@ class Uploads:
             _among(self.profiles, (one.model.profile_id for one in asked)),
             _among(self.samples, (one.workload.workload_id for one in asked)),
             _among(self.calibrations, (one.software for one in asked)),
+            _among(self.books, (one.assumptions.price_book_id for one in asked)),
         )
 
     def within(self, context: SizingContext) -> SizingContext:
@@ -67,6 +74,7 @@ class Uploads:
             find_workload=lambda name: self.samples[name] if name in self.samples else unknown_workload(name),
             find_calibration=self.calibrations.get,
             calibrations=lambda: list(self.calibrations),
+            find_book=lambda name: self.books[name] if name in self.books else unknown_book(name),
         )
 
 

@@ -3,12 +3,18 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    bills,
+    breakevens,
     calibrations,
     catalog,
+    claims,
     comparisons,
     estimates,
+    fabrics,
     jobs,
+    partitions,
     planning,
+    price_books,
     proposals,
     searches,
     sizings,
@@ -26,8 +32,14 @@ for part in (
     comparisons,
     calibrations,
     planning,
+    partitions,
     sweeps,
     proposals,
+    price_books,
+    fabrics,
+    bills,
+    breakevens,
     jobs,
+    claims,
 ):
     router.include_router(part.router)

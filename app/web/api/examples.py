@@ -261,3 +261,102 @@ PROPOSAL: dict[str, Any] = {
 }
 PROPOSAL_CHANGED: dict[str, Any] = {"customer": "하이퍼커넥트 주식회사", "term_years": 3}
 SHARE: dict[str, Any] = {"expires_in_days": 14, "passphrase": "correct horse battery"}
+BOOK: dict[str, Any] = {
+    "name": "Spring offers",
+    "comment": "Offer 2026-114",
+    "rows": [
+        {"item": "dgx-a100-640gb", "parameter": "price", "value": 248000, "unit": "USD"},
+        {
+            "item": "maker:Graphcore",
+            "parameter": "discount",
+            "value": 12,
+            "unit": "%",
+            "note": "Frame contract",
+        },
+        {"item": "korea-industrial-large", "parameter": "tariff", "value": 165.8, "unit": "KRW/kWh"},
+        {
+            "item": "cost-defaults",
+            "parameter": "exchange_rate",
+            "condition": "krw",
+            "value": 1350,
+            "unit": "KRW/USD",
+        },
+    ],
+}
+BOOK_CHANGE: dict[str, Any] = {
+    "rows": [{"item": "dgx-a100-640gb", "parameter": "price", "value": 241000, "unit": "USD"}],
+    "comment": "Second offer",
+}
+FABRIC: dict[str, Any] = {
+    "nodes": 20,
+    "ports_per_node": 8,
+    "port_gbps": 200,
+    "switch_ports": 40,
+    "declared_switches": 14,
+}
+BILL: dict[str, Any] = {
+    "system": "dgx-a100-640gb",
+    "count": 20,
+    "fabric": "hdr-infiniband",
+    "storage_tb": 1000,
+    "spare": 1,
+    "currency": "USD",
+}
+BILL_OF_POD: dict[str, Any] = {"system": "ipu-pod64", "rack_power_kw": 35}
+PARTITIONS: dict[str, Any] = {
+    "system": "bow-pod64",
+    "isolation": "strict",
+    "orchestrator": "backend.ai",
+    "requests": [
+        {"team": "vision", "devices": 16},
+        {"team": "speech", "devices": 16},
+        {"team": "search", "devices": 8},
+        {"team": "tests", "devices": 4},
+        {"team": "language", "devices": 16},
+    ],
+}
+SLICES: dict[str, Any] = {
+    "system": "dgx-a100-640gb",
+    "count": 2,
+    "requests": [
+        {"team": "language", "devices": 8},
+        {"team": "notebooks", "devices": 10, "slice": "1g.10gb"},
+        {"team": "serving", "devices": 3, "slice": "3g.40gb", "spanning": False},
+        {"team": "vision", "devices": 4, "pod": 1, "first_device": 0},
+    ],
+}
+QUEUE: dict[str, Any] = {
+    "system": "dgx-a100-640gb",
+    "count": 4,
+    "teams": [
+        {"team": "vision", "jobs_per_month": 12, "devices": 8, "hours": 24, "distribution": "exponential"},
+        {"team": "language", "jobs_per_month": 3, "devices": 16, "hours": 72, "hours_deviation": 48},
+        {"team": "tests", "jobs_per_month": 60, "devices": 4, "hours": 3, "distribution": "fixed"},
+    ],
+    "discipline": "backfill",
+    "failures": True,
+    "days": 365,
+    "target_wait_hours": 24,
+    "seed": 7,
+}
+BREAK_EVEN: dict[str, Any] = {
+    "currency": "KRW",
+    "capex": 4_378_000_000,
+    "onprem_monthly": 50_000_000,
+    "cloud_monthly": 300_000_000,
+    "horizon_months": 48,
+}
+BREAK_EVEN_PRICED: dict[str, Any] = {
+    "currency": "KRW",
+    "hardware": {"system": "dgx-a100-320gb", "count": 20},
+    "onprem": {"pue": 1.3, "staff": 2},
+    "cloud": {"system": "aws-p4d", "count": 20, "hours_per_month": 600},
+    "discount_rate": 0.08,
+    "residual_share": 0.1,
+    "growth": 0.2,
+    "utilisation": 0.6,
+    "teams_now": 4,
+    "teams_then": 5,
+    "ranges": {"utilisation": {"low": 0.4, "high": 0.8}, "growth": {"low": 0.0, "high": 0.5}},
+    "demand": [0.3, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.0, 0.9, 0.6, 0.4, 0.4],
+}

@@ -16,12 +16,15 @@ from app.web.api.examples import (
     HEAD_TO_HEAD,
     MAPPING,
     OWN_MODEL,
+    PARTITIONS,
     PRICE_BOOK,
     PROPOSAL,
     PROPOSAL_CHANGED,
+    QUEUE,
     RENAMED,
     SHARE,
     SIZING,
+    SLICES,
     TRANSFORMER,
 )
 
@@ -37,6 +40,8 @@ REQUESTS: dict[str, Any] = {
     "ProposalRequest": PROPOSAL,
     "ProposalPatch": PROPOSAL_CHANGED,
     "ShareRequest": SHARE,
+    "PartitionRequest": PARTITIONS,
+    "QueueRequest": QUEUE,
 }
 PREFIX = "#/components/schemas/"
 
@@ -47,6 +52,7 @@ def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
     found = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
     more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
     more.append(("SweepRequest", FLEET_PLAN))
+    more.append(("PartitionRequest", SLICES))
     for name, value in [*REQUESTS.items(), *more, *found.items()]:
         walk(schemas, {"$ref": PREFIX + name}, value)
     for operations in openapi["paths"].values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from app.services.accuracy import AccuracyFindings, allowed, choice_of, findings_of
 from app.web.deps import BenchDep
@@ -44,7 +44,7 @@ def show_accuracy(
     chip: Asked = "",
     scale: Asked = "",
     errors: Asked = "",
-) -> HTMLResponse:
+) -> Response:
     """Show predictions against measured runs."""
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
     query = f"?{request.url.query}" if request.url.query else ""
@@ -67,6 +67,6 @@ def show_report_data() -> WrittenDocument:
 
 
 @router.get(REPORT, response_class=HTMLResponse)
-def show_report(request: Request) -> HTMLResponse:
+def show_report(request: Request) -> Response:
     """Show the written report."""
     return page_of(request, "accuracy", REPORT)

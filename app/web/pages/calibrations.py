@@ -176,7 +176,7 @@ def show_calibrations() -> Response:
 @router.get("/calibrations/new", response_class=HTMLResponse)
 def show_form(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, estimate: str = "", example: str = ""
-) -> HTMLResponse:
+) -> Response:
     """Show the forms, filled with the example where it is asked for."""
     values = {"estimate": [estimate]} if estimate else {}
     values |= example_values() if example == "runs" else gain_values() if example == "gain" else {}
@@ -259,7 +259,7 @@ def gain_errors(errors: Sequence[FieldError], values: Mapping[str, Sequence[str]
 
 def _refusal(
     request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | ValidationError
-) -> HTMLResponse:
+) -> Response:
     message = (
         error.message if isinstance(error, AppError) else Message("some fields cannot be used as they are")
     )
@@ -277,9 +277,7 @@ def show_calibration_data(
 
 
 @router.get("/calibrations/{identifier}", response_class=HTMLResponse)
-def show_calibration(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> HTMLResponse:
+def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show a calibration, or measured alternatives."""
     found = get_calibration(bench, workspace, identifier)
     voice = voice_of(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import SerializeAsAny
 
 from app.sizing.document import Document
@@ -33,7 +33,7 @@ def show_index_data(bench: BenchDep) -> list[KindCount]:
 
 
 @router.get("/catalog", response_class=HTMLResponse)
-def show_index(request: Request, bench: BenchDep) -> HTMLResponse:
+def show_index(request: Request, bench: BenchDep) -> Response:
     """Show the kinds of things the catalogue knows."""
     page = shelves.index_page(bench.catalogue, voice_of(request), available())
     return render(request, "catalog_index.html", page)
@@ -46,7 +46,7 @@ def show_kind_data(bench: BenchDep, kind: str) -> list[SerializeAsAny[Document]]
 
 
 @router.get("/catalog/{kind}", response_class=HTMLResponse)
-def show_kind(request: Request, bench: BenchDep, kind: str) -> HTMLResponse:
+def show_kind(request: Request, bench: BenchDep, kind: str) -> Response:
     """Show everything of a kind."""
     page = shelves.kind_page(bench.catalogue, kind, voice_of(request), available())
     return render(request, "catalog_kind.html", page)
@@ -59,7 +59,7 @@ def show_item_data(bench: BenchDep, kind: str, identifier: str) -> SerializeAsAn
 
 
 @router.get("/catalog/{kind}/{identifier}", response_class=HTMLResponse)
-def show_item(request: Request, bench: BenchDep, kind: str, identifier: str) -> HTMLResponse:
+def show_item(request: Request, bench: BenchDep, kind: str, identifier: str) -> Response:
     """Show one thing with all its figures."""
     document = shelves.entry(bench.catalogue, kind, identifier)
     page = shelves.item_page(document, kind, identifier, voice_of(request), available())

@@ -76,7 +76,7 @@ def _asked(request: Request) -> str:
 
 
 @router.get("/comparisons/{identifier}/scaling", response_class=HTMLResponse)
-def show_scaling(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_scaling(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the scaling curve: a part of the page for htmx, a page of its own otherwise."""
     curves = scaling_curves(bench, workspace, identifier)
     page = scaling_page(identifier, curves, voice_of(request), available())

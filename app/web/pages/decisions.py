@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from app.errors import Message
 from app.web.contexts import Choice, DecisionsPage
@@ -52,7 +52,7 @@ TOOLS = {
 
 
 @router.get("/decisions", response_class=HTMLResponse)
-def show_decisions(request: Request) -> HTMLResponse:
+def show_decisions(request: Request) -> Response:
     """Show the tools."""
     tools = [Choice(address, str(name), str(detail)) for address, (name, detail) in TOOLS.items()]
     return render(request, "decisions.html", DecisionsPage(documents=available(), tools=tools))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -20,7 +20,8 @@ from markupsafe import Markup
 from app.errors import NotFound
 from app.sizing.document import Document
 from app.web.contexts import Contents, DocumentPage
-from app.web.rendering import folder, render
+from app.web.folders import folder
+from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
 
@@ -210,7 +211,7 @@ def cut(path: Path, several: bool) -> list[Section]:
     ]
 
 
-def page_of(request: Request, name: str, address: str = "") -> HTMLResponse:
+def page_of(request: Request, name: str, address: str = "") -> Response:
     """Return the page of a document; its address is its name unless it has another."""
     body, contents = rendered(name)
     page = DocumentPage(
@@ -230,6 +231,6 @@ def show_methodology_data() -> WrittenDocument:
 
 
 @router.get("/methodology", response_class=HTMLResponse)
-def show_methodology(request: Request) -> HTMLResponse:
+def show_methodology(request: Request) -> Response:
     """Show how the numbers are made."""
     return page_of(request, "methodology")

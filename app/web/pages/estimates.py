@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from app.services.estimates import get_estimate
 from app.sizing.document import Estimate
@@ -23,9 +23,7 @@ def show_estimate_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 
 
 @router.get("/estimates/{identifier}", response_class=HTMLResponse)
-def show_estimate(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> HTMLResponse:
+def show_estimate(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show an estimate."""
     found = get_estimate(bench, workspace, identifier)
     return render(request, "estimate.html", estimate_page(found, voice_of(request), available()))

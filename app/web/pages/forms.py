@@ -30,11 +30,12 @@ ROW = re.compile(r"^rows\.(\d+)\.(?:\((?:estimate|figure)\)\.)?")
 
 
 def typed(form: FormData | QueryParams) -> dict[str, list[str]]:
-    """Return what was typed into a form, without its files."""
+    """Return what was typed into a form, without its files; nobody types U+0000 on purpose."""
     values: dict[str, list[str]] = {}
     for name, value in form.multi_items():
-        if isinstance(value, str) and value.strip():
-            values.setdefault(name, []).append(value.strip())
+        text = value.replace("\0", "").strip() if isinstance(value, str) else ""
+        if text:
+            values.setdefault(name, []).append(text)
     return values
 
 

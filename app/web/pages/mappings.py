@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError
@@ -85,7 +85,7 @@ def show_mapping_data(request: Request, bench: BenchDep) -> Mapping:
 
 
 @router.get("/mappings", response_class=HTMLResponse)
-def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> HTMLResponse:
+def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> Response:
     """Show a mapping; a refused one beside the last that was possible."""
     typed_in = {name: value for name, value in typed(request.query_params).items() if name in GPT3}
     values = typed_in or {name: [value] for name, value in GPT3.items()}
@@ -97,7 +97,7 @@ def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> HTMLR
     return render(request, "mapping.html", page_of(bench, Form(values), mapping, False, query))
 
 
-def refusal(request: Request, bench: Workbench, form: Form, previous: str) -> HTMLResponse:
+def refusal(request: Request, bench: Workbench, form: Form, previous: str) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         mapping = map_onto_ipus(bench, asked(parse_qs(previous))) if previous else None

@@ -235,7 +235,12 @@ def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
     """Return what the cost rests on."""
     if estimate.cost is None:
         return []
-    return [(name, written(value, voice)) for name, value in estimate.cost.basis.items()]
+    basis = dict(estimate.cost.basis)
+    if "price_book" in basis:
+        basis.pop("price_book_id", None)
+    if "amortisation_years" in basis:
+        basis.pop("term_years", None)
+    return [(name, written(value, voice)) for name, value in basis.items()]
 
 
 def scaling_page(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import Response
 
 from app.errors import AppError
 from app.web.contexts import ProblemPage
@@ -11,7 +11,7 @@ from app.web.pages.documents import available
 from app.web.rendering import render
 
 
-def problem_page(request: Request, error: AppError) -> HTMLResponse:
+def problem_page(request: Request, error: AppError) -> Response:
     """Return an error as a page: what happened, what is near it, where to go."""
     page = ProblemPage(
         documents=available(),

@@ -60,7 +60,7 @@ def show_proposals_data(
 @router.get("/proposals", response_class=HTMLResponse)
 def show_proposals(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None
-) -> HTMLResponse:
+) -> Response:
     """Show what there is, and what a proposal can be made of."""
     found = proposals.list_proposals(bench, workspace, LISTED, cursor)
     made = list_comparisons(bench, workspace, OFFERED, None).items
@@ -134,7 +134,7 @@ def make_proposal(
 
 
 @router.get("/proposals/{identifier}/edit", response_class=HTMLResponse)
-def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the form of a draft."""
     draft = proposals.get_proposal(bench, workspace, identifier)
     found = get_comparison(bench, workspace, draft.comparison_id).comparison
@@ -194,7 +194,7 @@ def shown_page(
     form: Form | None = None,
     message: Message | None = None,
     status: int = 200,
-) -> HTMLResponse:
+) -> Response:
     """Show a proposal with what happened to it."""
     found = proposals.get_proposal(bench, workspace, identifier)
     events = proposals.list_events(bench, workspace, identifier).items
@@ -203,9 +203,7 @@ def shown_page(
 
 
 @router.get("/proposals/{identifier}", response_class=HTMLResponse)
-def show_proposal(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> HTMLResponse:
+def show_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show a proposal."""
     return shown_page(request, bench, workspace, identifier)
 
@@ -252,7 +250,7 @@ def show_replay_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) 
 
 
 @router.get("/proposals/{identifier}/replay", response_class=HTMLResponse)
-def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what today's catalogue would say otherwise."""
     found = proposals.get_proposal(bench, workspace, identifier)
     replay = proposals.replay_proposal(bench, workspace, identifier, note=False)

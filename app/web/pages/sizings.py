@@ -105,7 +105,7 @@ def show_sizings() -> Response:
 
 
 @router.get("/sizings/new", response_class=HTMLResponse)
-def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the form; what the address names is filled in."""
     return render(
         request, "sizing_form.html", form_page(request, bench, workspace, Form(typed(request.query_params)))
@@ -137,7 +137,7 @@ def show_sizing_data(request: Request, bench: BenchDep, workspace: WorkspaceDep,
 
 
 @router.get("/sizings/{identifier}", response_class=HTMLResponse)
-def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show a sizing, judged under the limits of the query."""
     query = {name: request.query_params[name][:40] for name in KEPT if name in request.query_params}
     errors: Sequence[FieldError] = ()

@@ -68,7 +68,7 @@ def show_offer(bench: BenchDep) -> Offer:
 
 
 @router.get("/", response_class=HTMLResponse)
-def show_start(request: Request, bench: BenchDep) -> HTMLResponse:
+def show_start(request: Request, bench: BenchDep) -> Response:
     """Show the form."""
     return render(request, "start.html", start_page(request, bench, Draft(Form())))
 

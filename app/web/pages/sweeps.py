@@ -93,7 +93,7 @@ def show_sweeps_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[SweepStat
 @router.get("/sweeps", response_class=HTMLResponse)
 def show_sweeps(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, example: str = "prices"
-) -> HTMLResponse:
+) -> Response:
     """Show the form, filled with an example, and what was asked for before."""
     asked = EXAMPLES.get(example, PRICE_BOOK)
     text = json.dumps(asked, ensure_ascii=False, indent=2)
@@ -149,7 +149,7 @@ def show_sweep(
     workspace: WorkspaceDep,
     identifier: str,
     params: Annotated[Narrowing, Depends()],
-) -> HTMLResponse:
+) -> Response:
     """Show how far a sweep is, and its rows."""
     answer = found(bench, workspace, identifier, params)
     pictured = sweeps.best_rows(bench, workspace, identifier, MOST_PICTURED, params.order, params.labels)

@@ -77,16 +77,19 @@ def test_every_reference_leads_somewhere(openapi: dict[str, Any]) -> None:
 
 
 def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> None:
-    body = examples(openapi["paths"]["/api/v1/comparisons"]["post"])[0]
-    comparison = ask("POST", "/api/v1/comparisons", json=body).json()["id"]
+    made = {}
+    for collection in ("/api/v1/comparisons", "/api/v1/price-books"):
+        body = examples(openapi["paths"][collection]["post"])[0]
+        made[f"{collection}/{{id}}"] = ask("POST", collection, json=body).json()["id"]
+    comparison = made["/api/v1/comparisons/{id}"]
     body = {"comparison_id": comparison, "customer": "Example"}
     draft, frozen = (ask("POST", "/api/v1/proposals", json=body).json()["id"] for _ in range(2))
     assert ask("POST", f"/api/v1/proposals/{frozen}/freeze").is_success
+    made |= {"/api/v1/proposals/{id}": draft, "/api/v1/proposals/{id}/share": frozen}
     tried = 0
     for method, path, operation in operations(openapi):
         for example in examples(operation):
-            made = comparison if "/proposals/" not in path else frozen if path.endswith("/share") else draft
-            address = path.replace("{id}", made)
+            address = path.replace("{id}", made.get(path, ""))
             body = example | {"comparison_id": comparison} if "comparison_id" in example else example
             response = ask(method.upper(), address, json=body)
             assert response.is_success, (method, path, response.text[:300])

@@ -56,6 +56,20 @@ def test_half_a_character_is_refused_at_its_field(ask: Ask, path: str, value: ob
     assert fields(answer, 400) == [path]
 
 
+@pytest.mark.parametrize(("path", "value"), [("system.id", "a\0"), ("label", "\0"), ("model", {"a\0": 1})])
+def test_the_null_character_is_refused_at_its_field(ask: Ask, path: str, value: object) -> None:
+    """PostgreSQL keeps no text with it."""
+    answer = ask("POST", "/api/v1/estimates", json=changed(GPT3, path, value))
+    assert fields(answer, 400) == [path]
+
+
+@pytest.mark.parametrize(
+    "address", ["/api/v1/estimates/est_%00", "/api/v1/estimates?cursor=%00", "/plans?a=%00"]
+)
+def test_an_address_with_the_null_character_is_refused(ask: Ask, address: str) -> None:
+    assert ask("GET", address).status_code == 400
+
+
 def test_a_part_of_software_profiles_runs_nothing(ask: Ask) -> None:
     body = {
         "model": {"preset": "bert-large"},

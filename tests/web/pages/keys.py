@@ -118,13 +118,19 @@ def _titles(node: ast.ClassDef) -> Iterator[str]:
 
 
 def of_catalogue() -> set[str]:
-    """Return what fields mean, why claims were rejected and why runs are missed."""
+    """Return meanings of fields, rejected and vendor claims, reasons of runs, names of parts."""
     with (ROOT / "data" / "fields.csv").open(encoding="utf-8", newline="") as file:
         found = {row["description"] for row in csv.DictReader(file)}
     for path in sorted((ROOT / "data").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             found |= {row.get("note", "") for row in csv.DictReader(file) if row.get("status") == "rejected"}
+    with (ROOT / "data" / "vendor_ratios.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found |= {row["statement"], row["unclear"], row["reason"]}
     found |= set(reason_texts(ROOT / "data").values())
+    with (ROOT / "data" / "items.csv").open(encoding="utf-8", newline="") as file:
+        # Machines keep the names their makers give them; what stands around them is said in words.
+        found |= {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
     return found - {""}
 
 

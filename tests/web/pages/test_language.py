@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from app.reports.wording import catalogs
 from app.services.sweep_running import Claim
-from app.web.api.examples import CALIBRATION, PRICE_BOOK, SIZING
+from app.web.api.examples import BILL, CALIBRATION, PRICE_BOOK, SIZING
 from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
@@ -89,6 +89,11 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
     sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()
     addresses += ["/sizings/new", f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]
+    addresses += ["/partitions", "/queues", "/queues?system=dgx-a100-640gb&count=2&failures=true"]
+    addresses.append(
+        "/partitions?system=bow-pod64&orchestrator=gc-docker&requests.0.devices=2&requests.1.devices=1"
+    )
+    addresses.append("/partitions?system=dgx-a100-640gb&requests.0.devices=2&requests.0.slice=1g.10gb")
     addresses += [
         "/catalog/chips",
         "/catalog/systems",
@@ -98,6 +103,12 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
         "/accuracy?family=all&errors=software_unknown",
         "/accuracy?family=waveglow",
     ]
+    pod, nodes = (
+        korean.ask("POST", "/api/v1/boms", json=body).json()["id"]
+        for body in ({"system": "ipu-pod64"}, {**BILL, "count": 140, "fabric": "ndr-infiniband"})
+    )
+    addresses += ["/boms/new", f"/boms/{pod}", f"/boms/{nodes}", f"/boms/compare?ids={pod},{nodes}"]
+    addresses += ["/fabrics", "/fabrics?nodes=140&ports_per_node=8&port_gbps=200&switch_ports=40"]
     for address in addresses:
         page = korean.page(address)
         assert page.html["lang"] == "ko"

@@ -6,9 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, contexts, plan_contexts, proposal_contexts, sweep_contexts
+from app.web import (
+    bill_contexts,
+    breakeven_contexts,
+    calibration_contexts,
+    claims_contexts,
+    contexts,
+    money_contexts,
+    plan_contexts,
+    proposal_contexts,
+    sweep_contexts,
+    tenancy_contexts,
+)
 from app.web.accuracy_contexts import AccuracyPage
-from app.web.rendering import embedded, environment, folder
+from app.web.folders import folder
+from app.web.rendering import embedded, environment
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
 
@@ -21,6 +33,7 @@ CONTEXTS = {
     "catalog_kind.html": contexts.CatalogKindPage,
     "catalog_item.html": contexts.CatalogItemPage,
     "mapping.html": contexts.MappingPage,
+    "breakeven.html": breakeven_contexts.BreakEvenPage,
     "plans.html": plan_contexts.PlansPage,
     "calibration_form.html": calibration_contexts.CalibrationFormPage,
     "calibration.html": calibration_contexts.CalibrationPage,
@@ -33,9 +46,20 @@ CONTEXTS = {
     "replay.html": proposal_contexts.ReplayPage,
     "shared.html": proposal_contexts.SharedPage,
     "shared_locked.html": proposal_contexts.LockedPage,
+    "partitions.html": tenancy_contexts.PartitionsPage,
+    "queues.html": tenancy_contexts.QueuesPage,
+    "claims.html": claims_contexts.ClaimsPage,
+    "claim.html": claims_contexts.ClaimPage,
+    "costs.html": money_contexts.CostsPage,
+    "price_books.html": money_contexts.PriceBooksPage,
+    "price_book.html": money_contexts.PriceBookPage,
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
+    "fabric.html": bill_contexts.FabricPage,
+    "bill_form.html": bill_contexts.BillFormPage,
+    "bill.html": bill_contexts.BillPage,
+    "bill_compare.html": bill_contexts.BillComparisonPage,
 }
 
 
@@ -68,6 +92,8 @@ def test_content_policy_is_kept(name: str) -> None:
 @pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
 def test_context_is_what_the_template_reads(name: str, context: type) -> None:
     whole = text(name) + (text("scaling.html") if name == "_scaling.html" else "")
+    if "_tenancy.html" in whole:
+        whole += text("_tenancy.html")
     read = set(re.findall(r"\bpage\.(\w+)", whole))
     fields = {field.name for field in dataclasses.fields(context)}
     shared = {field.name for field in dataclasses.fields(contexts.Page)}

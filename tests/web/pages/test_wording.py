@@ -100,3 +100,20 @@ def test_identifiers_mean_what_their_place_says() -> None:
     assert ENGLISH.label("step.optimizer") == "Optimizer step"
     assert ENGLISH.label("software.overlap") == "Communication hidden behind computation"
     assert ENGLISH.label("never_heard_of") == "never heard of"
+
+
+def test_a_sentence_inside_a_sentence_is_said_and_not_looked_up_as_an_identifier() -> None:
+    """Only in the place of a part of memory is a nested message an identifier that stands for words."""
+    advice = Message("give assumptions.system_price", {})
+    for nested in (advice, Text.of(advice), Text.of(advice).model_dump()):
+        said = ENGLISH.say({"template": "no price is known: {advice}", "values": {"advice": nested}})
+        assert said == "no price is known: give assumptions.system_price"
+    for word in ("memory", "software", "optimizer"):
+        assert (
+            ENGLISH.say(Message("no {kind} of that name", {"kind": Message(word)}))
+            == f"no {word} of that name"
+        )
+    part = Message("most of it {part}", {"part": Message("optimizer")})
+    for one in (part, Text.of(part), Text.of(part).model_dump()):
+        assert ENGLISH.say(one) == "most of it Optimizer state"
+        assert KOREAN.say(one).find("optimizer") < 0

@@ -22,11 +22,56 @@ def bill(content: ProposalContent, voice: Voice) -> Section | None:
             )
         )
     ]
-    blocks += [table(one, content.currency, index, voice) for index, one in enumerate(content.bills)]
+    recommended = content.advice.recommended
+    for index, one in enumerate(content.bills):
+        if one.note is not None:
+            said = Message("{option}: no bill is made of it: {why}", {"option": one.label, "why": one.note})
+            blocks.append(Paragraph(voice.sentence(said), quiet=True))
+        elif one.label == recommended or not one.groups:
+            blocks.append(table(one, index, voice))
+        else:
+            blocks.append(by_group(one, index, voice))
+        if one.racks is not None:
+            blocks.append(Paragraph(standing(one, voice), quiet=True))
+    if any(one.groups and one.label != recommended for one in content.bills):
+        more = voice.gettext(
+            "Options that are not recommended are summed by group; CSV and XLSX list every part."
+        )
+        blocks.append(Paragraph(more, quiet=True))
     return Section("bill", voice.gettext("Bill of materials"), blocks)
 
 
-def table(one: OptionBill, currency: str, index: int, voice: Voice) -> Grid:
+def standing(one: OptionBill, voice: Voice) -> str:
+    """Return how a system stands and what it draws."""
+    said = [
+        voice.say(Message("{count} racks", {"count": one.racks})),
+        voice.value(one.rack_units, "U"),
+        f"{voice.gettext('Power')} {voice.quantity(one.power)}",
+    ]
+    return " · ".join(said)
+
+
+def by_group(one: OptionBill, index: int, voice: Voice) -> Grid:
+    """Return the sums of one option by group."""
+    heads = [Head(voice.gettext("Part"), width=2.2), Head(voice.gettext("Total"), True, 1.4)]
+    rows = [
+        [
+            Cell(voice.label(group.group, "bill"), "" if group.complete else voice.gettext("at least")),
+            money(group.total, voice),
+        ]
+        for group in one.groups
+    ]
+    return Grid(
+        f"bill-{index}", one.label, heads, rows, foot=[Cell(sum_name(one, voice)), money(one.total, voice)]
+    )
+
+
+def sum_name(one: OptionBill, voice: Voice) -> str:
+    """Return what the sum of a bill is called."""
+    return voice.gettext("Total") if one.complete else voice.gettext("Total, at least")
+
+
+def table(one: OptionBill, index: int, voice: Voice) -> Grid:
     """Return the parts of one option."""
     heads = [
         Head(voice.gettext("Part"), width=2.2),
@@ -35,17 +80,18 @@ def table(one: OptionBill, currency: str, index: int, voice: Voice) -> Grid:
         Head(voice.gettext("Unit price"), True, 1.4),
         Head(voice.gettext("Total"), True, 1.4),
     ]
-    sum_name = voice.gettext("Total") if one.complete else voice.gettext("Total, at least")
-    foot = [Cell(sum_name), Cell(""), Cell(""), Cell(""), money(one.total, voice)] if one.total else []
-    return Grid(
-        f"bill-{index}", one.label, heads, [line(part, currency, voice) for part in one.lines], foot=foot
+    foot = (
+        [Cell(sum_name(one, voice)), Cell(""), Cell(""), Cell(""), money(one.total, voice)]
+        if one.total
+        else []
     )
+    return Grid(f"bill-{index}", one.label, heads, [line(part, voice) for part in one.lines], foot=foot)
 
 
-def line(part: BillItem, currency: str, voice: Voice) -> list[Cell]:
+def line(part: BillItem, voice: Voice) -> list[Cell]:
     """Return one part."""
     return [
-        Cell(voice.gettext(part.name), part.item),
+        Cell(voice.gettext(part.name), voice.label(part.use, "bill")),
         Cell(voice.number(part.quantity)),
         Cell(voice.say(part.rule)),
         money(part.unit_price, voice),

@@ -34,7 +34,9 @@ def line_name(section: str, name: str, voice: Voice) -> str:
         return voice.label(name.removeprefix(PART), "part")
     if name.startswith("term.line."):
         return voice.label(name.removeprefix("term.line."), "cost")
-    if name.startswith("bill.") and name != "bill.total":
+    if name.startswith("bill.group."):
+        return voice.label(name.removeprefix("bill.group."), "bill")
+    if name.startswith("bill.") and name.count(".") > 1:
         item, _, what = name.removeprefix("bill.").rpartition(".")
         return f"{item} · {voice.label(what, 'line')}"
     return voice.label(name, PLACES.get(section, "line"))

@@ -194,6 +194,13 @@ def logic(content: ProposalContent, voice: Voice) -> Section | None:
             [figure(one.cost.hourly if one.cost is not None else None, voice) for _, one in found],
         ),
         (voice.gettext("Energy"), [figure(one.energy, voice) for _, one in found]),
+        (
+            voice.gettext("Carbon dioxide of the run"),
+            [
+                figure(one.cost.carbon.run if one.cost is not None and one.cost.carbon else None, voice)
+                for _, one in found
+            ],
+        ),
     ]
     labels = [label for label, _ in found]
     said = voice.gettext(

@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.store.types import UtcDateTime
 
 revision = "0007"
-down_revision = "0004"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,294 @@
+"""Price books: a workspace's own prices, discounts and rates, laid over the figures of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from app.catalog.figures import Direction, Figure, Source, SourceKind, Status
+from app.catalog.lookup import Key, Lookup
+from app.errors import FieldError, Message
+
+DISCOUNT = "discount"
+"""Parameter of a row that takes a share off the catalogue's prices instead of stating one."""
+
+MAKER, KIND = "maker:", "kind:"
+"""How the item of a discount begins that is meant for all of a maker or of a kind."""
+
+CONVERTED = ("price", "price_hour")
+"""Parameters that the catalogue states in dollars alone, whatever a book states them in."""
+
+MONEY_UNITS = ("USD", "KRW", "EUR")
+
+MOST_ROWS = 2000
+"""Rows of one price book."""
+
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "price": (0.0, 1e12),
+    "price_hour": (0.0, 1e9),
+    "tariff": (0.0, 1e6),
+    "colocation": (0.0, 1e6),
+    "egress": (0.0, 1e6),
+    "storage_flash": (0.0, 1e9),
+    "storage_object": (0.0, 1e6),
+    "storage_per_node": (0.0, 1e6),
+    "staff_per_node": (0.0, 1e4),
+    "staff_cost": (0.0, 1e13),
+    "exchange_rate": (1e-6, 1e6),
+    "support_rate": (0.0, 1.0),
+    "installation_share": (0.0, 1.0),
+    "spares_share": (0.0, 1.0),
+    "capital_rate": (0.0, 1.0),
+    "residual": (0.0, 1.0),
+    "amortisation": (0.1, 50.0),
+    "utilisation": (0.01, 1.0),
+    "pue": (1.0, 5.0),
+    "carbon": (0.0, 10.0),
+    "interruption_rate": (0.0, 1000.0),
+    "network_share": (0.0, 0.9),
+    DISCOUNT: (0.0, 1.0),
+}
+"""Parameters a book may state, and the values that make sense, in the unit of the row."""
+
+PRICED_KINDS = frozenset({"machine", "system", "switch", "part", "adapter", "cable", "storage", "rack"})
+"""Kinds of what has a purchase price."""
+
+RENTED_KINDS = frozenset({"system", "rental"})
+"""Kinds of what has an hourly price."""
+
+RENTALS = {
+    "on-demand": "",
+    "reserved-1-year": "reserved 1 year",
+    "reserved-3-years": "reserved 3 years",
+    "spot": "spot",
+}
+"""Ways to rent, and the condition under which the catalogue states their price."""
+
+
+@dataclass(frozen=True, slots=True)
+class BookRow:
+    """One price, rate or discount of a book."""
+
+    item: str
+    """Identifier of the catalogue; of a discount also ``maker:…`` or ``kind:…``."""
+    parameter: str
+    condition: str
+    value: float
+    unit: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBook:
+    """One version of a workspace's prices."""
+
+    id: str
+    name: str
+    version: int
+    as_of: str
+    """Day the version was made."""
+    rows: tuple[BookRow, ...]
+
+    @property
+    def source(self) -> Source:
+        """The book as the source of its figures."""
+        return Source(
+            id=f"{self.id}@{self.version}",
+            kind=SourceKind.CUSTOMER,
+            title=f"{self.name} (v{self.version})",
+            publisher="",
+            published=self.as_of,
+            url=f"/price-books/{self.id}?version={self.version}",
+        )
+
+
+def units_of(lookup: Lookup, parameter: str) -> tuple[str, ...]:
+    """Return the units in which a book may state a parameter."""
+    if parameter == DISCOUNT:
+        return ("1", "%")
+    return MONEY_UNITS if parameter == "price" else lookup.fields[parameter].units
+
+
+def faults(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
+    """Return what is wrong with rows, by row and column, with what is allowed."""
+    found: list[FieldError] = []
+    seen: dict[tuple[str, str, str], int] = {}
+    for place, row in enumerate(rows):
+        wrong = _fault(lookup, row)
+        key = (row.item, row.parameter, row.condition)
+        if wrong is None and key in seen:
+            wrong = "item", Message("stands in row {first} already", {"first": seen[key] + 1})
+        seen.setdefault(key, place)
+        if wrong is not None:
+            column, message = wrong
+            text = Message(
+                "row {row}, {column}: {fault}", {"row": place + 1, "column": column, "fault": message}
+            )
+            found.append(FieldError(f"rows.{place}.{column}", text))
+    return found
+
+
+def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
+    """Return the first fault of a row and its column."""
+    if row.parameter not in LIMITS:
+        known = ", ".join(LIMITS)
+        return "parameter", Message(
+            "“{given}” cannot be stated in a price book; it takes {known}",
+            {"given": row.parameter[:40], "known": known},
+        )
+    wrong = _discount_fault(lookup, row) if row.parameter == DISCOUNT else _figure_fault(lookup, row)
+    if wrong is not None:
+        return wrong
+    units = units_of(lookup, row.parameter)
+    if row.unit not in units:
+        return "unit", Message(
+            "“{given}” is no unit of it; give {units}", {"given": row.unit[:40], "units": ", ".join(units)}
+        )
+    least, most = LIMITS[row.parameter]
+    if row.parameter == DISCOUNT and row.unit == "%":
+        most *= 100.0
+    if not least <= row.value <= most:
+        return "value", Message(
+            "{value} is not between {least} and {most}", {"value": row.value, "least": least, "most": most}
+        )
+    return None
+
+
+def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
+    item = lookup.items.get(row.item)
+    if item is None:
+        return "item", Message("the catalogue has no item “{given}”", {"given": row.item[:60]})
+    kinds = set(item.kinds)
+    if row.parameter == "price" and kinds & PRICED_KINDS:
+        known = [""]
+    elif row.parameter == "price_hour" and kinds & RENTED_KINDS:
+        known = list(RENTALS.values())
+    else:
+        known = [key[2] for key in lookup.accepted if key[:2] == (row.item, row.parameter)]
+    if not known:
+        return "item", Message(
+            "{item} has no {parameter}; nothing would read it",
+            {"item": row.item, "parameter": row.parameter},
+        )
+    if row.condition not in known:
+        shown = ", ".join(f"“{one}”" for one in known)
+        return "condition", Message(
+            "“{given}” is not known here; give one of {known}",
+            {"given": row.condition[:40], "known": shown},
+        )
+    return None
+
+
+def _discount_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
+    if row.condition:
+        return "condition", Message("a discount has no condition; leave it empty")
+    if row.item.startswith(MAKER):
+        known = sorted({item.maker for item in lookup.items.values() if item.maker})
+        if row.item.removeprefix(MAKER) in known:
+            return None
+        return "item", Message("no such maker; the catalogue has {known}", {"known": ", ".join(known)})
+    if row.item.startswith(KIND):
+        known = sorted(PRICED_KINDS | RENTED_KINDS)
+        if row.item.removeprefix(KIND) in known:
+            return None
+        return "item", Message("no such kind; give one of {known}", {"known": ", ".join(known)})
+    if row.item not in lookup.items:
+        return "item", Message(
+            "the catalogue has no item “{given}”; give one, maker:… or kind:…", {"given": row.item[:60]}
+        )
+    return None
+
+
+def overlay(lookup: Lookup, book: PriceBook) -> dict[Key, tuple[Figure, ...]]:
+    """Return the figures of a book in the place of the catalogue's; rows must be without faults.
+
+    A price of the book is what is paid: no discount comes off it. Discounts come off the catalogue's prices;
+    that of an item before that of its maker, and that before one of its kind.
+    """
+    source = book.source
+    own: dict[Key, tuple[Figure, ...]] = {}
+    for row in book.rows:
+        if row.parameter not in (DISCOUNT, *CONVERTED):
+            own[row.item, row.parameter, row.condition] = (_figure(lookup, book, row, source),)
+    rates = {currency: _rate(lookup, own, currency) for currency in ("krw", "eur")}
+    for row in book.rows:
+        if row.parameter in CONVERTED:
+            figure = _figure(lookup, book, row, source)
+            own[row.item, row.parameter, row.condition] = (_in_dollars(lookup, figure, rates),)
+    return own | _discounted(lookup, book, own, source)
+
+
+def _rate(lookup: Lookup, own: Mapping[Key, tuple[Figure, ...]], currency: str) -> float:
+    key = ("cost-defaults", "exchange_rate", currency)
+    return (own.get(key) or lookup.accepted[key])[-1].si
+
+
+def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Figure:
+    return Figure(
+        item=row.item,
+        parameter=row.parameter,
+        condition=row.condition,
+        value=row.value,
+        text=repr(row.value),
+        unit=lookup.units[row.unit],
+        low=None,
+        high=None,
+        direction=Direction.NONE,
+        source=source,
+        as_of=book.as_of,
+        status=Status.ACCEPTED,
+        note=row.note,
+    )
+
+
+def _in_dollars(lookup: Lookup, figure: Figure, rates: Mapping[str, float]) -> Figure:
+    """Return a price in dollars at the dated rate; the note keeps what was stated."""
+    currency = figure.unit.name[:3]
+    if currency == "USD" or figure.value is None:
+        return figure
+    rate = rates[currency.lower()]
+    stated = f"{figure.value:,.15g} {figure.unit.name} / {rate:g}"
+    return replace(
+        figure,
+        value=figure.value / rate,
+        unit=lookup.units["USD" + figure.unit.name[3:]],
+        note="; ".join(part for part in (stated, figure.note) if part),
+    )
+
+
+def _discounted(
+    lookup: Lookup, book: PriceBook, own: Mapping[Key, tuple[Figure, ...]], source: Source
+) -> dict[Key, tuple[Figure, ...]]:
+    shares = {
+        row.item: row.value / (100.0 if row.unit == "%" else 1.0)
+        for row in book.rows
+        if row.parameter == DISCOUNT
+    }
+    if not shares:
+        return {}
+    found: dict[Key, tuple[Figure, ...]] = {}
+    for key, series in lookup.accepted.items():
+        if key[1] not in CONVERTED or key in own:
+            continue
+        item = lookup.items[key[0]]
+        names = [item.id, f"{MAKER}{item.maker}", *(f"{KIND}{kind}" for kind in item.kinds)]
+        share = next((shares[name] for name in names if name in shares), None)
+        if share is not None:
+            found[key] = tuple(_reduced(figure, share, source) for figure in series)
+    return found
+
+
+def _reduced(figure: Figure, share: float, source: Source) -> Figure:
+    left = 1.0 - share
+    if figure.value is None:
+        return figure
+    note = f"{figure.value:,.15g} {figure.unit.name} − {share:.4%} ({figure.source.title})"
+    return replace(
+        figure,
+        value=figure.value * left,
+        low=None if figure.low is None else figure.low * left,
+        high=None if figure.high is None else figure.high * left,
+        text=repr(figure.value * left),
+        source=source,
+        note=note,
+    )

@@ -1,0 +1,237 @@
+"""Published ratios of one machine over another, and the runs that are estimated beside them.
+
+data/vendor_ratios.csv says what was claimed, on which base and by whom; data/vendor_runs.csv says with which
+workload, batch and software each side of a claim about training is estimated. Nothing is fitted to either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from app.catalog.figures import Source, Status
+from app.catalog.files import Problem, Row, Sheets, date_problems, number
+
+Metric = Literal["time_to_train", "training_throughput", "unstated_throughput", "inference_throughput"]
+Side = Literal["claimed", "baseline"]
+METRICS = ("time_to_train", "training_throughput", "unstated_throughput", "inference_throughput")
+SIDES = ("claimed", "baseline")
+ANSWERS = ("yes", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """One side of a claim as the claim states it."""
+
+    system: str
+    count: int
+    devices: int
+    """Accelerators of all of them that work; fewer than they have where one of several is meant. [-]"""
+    hours: float | None
+    """Published time to train of one of the systems. [h]"""
+
+
+@dataclass(frozen=True, slots=True)
+class VendorRun:
+    """One estimate: a phase of training on one side of a claim."""
+
+    side: Side
+    phase: str
+    preset: str
+    seq_len: int | None
+    image_size: int | None
+    samples: float
+    global_batch: int | None
+    """Left to the search where None. [-]"""
+    precision: str
+    optimizer: str
+    software: str
+    """Profile nearest to the time of the claim."""
+    software_later: str
+    """The best later one."""
+    source: Source
+    as_of: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class VendorRatio:
+    """One published ratio with the base it stands on."""
+
+    id: str
+    statement: str
+    quote: str
+    """The sentence as published, in Chinese."""
+    value: float
+    also: float | None
+    """The same ratio as it is printed elsewhere in the source, or as its own hours give it. [-]"""
+    metric: Metric
+    model: str
+    claimed: Machinery
+    baseline: Machinery
+    linear: bool
+    """True where the baseline was never run at its size."""
+    software_era: str
+    source: Source
+    others: tuple[Source, ...]
+    """What else is known of it."""
+    as_of: str
+    status: Status
+    modelled: bool
+    reason: str
+    """Why there is no estimate; empty where there is one."""
+    unclear: str
+    """What the source leaves open."""
+    runs: tuple[VendorRun, ...]
+
+
+def ratio_problems(sheets: Sheets) -> Iterator[Problem]:
+    """Check both files: provenance, numbers, identifiers, and that modelled claims have both sides."""
+    sources = {row["id"] for row in sheets.rows["sources"]}
+    units = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
+    systems = {row["item"] for row in sheets.rows["items"] if "system" in row["kinds"].split()}
+    sides: dict[str, set[str]] = {}
+    for row in sheets.rows["vendor_runs"]:
+        sides.setdefault(row["ratio"], set()).add(row["side"])
+        yield from _provenance(row, sources)
+        yield from _listed(row, "side", SIDES)
+        yield from _positive(row, "samples", needed=True)
+        for column in ("seq_len", "image_size", "global_batch"):
+            yield from _counted(row, column, needed=False)
+        for column in ("phase", "preset", "precision", "optimizer", "software", "software_later", "note"):
+            if not row[column]:
+                yield row.problem(column, "must be given: an estimate states all it rests on")
+    seen: set[str] = set()
+    for row in sheets.rows["vendor_ratios"]:
+        yield from _provenance(row, sources)
+        yield from _claimed(row, seen, sources | {""}, units, systems)
+        both = sides.get(row["ratio"], set())
+        if row["modelled"] == "yes" and both != set(SIDES):
+            yield row.problem("modelled", "a modelled ratio needs runs of both sides in vendor_runs.csv")
+        if row["modelled"] == "no" and (both or not row["reason"]):
+            yield row.problem("reason", "a ratio without an estimate needs the reason, and no runs")
+        seen.add(row["ratio"])
+    for name in sides.keys() - seen:
+        yield Problem("vendor_runs.csv", 0, "ratio", f"no ratio is called “{name}”")
+
+
+def _claimed(
+    row: Row, seen: set[str], sources: set[str], units: set[str], systems: set[str]
+) -> Iterator[Problem]:
+    if not row["ratio"] or row["ratio"] in seen:
+        yield row.problem("ratio", "every ratio needs an identifier of its own")
+    if row["unit"] not in units:
+        yield row.problem("unit", f"unknown unit “{row['unit']}”")
+    for column in ("statement", "quote", "model", "software_era", "unclear"):
+        if not row[column]:
+            yield row.problem(column, "must be given")
+    yield from _listed(row, "metric", METRICS)
+    yield from _listed(row, "linear", ANSWERS)
+    yield from _listed(row, "modelled", ANSWERS)
+    for name in row["others"].split(";"):
+        if name not in sources:
+            yield row.problem("others", f"unknown source “{name}”")
+    for column in ("value", "also", "claimed_hours", "baseline_hours"):
+        yield from _positive(row, column, needed=column == "value")
+    for side in SIDES:
+        if row[side] not in systems:
+            yield row.problem(side, f"“{row[side]}” is not a system")
+        for part in ("count", "devices"):
+            yield from _counted(row, f"{side}_{part}", needed=True)
+
+
+def _provenance(row: Row, sources: set[str]) -> Iterator[Problem]:
+    if row["source"] not in sources:
+        yield row.problem("source", f"unknown source “{row['source']}”")
+    yield from date_problems(row, "as_of")
+    yield from _listed(row, "status", tuple(Status))
+
+
+def _listed(row: Row, column: str, known: Iterable[str]) -> Iterator[Problem]:
+    if row[column] not in tuple(known):
+        yield row.problem(column, f"must be one of {', '.join(known)}")
+
+
+def _positive(row: Row, column: str, *, needed: bool) -> Iterator[Problem]:
+    faults: list[Problem] = []
+    value = number(row, column, faults)
+    yield from faults
+    if value is None:
+        if needed and not faults:
+            yield row.problem(column, "the number is missing")
+    elif value <= 0:
+        yield row.problem(column, "must be above 0")
+
+
+def _counted(row: Row, column: str, *, needed: bool) -> Iterator[Problem]:
+    text = row[column]
+    if (text or needed) and not (text.isdecimal() and int(text) > 0):
+        yield row.problem(column, f"“{text[:40]}” is not a whole number above 0")
+
+
+def vendor_ratios(sheets: Sheets, sources: Mapping[str, Source]) -> tuple[VendorRatio, ...]:
+    """Return the ratios of checked files in their order."""
+    runs: dict[str, list[VendorRun]] = {}
+    for row in sheets.rows["vendor_runs"]:
+        runs.setdefault(row["ratio"], []).append(_run(row, sources))
+    return tuple(
+        VendorRatio(
+            id=row["ratio"],
+            statement=row["statement"],
+            quote=row["quote"],
+            value=float(row["value"]),
+            also=_float(row["also"]),
+            metric=_one_of(METRICS, row["metric"]),  # type: ignore[arg-type]
+            model=row["model"],
+            claimed=_machinery(row, "claimed"),
+            baseline=_machinery(row, "baseline"),
+            linear=row["linear"] == "yes",
+            software_era=row["software_era"],
+            source=sources[row["source"]],
+            others=tuple(sources[name] for name in row["others"].split(";") if name),
+            as_of=row["as_of"],
+            status=Status(row["status"]),
+            modelled=row["modelled"] == "yes",
+            reason=row["reason"],
+            unclear=row["unclear"],
+            runs=tuple(runs.get(row["ratio"], ())),
+        )
+        for row in sheets.rows["vendor_ratios"]
+    )
+
+
+def _one_of(known: tuple[str, ...], text: str) -> str:
+    return known[known.index(text)]
+
+
+def _float(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _machinery(row: Row, side: str) -> Machinery:
+    count, devices = int(row[f"{side}_count"]), int(row[f"{side}_devices"])
+    return Machinery(row[side], count, devices, _float(row[f"{side}_hours"]))
+
+
+def _run(row: Row, sources: Mapping[str, Source]) -> VendorRun:
+    return VendorRun(
+        side=_one_of(SIDES, row["side"]),  # type: ignore[arg-type]
+        phase=row["phase"],
+        preset=row["preset"],
+        seq_len=_whole(row["seq_len"]),
+        image_size=_whole(row["image_size"]),
+        samples=float(row["samples"]),
+        global_batch=_whole(row["global_batch"]),
+        precision=row["precision"],
+        optimizer=row["optimizer"],
+        software=row["software"],
+        software_later=row["software_later"],
+        source=sources[row["source"]],
+        as_of=row["as_of"],
+        note=row["note"],
+    )

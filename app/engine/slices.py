@@ -1,0 +1,178 @@
+"""Instances of one GPU (MIG): which fit together, and how many GPUs they take.
+
+An instance takes compute slices, and memory slices that begin where its profile allows. Which
+profiles there are and where they may begin is data; here is only how they are packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SliceProfile:
+    """A kind of instance."""
+
+    memory: int
+    """Memory slices it takes. [-]"""
+    compute: int
+    """Compute slices it takes. [-]"""
+    starts: tuple[int, ...]
+    """Memory slices at which it may begin. [-]"""
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedGpu:
+    """A GPU that can be cut into instances."""
+
+    compute: int
+    """Compute slices of the whole GPU. [-]"""
+    memory: int
+    """Memory slices of the whole GPU. [-]"""
+
+
+@lru_cache(maxsize=65_536)
+def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int, ...] | None:
+    """Place instances on one GPU, trying every way there is.
+
+    Parameters
+    ----------
+    profiles : tuple of SliceProfile
+        Instances, several of a kind named several times; at most as many as compute slices fit. [-]
+    gpu : SlicedGpu
+        The GPU. [-]
+
+    Returns
+    -------
+    starts : tuple of int or None
+        First memory slice of each instance in the order given; None where they do not fit together. [-]
+
+    References
+    ----------
+    .. [1] NVIDIA, "Multi-Instance GPU user guide," 2024: profiles and placements of the A100.
+
+    Examples
+    --------
+    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
+    >>> small = SliceProfile(1, 1, (0, 1, 2, 3, 4, 5, 6), "1g.5gb")
+    >>> arrangement((half, half), SlicedGpu(7, 8)), arrangement((half, half, small), SlicedGpu(7, 8))
+    ((0, 4), None)
+    """
+    if sum(one.compute for one in profiles) > gpu.compute or sum(one.memory for one in profiles) > gpu.memory:
+        return None
+    order = sorted(
+        range(len(profiles)), key=lambda index: (-profiles[index].memory, len(profiles[index].starts))
+    )
+    starts = [0] * len(profiles)
+
+    def put(place: int, taken: int) -> bool:
+        if place == len(order):
+            return True
+        index = order[place]
+        profile = profiles[index]
+        for start in profile.starts:
+            mask = ((1 << profile.memory) - 1) << start
+            if start + profile.memory <= gpu.memory and not taken & mask:
+                starts[index] = start
+                if put(place + 1, taken | mask):
+                    return True
+        return False
+
+    return tuple(starts) if put(0, 0) else None
+
+
+def layouts(profiles: Iterable[SliceProfile], gpu: SlicedGpu) -> list[tuple[tuple[int, SliceProfile], ...]]:
+    """Every way to cut one GPU to which no further instance can be added.
+
+    Parameters
+    ----------
+    profiles : iterable of SliceProfile
+        Kinds of instance. [-]
+    gpu : SlicedGpu
+        The GPU. [-]
+
+    Returns
+    -------
+    found : list of tuple
+        Instances by their first memory slice, rising. [-]
+
+    References
+    ----------
+    .. [1] NVIDIA, "Multi-Instance GPU user guide," 2024: profiles and placements of the A100.
+
+    Examples
+    --------
+    >>> whole = SliceProfile(8, 7, (0,), "7g.40gb")
+    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
+    >>> [[one.name for _, one in cut] for cut in layouts([whole, half], SlicedGpu(7, 8))]
+    [['3g.20gb', '3g.20gb'], ['7g.40gb']]
+    """
+    places = sorted((start, one) for one in profiles for start in one.starts)
+    found: set[tuple[tuple[int, SliceProfile], ...]] = set()
+
+    def fits(cut: Sequence[tuple[int, SliceProfile]], start: int, one: SliceProfile) -> bool:
+        if start + one.memory > gpu.memory or sum(two.compute for _, two in cut) + one.compute > gpu.compute:
+            return False
+        return all(start + one.memory <= other or other + two.memory <= start for other, two in cut)
+
+    def extend(cut: tuple[tuple[int, SliceProfile], ...], after: int) -> None:
+        for index, (start, one) in enumerate(places[after:], after):
+            if fits(cut, start, one):
+                extend((*cut, (start, one)), index + 1)
+        if not any(fits(cut, start, one) for start, one in places):
+            found.add(cut)
+
+    extend((), 0)
+    return sorted(found)
+
+
+def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[list[int]]:
+    """Share instances out over GPUs: the largest first, each where the least is left over.
+
+    Each GPU is arranged anew for every instance that joins it, so that only the choice of the GPU is
+    a heuristic (best fit decreasing).
+
+    Parameters
+    ----------
+    instances : sequence of SliceProfile
+        Instances to place. [-]
+    gpu : SlicedGpu
+        The GPUs, all alike. [-]
+
+    Returns
+    -------
+    shares : list of list of int
+        For each GPU in use, the positions of its instances. [-]
+
+    References
+    ----------
+    .. [1] D. S. Johnson, "Fast algorithms for bin packing," Journal of Computer and System Sciences, vol. 8,
+       no. 3, pp. 272-314, 1974.
+
+    Examples
+    --------
+    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
+    >>> gpus_for_slices([half, half, half], SlicedGpu(7, 8))
+    [[0, 1], [2]]
+    """
+    shares: list[list[int]] = []
+    order = sorted(
+        range(len(instances)), key=lambda index: (-instances[index].memory, -instances[index].compute)
+    )
+    for index in order:
+        best: tuple[int, list[int]] | None = None
+        for share in shares:
+            left = gpu.memory - sum(instances[one].memory for one in share)
+            if left < instances[index].memory or (best is not None and left >= best[0]):
+                continue
+            together = tuple(sorted(instances[one] for one in (*share, index)))
+            if arrangement(together, gpu) is not None:
+                best = left, share
+        if best is None:
+            shares.append([index])
+        else:
+            best[1].append(index)
+    return shares

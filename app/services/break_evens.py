@@ -1,0 +1,28 @@
+"""Build or rent: the break-even of a purchase against a cloud bill; nothing is kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from app.services.workbench import Workbench
+from app.sizing.break_even.deciding import decide
+from app.sizing.break_even.documents import BreakEven, CashPoint
+from app.sizing.break_even.request import BreakEvenRequest
+
+
+def break_even(bench: Workbench, workspace_id: str, request: BreakEvenRequest) -> BreakEven:
+    """Return when an own cluster is cheaper than the cloud, at the prices of a workspace."""
+    return decide(request, bench.context(workspace_id))
+
+
+def cash_flow_csv(answer: BreakEven) -> str:
+    """Return both sides month by month as CSV, in the currency that its heads name."""
+    heads = [name if name == "month" else f"{name} [{answer.currency}]" for name in CashPoint.model_fields]
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(heads)
+    for point in answer.cash_flow:
+        values = point.model_dump().values()
+        writer.writerow(["" if value is None else f"{value:.10g}" for value in values])
+    return written.getvalue()

@@ -1,0 +1,44 @@
+"""Several teams on one system: partitions side by side, a waiting line over time."""
+
+from __future__ import annotations
+
+from app.errors import FieldError, NotFound
+from app.services.estimates import get_estimate
+from app.services.workbench import Workbench
+from app.sizing.document import Estimate
+from app.sizing.tenancy.documents import PartitionPlan, QueueAnswer
+from app.sizing.tenancy.partitions import plan_partitions
+from app.sizing.tenancy.queue import simulate
+from app.sizing.tenancy.request import PartitionRequest, QueueRequest
+from app.sizing.tenancy.slices import profiles_of
+
+
+def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
+    """Return who gets which devices of a system."""
+    return plan_partitions(request, bench.sizing.catalog)
+
+
+def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> QueueAnswer:
+    """Return the waits of teams whose jobs share machines; estimates may say how long jobs take."""
+    estimates = {
+        index: _estimate(bench, workspace_id, index, team.estimate_id)
+        for index, team in enumerate(request.teams)
+        if team.estimate_id is not None
+    }
+    return simulate(request, bench.sizing.catalog, estimates)
+
+
+def slice_names(bench: Workbench, system: str) -> list[str]:
+    """Return the MIG profiles of a system's GPUs, the smallest first; none for other systems."""
+    catalog = bench.sizing.catalog
+    if system not in catalog.names("system"):
+        return []
+    return list(profiles_of(catalog, catalog.system(system).chip))
+
+
+def _estimate(bench: Workbench, workspace_id: str, index: int, identifier: str) -> Estimate:
+    try:
+        return get_estimate(bench, workspace_id, identifier)
+    except NotFound as error:
+        field = FieldError(f"teams.{index}.estimate_id", error.message)
+        raise NotFound(error.message, [field]) from None

@@ -1,0 +1,170 @@
+"""Price books as CSV: read with the row and column of every fault, written so that no cell is a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+
+from app.catalog.books import MOST_ROWS, BookRow
+from app.errors import BadInput, FieldError, Message, TooLarge
+from app.sizing.books.request import BookRowInput
+
+COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
+REQUIRED = ("item", "parameter", "value", "unit")
+LONGEST = {"item": 100, "parameter": 60, "condition": 60, "value": 40, "unit": 30, "note": 300}
+"""Characters of a cell."""
+
+MOST_BYTES = 1_000_000
+MOST_FAULTS = 50
+"""Faults that are named; the rest are counted."""
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet would run."""
+
+GUARD = "'"
+"""Put before such a cell; spreadsheets then show it as text."""
+
+
+def read_rows(content: bytes) -> list[BookRowInput]:
+    """Return the rows of a CSV file.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8, comma or semicolon between the cells, a head with the names of the columns. [-]
+
+    Raises
+    ------
+    TooLarge
+        Where the file is larger than a book can be.
+    BadInput
+        With the row and column of each fault, rows counted without the head.
+    """
+    if len(content) > MOST_BYTES:
+        raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput.at("file", "the file is not UTF-8 text; save it as CSV UTF-8") from None
+    if "\0" in text:
+        raise BadInput.at("file", "the file is not text")
+    head = text.partition("\n")[0]
+    comma = ";" if head.count(";") > head.count(",") else ","
+    try:
+        cells = list(csv.reader(io.StringIO(text, newline=""), delimiter=comma, strict=True))
+    except csv.Error:
+        raise BadInput.at("file", "the file is not CSV: a quote is left open or a cell too long") from None
+    if not cells:
+        raise BadInput.at(
+            "file", "the file is empty; its first line must be {columns}", columns=",".join(COLUMNS)
+        )
+    names = [name.strip().lower() for name in cells[0]]
+    _check_head(names)
+    filled = [row for row in cells[1:] if any(cell.strip() for cell in row)]
+    if len(filled) > MOST_ROWS:
+        raise TooLarge(Message("a price book has at most {most} rows", {"most": MOST_ROWS}))
+    return _rows(names, filled)
+
+
+def _check_head(names: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in COLUMNS]
+    missing = [name for name in REQUIRED if name not in names]
+    if unknown or missing or len(set(names)) != len(names):
+        raise BadInput.at(
+            "file",
+            "the first line must name the columns {columns}, each once; it says {given}",
+            columns=", ".join(COLUMNS),
+            given=", ".join(names)[:200],
+        )
+
+
+def _rows(names: Sequence[str], filled: Iterable[Sequence[str]]) -> list[BookRowInput]:
+    found: list[BookRowInput] = []
+    wrong: list[FieldError] = []
+    for place, cells in enumerate(filled):
+        faults = list(_cell_faults(names, cells))
+        if faults:
+            wrong += [
+                FieldError(
+                    f"rows.{place}.{column}",
+                    Message(
+                        "row {row}, {column}: {fault}", {"row": place + 1, "column": column, "fault": fault}
+                    ),
+                )
+                for column, fault in faults
+            ]
+            continue
+        by_name = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
+        value = _number(by_name.pop("value"))
+        assert value is not None, "a row without faults has a number"
+        found.append(BookRowInput(value=value, **by_name))
+    if wrong:
+        raise refusal(wrong)
+    return found
+
+
+def refusal(wrong: Sequence[FieldError]) -> BadInput:
+    """Return the error for faulty rows: the first of them by name, the rest counted."""
+    message = Message("{count} rows of the price book cannot be used", {"count": len(wrong)})
+    return BadInput(message, wrong[:MOST_FAULTS])
+
+
+def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[str, Message]]:
+    if len(cells) != len(names):
+        yield (
+            "item",
+            Message("{given} cells where the head has {names}", {"given": len(cells), "names": len(names)}),
+        )
+        return
+    for name, cell in zip(names, cells, strict=True):
+        text = plain(cell)
+        if len(text) > LONGEST[name]:
+            yield name, Message("longer than {most} characters", {"most": LONGEST[name]})
+        elif not text and name in REQUIRED:
+            yield name, Message("is missing")
+        elif not text.isprintable():
+            yield name, Message("holds characters that cannot be shown")
+        elif name == "value" and _number(text) is None:
+            yield name, Message("“{given}” is not a number", {"given": text[:40]})
+
+
+def _number(text: str) -> float | None:
+    """Return a number as people write it, thousands apart or not; None where it is none."""
+    try:
+        value = float(text.replace(",", "").replace(" ", "").replace("_", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def plain(cell: str) -> str:
+    """Return a cell as it was meant, without the guard that :func:`write_rows` put before it."""
+    text = cell.replace("\N{NO-BREAK SPACE}", " ").strip()
+    return text[1:] if text.startswith(GUARD) and text.lstrip(GUARD).startswith(FORMULA) else text
+
+
+def digits(value: float) -> str:
+    """Return a number in as few digits as tell it from every other."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def write_rows(rows: Iterable[BookRow]) -> str:
+    """Return rows as CSV; a cell of text that a spreadsheet would run is guarded.
+
+    Parameters
+    ----------
+    rows : iterable of BookRow
+        Rows of a book. [-]
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        texts = (row.item, row.parameter, row.condition, row.unit, row.note)
+        item, parameter, condition, unit, note = (
+            GUARD + text if text.lstrip(GUARD).startswith(FORMULA) else text for text in texts
+        )
+        writer.writerow((item, parameter, condition, digits(row.value), unit, note))
+    return out.getvalue()

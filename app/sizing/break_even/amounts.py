@@ -1,0 +1,300 @@
+"""From a request to amounts: what is stated, what the catalogue adds, each with its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from app.catalog import HOST, CostDefaults, Figure
+from app.catalog.entries import ChipKind
+from app.engine.units import HOUR, YEAR
+from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.sizing.break_even.documents import AmountLine
+from app.sizing.break_even.lines import MONTHS, line
+from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
+from app.sizing.context import SizingContext
+from app.sizing.document import Default, SourceRef
+from app.sizing.hardware import Hardware
+from app.sizing.trace import source_ref
+
+KILOWATT, KILOWATT_HOUR = 1e3, 3.6e6
+KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
+CONDITIONS = {
+    "on-demand": "",
+    "reserved-1-year": "reserved 1 year",
+    "reserved-3-years": "reserved 3 years",
+    "spot": "spot",
+}
+"""Kind of rent → condition of its figure in the catalogue."""
+
+
+@dataclass(slots=True)
+class Amounts:
+    """Inputs by their field in the request, and how they came about."""
+
+    inputs: dict[str, float] = field(default_factory=dict)
+    """Field → value; amounts in the currency."""
+    capex_lines: list[AmountLine] = field(default_factory=list)
+    capex_range: tuple[float, float] | None = None
+    """What the catalogue's prices may be off by. [currency]"""
+    capex_with_fabric: bool = False
+    defaults: list[Default] = field(default_factory=list)
+    figures: dict[str, list[Figure]] = field(default_factory=dict)
+    """Figures behind ``capex``, ``onprem`` and ``cloud``."""
+    own: Hardware | None = None
+    rented: Hardware | None = None
+    conversions: list[Figure] = field(default_factory=list)
+    """The exchange rate, where it was needed."""
+
+    def sources(self, *parts: str) -> list[SourceRef]:
+        """Return where the figures of some parts come from."""
+        figures = [figure for part in parts for figure in self.figures.get(part, [])]
+        return list({figure.source.id: source_ref(figure.source) for figure in figures}.values())
+
+
+def amounts_of(request: BreakEvenRequest, context: SizingContext) -> Amounts:
+    """Return the amounts of a checked request, priced from the catalogue where they are described.
+
+    Parameters
+    ----------
+    request : BreakEvenRequest
+        What is asked. [-]
+    context : SizingContext
+        Catalogue with the prices that hold. [-]
+    """
+    return _Reader(request, context).read()
+
+
+class _Reader:
+    """Reads one request; holds what its parts need from each other."""
+
+    def __init__(self, request: BreakEvenRequest, context: SizingContext) -> None:
+        self.request, self.context = request, context
+        self.won = request.currency == "KRW"
+        self.found = Amounts()
+        if request.hardware is not None:
+            self.found.own = self._hardware(request.hardware)
+        kind = self.found.own.entry.chip_kind if self.found.own is not None else ChipKind.GPU
+        self.rates: CostDefaults = context.catalog.cost_defaults(kind)
+
+    def read(self) -> Amounts:
+        """Return all amounts."""
+        self._cloud()
+        self._capex()
+        self._onprem()
+        inputs = self.found.inputs
+        inputs["discount_rate"] = self.request.discount_rate
+        inputs["growth"] = self.request.growth or 0.0
+        inputs["own_growth"] = self.request.own_growth or 0.0
+        inputs["residual_share"] = self.request.residual_share
+        if self.request.utilisation is not None:
+            inputs["utilisation"] = self.request.utilisation
+        for name in ("discount_rate", "residual_share", "growth", "own_growth"):
+            if name not in self.request.model_fields_set:
+                why = WITHOUT[name]
+                self.found.defaults.append(Default.of(name, 0.0, why))
+        if self.request.horizon_months is None:
+            figure = self.rates.amortisation
+            months = figure.si / YEAR * MONTHS
+            inputs["horizon_months"] = months
+            self._default("horizon_months", months, figure, "horizon")
+        else:
+            inputs["horizon_months"] = self.request.horizon_months
+        return self.found
+
+    def _hardware(self, asked: HardwareInput) -> Hardware:
+        with _placed("hardware"):
+            return self.context.hardware.system(asked.system, asked.count, asked.fabric)
+
+    def _capex(self) -> None:
+        own, found = self.found.own, self.found
+        if own is None:
+            assert self.request.capex is not None, "checked: capex or hardware"
+            found.inputs["capex"] = self.request.capex
+            found.capex_with_fabric = bool(self.request.capex_includes_fabric)
+            return
+        if own.entry.price is None:
+            raise BadInput.at(
+                "hardware.system",
+                "no price is published for {system}; give capex instead",
+                system=own.entry.name,
+            )
+        rate = self._dollars()
+        price = own.entry.price
+        equipment = price.value * own.count * rate
+        lines = [
+            line(
+                "machines",
+                equipment,
+                Message("{count} × {system}", {"count": own.count, "system": own.entry.name}),
+            )
+        ]
+        figures = [line.price for line in own.entry.bill if line.price is not None]
+        if own.machines > 1 and not _has_switches(own):
+            share = self.context.catalog.figure("dgx-cluster", "network_share")
+            figures.append(share)
+            network = equipment * share.si / (1.0 - share.si)
+            why = Message("{share} % of machines and network together", {"share": round(100 * share.si, 1)})
+            lines.append(line("fabric", network, why))
+        found.capex_with_fabric = True
+        total = sum(line.amount for line in lines)
+        install = self.rates.installation_share
+        figures.append(install)
+        why = Message("{share} % of the equipment", {"share": round(100 * install.si, 1)})
+        lines.append(line("install", total * install.si, why))
+        found.capex_lines = lines
+        whole = sum(line.amount for line in lines)
+        found.inputs["capex"] = whole
+        if price.value > 0 and price.high > price.low:
+            found.capex_range = (whole * price.low / price.value, whole * price.high / price.value)
+        found.figures["capex"] = figures
+
+    def _onprem(self) -> None:
+        asked = self.request.onprem
+        if asked is None:
+            assert self.request.onprem_monthly is not None, "checked: onprem_monthly or onprem"
+            self.found.inputs["onprem_monthly"] = self.request.onprem_monthly
+            return
+        inputs, rates = self.found.inputs, self.rates
+        power = self._power(asked)
+        inputs["onprem.power_kw"] = power
+        tariff = self._money(rates.tariff, KILOWATT_HOUR) if asked.tariff is None else 0.0
+        pay = self._money(rates.staff_cost, YEAR) if asked.staff_cost is None else 0.0
+        space = self._money(rates.colocation, KILOWATT_MONTH) if asked.space is None else 0.0
+        self._take("pue", asked.pue, rates.pue.si, rates.pue)
+        self._take("tariff", asked.tariff, tariff, rates.tariff)
+        self._take("staff", asked.staff, self._posts(asked), rates.staff_per_node)
+        self._take("staff_cost", asked.staff_cost, pay, rates.staff_cost)
+        reserved = self.found.own
+        provisioned = (
+            power if reserved is None else reserved.entry.power_max.value * reserved.count / KILOWATT
+        )
+        self._take("space", asked.space, space * provisioned, rates.colocation)
+        self._take("support", asked.support, rates.support_rate.si * YEAR, rates.support_rate)
+
+    def _power(self, asked: RunningInput) -> float:
+        if asked.power_kw is not None:
+            return asked.power_kw
+        own = self.found.own
+        if own is None:
+            raise Unprocessable.at(
+                "onprem.power_kw", "is required where no hardware says how much power is drawn"
+            )
+        power = own.entry.power_typical.value * own.count / KILOWATT
+        why = Message(
+            "what {count} × {system} draw under a training load",
+            {"count": own.count, "system": own.entry.name},
+        )
+        self.found.defaults.append(Default.of("onprem.power_kw", power, why))
+        figures = [line.power_typical for line in own.entry.bill if line.power_typical is not None]
+        self.found.figures.setdefault("onprem", []).extend(figures)
+        return power
+
+    def _posts(self, asked: RunningInput) -> float:
+        own = self.found.own
+        if own is None:
+            if asked.staff is None:
+                raise Unprocessable.at(
+                    "onprem.staff", "is required where no hardware says how many there are"
+                )
+            return asked.staff
+        return self.rates.staff_per_node.si * own.machines
+
+    def _take(self, name: str, stated: float | None, usual: float, figure: Figure) -> None:
+        """Take one part of the running cost as stated, or as the catalogue has it."""
+        self.found.inputs[f"onprem.{name}"] = usual if stated is None else stated
+        if stated is None:
+            self._default(f"onprem.{name}", usual, figure, "onprem")
+
+    def _cloud(self) -> None:
+        asked = self.request.cloud
+        if asked is None:
+            assert self.request.cloud_monthly is not None, "checked: cloud_monthly or cloud"
+            self.found.inputs["cloud_monthly"] = self.request.cloud_monthly
+            return
+        with _placed("cloud"):
+            rented = self.context.hardware.system(asked.system, asked.count)
+        self.found.rented = rented
+        self.found.inputs["cloud.hours_per_month"] = asked.hours_per_month
+        self.found.inputs["cloud.hourly_price"] = self._rent(asked, rented)
+
+    def _rent(self, asked: CloudInput, rented: Hardware) -> float:
+        if asked.hourly_price is not None:
+            return asked.hourly_price
+        series = self.context.catalog.rents(rented.entry.id, CONDITIONS[asked.rental])
+        known = [figure for figure in series if figure.value]
+        if not known:
+            kinds = [
+                kind
+                for kind, condition in CONDITIONS.items()
+                if any(one.value for one in self.context.catalog.rents(rented.entry.id, condition))
+            ]
+            raise BadInput.at(
+                "cloud.rental" if kinds else "cloud.system",
+                "no such rent of {system} is published ({known}); give cloud.hourly_price",
+                system=rented.entry.name,
+                known=", ".join(kinds) or Message("none is known"),
+            )
+        figure = known[-1]
+        price = self._money(figure, HOUR)
+        self._default("cloud.hourly_price", price, figure, "cloud")
+        return price
+
+    def _dollars(self) -> float:
+        """Return what a dollar is in the currency."""
+        if not self.won:
+            return 1.0
+        self.found.conversions = [self.rates.won_per_dollar]
+        return self.rates.won_per_dollar.si
+
+    def _money(self, figure: Figure, per: float) -> float:
+        """Return a price or rate of the catalogue in the currency, per so many SI units."""
+        if figure.si_unit.startswith("KRW") == self.won:
+            return figure.si * per
+        self.found.conversions = [self.rates.won_per_dollar]
+        rate = self.rates.won_per_dollar.si
+        return figure.si * per * (rate if self.won else 1.0 / rate)
+
+    def _default(self, name: str, value: float, figure: Figure, part: str) -> None:
+        why = Message(
+            "of the catalogue: {value} {unit} ({source}, {date})",
+            {
+                "value": figure.value,
+                "unit": "" if figure.unit.name == "1" else figure.unit.name,
+                "source": figure.source.title,
+                "date": figure.as_of,
+            },
+        )
+        self.found.defaults.append(Default.of(name, float(f"{value:.6g}"), why))
+        self.found.figures.setdefault(part, []).append(figure)
+
+
+@contextmanager
+def _placed(part: str) -> Iterator[None]:
+    """Refuse a system at the field of this request that names it."""
+    try:
+        yield
+    except AppError as error:
+        places = [(PLACES.get(one.field, "system"), one.message) for one in error.errors]
+        raise type(error)(error.message, [FieldError(f"{part}.{at}", told) for at, told in places]) from None
+
+
+PLACES = {"system.id": "system", "system.count": "count", "system.fabric": "fabric"}
+"""Field of an estimate → field of a part of this request."""
+
+
+def _has_switches(hardware: Hardware) -> bool:
+    """Tell whether the price of a system holds its fabric: a pod joined by its own links, or switches."""
+    own = hardware.entry.chip_kind is ChipKind.IPU and hardware.count == 1
+    known = {hardware.entry.machine, HOST}
+    return own or any(line.item not in known for line in hardware.entry.bill)
+
+
+WITHOUT = {
+    "discount_rate": Message("money later counts as much as money now"),
+    "residual_share": Message("nothing is got for it at the horizon"),
+    "growth": Message("the bill stays as it is"),
+    "own_growth": Message("the running cost stays as it is"),
+}
+"""Field → what its default of zero means."""

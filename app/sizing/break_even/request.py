@@ -1,0 +1,269 @@
+"""What is asked of a break-even: amounts as stated, or what they are made of."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field
+
+from app.errors import BadInput, Unprocessable
+from app.sizing.request import Number, Schema, Whole
+
+DEAREST = 1e18
+LONGEST = 600.0
+"""Longest horizon. [month]"""
+
+MOST_PERIODS = 8784
+"""Most stretches of a demand profile: the hours of a leap year."""
+
+
+class HardwareInput(Schema):
+    """What is bought, priced from the catalogue or a price book."""
+
+    system: str = Field(description="Identifier of a system.", examples=["dgx-a100-320gb"])
+    count: Whole = Field(1, ge=1, le=100_000, description="How many of it. [-]")
+    fabric: str | None = Field(
+        None, description="Identifier of a fabric; left out, what the system comes with."
+    )
+
+
+class RunningInput(Schema):
+    """What the running cost is made of; what is left out is the catalogue's."""
+
+    power_kw: Number | None = Field(
+        None,
+        gt=0,
+        le=1e7,
+        description="Mean draw of the machines; left out, that of the hardware under a training load. [kW]",
+    )
+    pue: Number | None = Field(
+        None, ge=1, le=5, description="Power of the site over that of the machines. [-]"
+    )
+    tariff: Number | None = Field(
+        None, ge=0, le=1e6, description="Price of electricity in the currency. [currency/kWh]"
+    )
+    staff: Number | None = Field(
+        None,
+        ge=0,
+        le=1e5,
+        description="Posts that run it; left out, by the number of machines. [-]",
+    )
+    staff_cost: Number | None = Field(
+        None, ge=0, le=DEAREST, description="Cost of a full-time post in the currency. [currency/year]"
+    )
+    space: Number | None = Field(
+        None,
+        ge=0,
+        le=DEAREST,
+        description="Rent of the floor or the racks; left out, by the power drawn. [currency/month]",
+    )
+    support: Number | None = Field(
+        None, ge=0, le=1, description="Support contract, share of the purchase price a year. [1/year]"
+    )
+
+
+class CloudInput(Schema):
+    """What the cloud bill is made of."""
+
+    system: str = Field(description="Identifier of a rented system.", examples=["aws-p4d"])
+    count: Whole = Field(1, ge=1, le=100_000, description="How many are rented at a time. [-]")
+    hours_per_month: Number = Field(
+        gt=0, le=744, description="Hours each is rented in a month; 730.5 are all of them. [h/month]"
+    )
+    hourly_price: Number | None = Field(
+        None,
+        gt=0,
+        le=DEAREST,
+        description="Rent of one in the currency; left out, the catalogue's. [currency/h]",
+    )
+    rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] = "on-demand"
+    """Kind of rent that is looked up where no price is given."""
+
+
+class RangeInput(Schema):
+    """How far an input may be off: 10th and 90th percentile."""
+
+    low: Number = Field(description="10th percentile, in the unit of the input.")
+    high: Number = Field(description="90th percentile, in the unit of the input.")
+
+
+class RangesInput(Schema):
+    """Inputs that are not known exactly; the answer then has a range and a probability."""
+
+    capex: RangeInput | None = None
+    """Of the purchase price."""
+    onprem_monthly: RangeInput | None = None
+    """Of the running cost."""
+    cloud_monthly: RangeInput | None = None
+    """Of the cloud bill."""
+    growth: RangeInput | None = None
+    """Of the growth of the bill."""
+    utilisation: RangeInput | None = None
+    """Of the share of the cluster that is in use."""
+
+
+class BreakEvenRequest(Schema):
+    """A purchase and the cloud bill that it would replace."""
+
+    currency: Literal["USD", "KRW"] = Field(description="Currency of every amount.")
+    capex: Number | None = Field(
+        None, gt=0, le=DEAREST, description="Purchase price; or give hardware. [currency]", examples=[4.378e9]
+    )
+    hardware: HardwareInput | None = None
+    """What is bought, in place of capex."""
+    capex_includes_fabric: bool | None = None
+    """Whether the stated price holds switches, cables and installation; left out, it is asked about."""
+    onprem_monthly: Number | None = Field(
+        None,
+        ge=0,
+        le=DEAREST,
+        description="Running cost of the own cluster; or give onprem. [currency/month]",
+        examples=[5e7],
+    )
+    onprem: RunningInput | None = None
+    """What the running cost is made of, in place of onprem_monthly."""
+    cloud_monthly: Number | None = Field(
+        None,
+        gt=0,
+        le=DEAREST,
+        description="Cloud bill of the work that the cluster takes over; or give cloud. [currency/month]",
+        examples=[3e8],
+    )
+    cloud: CloudInput | None = None
+    """What the cloud bill is made of, in place of cloud_monthly."""
+    discount_rate: Number = Field(
+        0.0, ge=0, le=1, description="Effective yearly interest at which later money counts less. [1/year]"
+    )
+    horizon_months: Number | None = Field(
+        None,
+        gt=0,
+        le=LONGEST,
+        description="How long it is counted; left out, the catalogue's amortisation. [month]",
+    )
+    residual_share: Number = Field(
+        0.0, ge=0, le=1, description="Resale at the horizon over the purchase price. [-]"
+    )
+    utilisation: Number | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Share of the cluster's capacity that the work behind the bill fills. The cloud is paid "
+        "for what is used, the cluster whether it is used or not. [-]",
+    )
+    growth: Number | None = Field(
+        None, gt=-1, le=5, description="Yearly growth of the work, and so of the cloud bill. [1/year]"
+    )
+    own_growth: Number | None = Field(
+        None, gt=-1, le=5, description="Yearly growth of the running cost. [1/year]"
+    )
+    teams_now: Whole | None = Field(
+        None, ge=1, le=100_000, description="Teams behind the bill, with teams_then. [-]"
+    )
+    teams_then: Whole | None = Field(
+        None, ge=1, le=100_000, description="Teams there will be; the bill grows in proportion. [-]"
+    )
+    demand_factor: Number | None = Field(
+        None, gt=0, le=1000, description="Work to come over the work behind the bill; 2 is a doubling. [-]"
+    )
+    demand: list[Number] | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_PERIODS,
+        description="Capacity in use over that of the cluster, in equally long stretches of time such as "
+        "months; says how much to own where the peak is rented. [-]",
+        examples=[[0.4, 0.5, 0.9, 1.2]],
+    )
+    peak_price_factor: Number = Field(
+        1.0, gt=0, le=100, description="Rent of the peak over that behind the bill. [-]"
+    )
+    ranges: RangesInput | None = None
+    """Inputs that are not known exactly."""
+    price_book_id: str | None = Field(
+        None, max_length=100, description="Identifier of a workspace's own prices."
+    )
+
+
+ALTERNATIVES = (("capex", "hardware"), ("onprem_monthly", "onprem"), ("cloud_monthly", "cloud"))
+"""Amount and what it is made of: one of the two is needed."""
+
+
+def check(request: BreakEvenRequest) -> None:
+    """Refuse a request that says nothing, or two things, about one amount.
+
+    Raises
+    ------
+    Unprocessable
+        Where an amount is neither stated nor described.
+    BadInput
+        Where statements contradict each other.
+    """
+    for amount, parts in ALTERNATIVES:
+        stated, described = getattr(request, amount) is not None, getattr(request, parts) is not None
+        if not stated and not described:
+            raise Unprocessable.at(
+                amount, "is required, or {parts} in its place, from which it is computed", parts=parts
+            )
+        if stated and described:
+            raise BadInput.at(amount, "give either {amount} or {parts}, not both", amount=amount, parts=parts)
+    _check_demand(request)
+    _check_ranges(request)
+
+
+def _check_demand(request: BreakEvenRequest) -> None:
+    if (request.teams_now is None) != (request.teams_then is None):
+        missing = "teams_now" if request.teams_now is None else "teams_then"
+        raise BadInput.at(missing, "teams_now and teams_then are given together")
+    if request.teams_now is not None and request.demand_factor is not None:
+        raise BadInput.at("demand_factor", "give either teams or demand_factor, not both")
+    if request.demand is None:
+        return
+    for place, level in enumerate(request.demand):
+        if not 0 <= level <= 100:
+            raise BadInput.at(
+                f"demand.{place}", "{value} is not between {least} and {most}", value=level, least=0, most=100
+            )
+    if math.fsum(request.demand) == 0:
+        raise BadInput.at("demand", "some demand is needed to say what is worth owning")
+
+
+def _check_ranges(request: BreakEvenRequest) -> None:
+    if request.ranges is None:
+        return
+    for name in RangesInput.model_fields:
+        span: RangeInput | None = getattr(request.ranges, name)
+        if span is None:
+            continue
+        value = getattr(request, name)
+        if value is None:
+            raise BadInput.at(
+                f"ranges.{name}", "a range needs its value: give {field} as a number", field=name
+            )
+        if not span.low <= value <= span.high:
+            raise BadInput.at(
+                f"ranges.{name}",
+                "the range from {low} to {high} must contain {value}",
+                low=span.low,
+                high=span.high,
+                value=value,
+            )
+        least, most = LIMITS[name]
+        if not (least < span.low and span.high <= most):
+            raise BadInput.at(
+                f"ranges.{name}",
+                "the range from {low} to {high} must lie above {least} and not above {most}",
+                low=span.low,
+                high=span.high,
+                least=least,
+                most=most,
+            )
+
+
+LIMITS = {
+    "capex": (0.0, DEAREST),
+    "onprem_monthly": (0.0, DEAREST),
+    "cloud_monthly": (0.0, DEAREST),
+    "growth": (-1.0, 5.0),
+    "utilisation": (0.0, 1.0),
+}
+"""Input → what the ends of its range lie above, and what they do not exceed."""

@@ -1,0 +1,1 @@
+"""Vendor ratios beside estimates on equal footing: which of them survive."""

@@ -1,0 +1,164 @@
+"""A claim on equal footing: the published ratio by arithmetic, ours with its range, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.catalog import Spread, VendorRatio
+from app.engine.equal_footing import footing_ratio, speed_ratio
+from app.engine.records import Floats
+from app.engine.uncertainty import probability_below
+from app.sizing.claims.amounts import Amounts, free_columns, proportional, samples_of
+from app.sizing.claims.documents import FootingName, FootingRatio, FootingVerdict, Verdict
+from app.sizing.claims.estimates import Estimated, EstimatedSide, columns_of
+from app.sizing.quantities import quantity
+
+DECIDING: tuple[FootingName, ...] = ("per_chip", "per_dollar", "per_watt_typical")
+"""Footings on which both sides are equal, which decide the verdict of a claim."""
+
+AS_STATED: tuple[FootingName, ...] = ("as_claimed", "per_system")
+"""Footings of systems against systems: ours is held against the published ratio restated for them. On the
+others it is held against the ratio as it is printed, which is what a reader takes it for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An amount of both sides, central and as samples."""
+
+    claimed: float
+    baseline: float
+    claimed_samples: Floats
+    baseline_samples: Floats
+
+
+def footing_verdict(low: float, high: float, claimed: float) -> FootingVerdict:
+    """Return what a range says of a published ratio: one rule for every claim and every footing.
+
+    Where the range reaches down to 1, no advantage can be shown and the claim does not survive. Where all of
+    it lies above 1 the advantage is there: the claim survives if the range reaches the published ratio, and
+    shrinks if it does not.
+
+    Parameters
+    ----------
+    low : float
+        10th percentile of the estimated ratio. [-]
+    high : float
+        90th percentile. [-]
+    claimed : float
+        The ratio as published. [-]
+    """
+    if low <= 1.0:
+        return "does_not_survive"
+    return "survives" if high >= claimed else "shrinks"
+
+
+def overall(verdicts: Iterable[FootingVerdict]) -> Verdict:
+    """Return the verdict of a claim from those on equal footings: where they disagree, it shrinks."""
+    found = set(verdicts)
+    return found.pop() if len(found) == 1 else "shrinks"
+
+
+def published(ratio: VendorRatio, efficiency: float) -> float:
+    """Return a published ratio at a scaling efficiency, from its own hours where it has them.
+
+    Parameters
+    ----------
+    ratio : VendorRatio
+        The claim. [-]
+    efficiency : float
+        Share of linear scaling that a figure reaches which was scaled up and not run. [-]
+    """
+    loss = efficiency if ratio.linear else 1.0
+    claimed, baseline = ratio.claimed.hours, ratio.baseline.hours
+    if claimed is None or baseline is None:
+        return ratio.value / loss
+    return float(speed_ratio(baseline / ratio.baseline.count / loss, claimed))
+
+
+def footings(
+    ratio: VendorRatio, estimated: Estimated, claimed: Amounts, baseline: Amounts, efficiency: float
+) -> list[FootingRatio]:
+    """Return a claim on every footing.
+
+    Parameters
+    ----------
+    ratio : VendorRatio
+        The claim. [-]
+    estimated : Estimated
+        Estimates of both sides. [-]
+    claimed : Amounts
+        Price and power of one system of the claimed side. [-]
+    baseline : Amounts
+        Price and power of one system of the baseline. [-]
+    efficiency : float
+        Share of linear scaling that published figures reach which were scaled up. [-]
+    """
+    stated, whole = estimated.baseline, estimated.whole
+    as_published = published(ratio, efficiency)
+    grown = whole.devices / stated.devices
+    whole_published = as_published / grown / (efficiency if grown > 1 else 1.0)
+    chips = _exact(estimated.claimed.devices, stated.devices)
+    systems = _exact(estimated.claimed.count, whole.count)
+    amounts = _amounts(estimated, claimed, baseline)
+    parts: list[tuple[FootingName, EstimatedSide, float, Pair]] = [
+        ("as_claimed", stated, as_published, _exact(1, 1)),
+        ("per_chip", stated, as_published, chips),
+        ("per_system", whole, whole_published, systems),
+        *((name, whole, whole_published, pair) for name, pair in amounts),
+    ]
+    return [
+        _footing(name, estimated.claimed, other, figure, pair, ratio.value)
+        for name, other, figure, pair in parts
+    ]
+
+
+def _exact(claimed: float, baseline: float) -> Pair:
+    return Pair(claimed, baseline, np.asarray(float(claimed)), np.asarray(float(baseline)))
+
+
+def _amounts(estimated: Estimated, claimed: Amounts, baseline: Amounts) -> list[tuple[FootingName, Pair]]:
+    names: tuple[tuple[FootingName, str], ...] = (
+        ("per_dollar", "price"),
+        ("per_watt_typical", "typical"),
+        ("per_watt_maximum", "maximum"),
+    )
+    columns = free_columns(columns_of(estimated), 2 * len(names))
+    found: list[tuple[FootingName, Pair]] = []
+    for place, (footing, name) in enumerate(names):
+        one: Spread = getattr(claimed, name)
+        other: Spread = getattr(baseline, name)
+        count, others = estimated.claimed.count, estimated.whole.count
+        drawn = samples_of(one, columns[2 * place]) * count
+        # Equal by assumption: whatever the machine costs, the pod costs so many times as much.
+        column = columns[2 * place] if proportional(one, other) else columns[2 * place + 1]
+        pair = Pair(one.value * count, other.value * others, drawn, samples_of(other, column) * others)
+        found.append((footing, pair))
+    return found
+
+
+def _footing(
+    name: FootingName, claimed: EstimatedSide, other: EstimatedSide, figure: float, pair: Pair, printed: float
+) -> FootingRatio:
+    central = float(footing_ratio(speed_ratio(other.seconds, claimed.seconds), pair.claimed, pair.baseline))
+    samples = footing_ratio(
+        speed_ratio(other.samples, claimed.samples), pair.claimed_samples, pair.baseline_samples
+    )
+    ours = quantity(central, samples, "1")
+    restated = float(footing_ratio(figure, pair.claimed, pair.baseline))
+    wanted = restated if name in AS_STATED else printed
+    return FootingRatio(
+        footing=name,
+        claimed=restated,
+        ours=ours,
+        exceeds_one=1.0 - float(probability_below(samples, 1.0)),
+        reaches_claim=float(np.mean(samples >= wanted)),
+        verdict=footing_verdict(ours.low, ours.high, wanted),
+    )
+
+
+def decided(found: Sequence[FootingRatio]) -> Verdict:
+    """Return the verdict of a claim that is modelled."""
+    return overall(one.verdict for one in found if one.footing in DECIDING)

@@ -1,0 +1,164 @@
+"""What a bought system is paid for: machines, hosts, network and storage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.catalog import HOST, Catalog, CostDefaults, Figure, Spread
+from app.errors import BadInput
+from app.sizing.bill.network import has_bill, network_bill
+from app.sizing.cost.figures import Basis, Stated
+from app.sizing.cost.terms import STORAGE, Terms
+from app.sizing.failures import DECILES
+from app.sizing.hardware import Hardware
+from app.sizing.request import AssumptionsInput
+
+TERABYTE = 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capital:
+    """Purchase price by line."""
+
+    lines: Mapping[str, float]
+    """[USD]"""
+    deviation: float
+    """Log-deviation of the prices. [-]"""
+    figures: Mapping[str, list[Basis]]
+    """What each line rests on."""
+
+
+NOTHING = Capital(lines={}, deviation=0.0, figures={})
+
+
+def capital_of(
+    hardware: Hardware,
+    price: float | None,
+    asked: AssumptionsInput,
+    terms: Terms,
+    defaults: CostDefaults,
+    catalog: Catalog,
+) -> Capital:
+    """Return what a system is bought for; nothing where a part has no price.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The system. [-]
+    price : float or None
+        Stated price of one system. [USD]
+    asked : AssumptionsInput
+        Storage that was asked for. [-]
+    terms : Terms
+        What is counted. [-]
+    defaults : CostDefaults
+        Price of storage, and how much of it a machine usually has. [-]
+    catalog : Catalog
+        Prices of parts. [-]
+    """
+    whole = _whole_price(hardware, catalog)
+    lines: dict[str, float] = {}
+    figures: dict[str, list[Basis]] = {}
+    low = high = 0.0
+    if price is not None:
+        lines["machines"] = price * hardware.count
+        figures["machines"] = [Stated("system_price", price, "USD")]
+    elif whole is not None:
+        lines["machines"] = whole.si * hardware.count
+        figures["machines"] = [whole]
+        low, high = whole.si_low * hardware.count, whole.si_high * hardware.count
+    elif hardware.entry.price is not None:
+        _parts(hardware, terms, lines, figures)
+        bought = hardware.entry.price
+        low, high = bought.low * hardware.count, bought.high * hardware.count
+    else:
+        return NOTHING
+    if price is None and hardware.count > 1 and "fabric" in terms.include and "fabric" not in lines:
+        network, rests = _network(hardware, sum(lines.values()), catalog)
+        lines["fabric"], figures["fabric"] = network.value, rests
+        low, high = low + network.low, high + network.high
+    if STORAGE in terms.include:
+        size = stored_bytes(hardware, asked, defaults)
+        lines[STORAGE] = size * defaults.storage_flash.si
+        figures[STORAGE] = [storage_size(size, asked, defaults), defaults.storage_flash]
+    return Capital(lines=lines, deviation=_deviation(low, high), figures=figures)
+
+
+def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
+    """Return the shared storage of a system.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The system. [-]
+    asked : AssumptionsInput
+        Storage that was asked for. [-]
+    defaults : CostDefaults
+        What a machine usually has. [-]
+    """
+    if asked.storage_tb is not None:
+        return asked.storage_tb * TERABYTE
+    return defaults.storage_per_node.si * hardware.machines
+
+
+def storage_size(size: float, asked: AssumptionsInput, defaults: CostDefaults) -> Basis:
+    """Return the size of the storage as a line shows it.
+
+    Parameters
+    ----------
+    size : float
+        Shared storage. [B]
+    asked : AssumptionsInput
+        Storage that was asked for. [-]
+    defaults : CostDefaults
+        What a machine usually has. [-]
+    """
+    if asked.storage_tb is not None:
+        return Stated("storage_tb", size / TERABYTE, "TB")
+    return defaults.storage_per_node
+
+
+def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Spread, list[Basis]]:
+    """Price of the network between machines: its switches, cables and adapters.
+
+    A network nobody can buy, and one beyond three levels of switches, costs the share of a published cluster.
+    """
+    if has_bill(catalog, hardware.fabric):
+        try:
+            bill = network_bill(
+                catalog,
+                fabric=hardware.fabric,
+                nodes=hardware.machines,
+                ports_per_node=hardware.ports_per_node,
+                machine=hardware.entry.machine,
+            )
+        except BadInput:
+            pass
+        else:
+            return bill.price, [line.price for line in bill.lines if line.price is not None]
+    share = catalog.figure("dgx-cluster", "network_share")
+    price = others * share.si / (1.0 - share.si)
+    return Spread(price, price, price, "USD"), [share]
+
+
+def _whole_price(hardware: Hardware, catalog: Catalog) -> Figure | None:
+    """Price of a pod as a whole, where a price book states one."""
+    entry = hardware.entry
+    return None if entry.id == entry.machine else catalog.find(entry.id, "price")
+
+
+def _parts(
+    hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
+) -> None:
+    entry = hardware.entry
+    for part in entry.bill:
+        name = "hosts" if part.item == HOST else "machines" if part.item == entry.machine else "fabric"
+        if part.price is not None and (name == "machines" or name in terms.include):
+            lines[name] = lines.get(name, 0.0) + part.count * part.price.si * hardware.count
+            figures.setdefault(name, []).append(part.price)
+
+
+def _deviation(low: float, high: float) -> float:
+    return math.log(high / low) / DECILES if low > 0 else 0.0

@@ -1,0 +1,286 @@
+"""Everything the cost of a system is computed from, in dollars and SI units, with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.catalog import Catalog, CostDefaults, Figure
+from app.engine.energy import average_power
+from app.engine.units import HOUR, YEAR
+from app.errors import Message
+from app.sizing.cost.capital import NOTHING, capital_of, storage_size, stored_bytes
+from app.sizing.cost.figures import Basis, Stated
+from app.sizing.cost.terms import STORAGE, Terms, check_assumptions, terms_of
+from app.sizing.document import CheckWarning
+from app.sizing.hardware import Hardware
+from app.sizing.request import AssumptionsInput
+
+KILOWATT_HOUR = 3.6e6
+GIGABYTE = 1e9
+MONTH = YEAR / 12.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Everything the cost is computed from, in US dollars."""
+
+    terms: Terms
+    defaults: CostDefaults
+    """Rates of the region."""
+    capital: Mapping[str, float]
+    """Purchase price by line. [USD]"""
+    deviation: float
+    """Log-deviation of the prices. [-]"""
+    hourly: float | None
+    """Rent of one system. [USD/h]"""
+    rent: Figure | None
+    """The dated rent, where it is the catalogue's."""
+    on_demand: Figure | None
+    """What the catalogue asks for it on demand."""
+    lifetime: float
+    """Term over which a bought system is written off, or a rented one kept. [year]"""
+    discount_rate: float
+    """[1/year]"""
+    residual: float
+    """Of the price, when the term ends. [-]"""
+    utilisation: float
+    pue: float
+    electricity: float
+    """[USD/J]"""
+    power: float
+    """Mean draw of the equipment over a year, idle hours included. [W]"""
+    staff: float
+    """Full-time posts. [-]"""
+    staff_pay: float
+    """[USD/year]"""
+    stored: float
+    """Rented storage. [B]"""
+    egress: float
+    """Out of the cloud. [B/s]"""
+    egress_price: float
+    """[USD/B]"""
+    rate: float
+    """Won per dollar. [-]"""
+    figures: Mapping[str, list[Basis]]
+    """What each line rests on; under ``""`` what all of them do."""
+
+    @property
+    def owned(self) -> bool:
+        """True where the system is bought."""
+        return self.terms.owned
+
+    @property
+    def include(self) -> tuple[str, ...]:
+        """Parts that are counted."""
+        return self.terms.include
+
+
+def prices(
+    hardware: Hardware,
+    asked: AssumptionsInput,
+    currency: str,
+    catalog: Catalog,
+    warnings: list[CheckWarning],
+) -> Prices | None:
+    """Return prices and rates of a system; None where nobody publishes a price.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The system. [-]
+    asked : AssumptionsInput
+        What the customer states, in the currency of the request. [-]
+    currency : str
+        Currency of the request. [-]
+    catalog : Catalog
+        Defaults, dated and with the price book that was asked for. [-]
+    warnings : list
+        Takes what has to be said. [-]
+    """
+    check_assumptions(asked)
+    terms = terms_of(hardware, asked, catalog)
+    defaults = catalog.cost_defaults(hardware.entry.chip_kind, terms.region, terms.tier)
+    won = defaults.won_per_dollar.si
+    one = won if currency == "KRW" else 1.0
+    rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
+    hourly = asked.hourly_price / one if asked.hourly_price is not None else rent.si * HOUR if rent else None
+    price = None if asked.system_price is None else asked.system_price / one
+    capital = capital_of(hardware, price, asked, terms, defaults, catalog) if terms.owned else NOTHING
+    if (terms.owned and not capital.lines) or (not terms.owned and hourly is None):
+        warnings.append(_price_unknown(hardware, terms, catalog))
+        return None
+    counted = STORAGE in terms.include
+    found = Prices(
+        terms=terms,
+        defaults=defaults,
+        capital=capital.lines,
+        deviation=capital.deviation,
+        hourly=hourly,
+        rent=rent if asked.hourly_price is None else None,
+        on_demand=None if terms.owned else catalog.find(hardware.entry.id, "price_hour"),
+        lifetime=asked.amortisation_years or defaults.amortisation.si / YEAR,
+        discount_rate=_or(asked.discount_rate, defaults.capital_rate.value or 0.0),
+        residual=_or(asked.residual_share, defaults.residual.si),
+        utilisation=_or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0),
+        pue=_or(asked.pue, defaults.pue.si),
+        electricity=(
+            in_dollars(defaults.tariff, defaults)
+            if asked.electricity_per_kwh is None
+            else asked.electricity_per_kwh / one / KILOWATT_HOUR
+        ),
+        power=mean_power(
+            hardware, catalog, _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0)
+        ),
+        staff=_or(asked.staff, defaults.staff_per_node.si * hardware.machines),
+        staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
+        stored=stored_bytes(hardware, asked, defaults) if counted and not terms.owned else 0.0,
+        egress=0.0 if terms.owned else (asked.egress_gb or 0.0) * GIGABYTE / MONTH,
+        egress_price=in_dollars(defaults.egress, defaults),
+        rate=won,
+        figures={**capital.figures, **_figures(hardware, asked, terms, defaults, catalog, rent, currency)},
+    )
+    warnings += _dated(found, asked)
+    return found
+
+
+def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
+    """Return a rate in dollars and SI units, at the dated rate of its currency.
+
+    Parameters
+    ----------
+    figure : Figure
+        In dollars, won or euro. [-]
+    defaults : CostDefaults
+        Exchange rates. [-]
+    """
+    rates = {"KRW": defaults.won_per_dollar.si, "EUR": defaults.euro_per_dollar.si}
+    return figure.si / rates.get(figure.si_unit[:3], 1.0)
+
+
+def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float) -> float:
+    """Return the mean draw of a system's equipment over a year. [W]
+
+    Parameters
+    ----------
+    hardware : Hardware
+        The system. [-]
+    catalog : Catalog
+        Idle power by part; a part without one is charged like a busy one. [-]
+    utilisation : float
+        Share of the time it is in use. [-]
+    """
+    typical = hardware.entry.power_typical.value
+    idle = 0.0
+    for part in hardware.entry.bill:
+        figure = catalog.find(part.item, "power_idle") or part.power_typical
+        idle += 0.0 if figure is None else part.count * figure.si
+    return float(average_power(min(idle, typical), typical, utilisation)) * hardware.count
+
+
+def _or(value: float | None, usual: float) -> float:
+    return usual if value is None else value
+
+
+def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckWarning:
+    entry = hardware.entry
+    known = ", ".join(one or "on demand" for one in catalog.conditions(entry.id, "price_hour"))
+    if not terms.owned and known:
+        message = Message(
+            "no price of {system} is published for {rental}, only for {known}; give assumptions.hourly_price",
+            {"system": entry.name, "rental": str(terms.rental), "known": known},
+        )
+    else:
+        message = Message(
+            "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
+            {"system": entry.name},
+        )
+    field = "assumptions.system_price" if terms.owned else "assumptions.hourly_price"
+    return CheckWarning.of("price_unknown", "caution", message, field)
+
+
+def _dated(found: Prices, asked: AssumptionsInput) -> list[CheckWarning]:
+    """Warn of figures that are later than the day asked for, since none is known from before."""
+    if asked.price_date is None:
+        return []
+    day = asked.price_date.isoformat()
+    later = sorted(
+        {
+            figure.parameter
+            for figures in found.figures.values()
+            for figure in figures
+            if isinstance(figure, Figure) and not figure.estimated and figure.as_of > day
+        }
+    )
+    if not later:
+        return []
+    message = Message(
+        "no figure from before {day} is known for {figures}; the oldest known is taken",
+        {"day": day, "figures": ", ".join(later)},
+    )
+    return [CheckWarning.of("price_after_date", "caution", message, "assumptions.price_date")]
+
+
+def _figures(
+    hardware: Hardware,
+    asked: AssumptionsInput,
+    terms: Terms,
+    defaults: CostDefaults,
+    catalog: Catalog,
+    rent: Figure | None,
+    currency: str,
+) -> dict[str, list[Basis]]:
+    """Return what each line rests on beside the prices of what is bought."""
+
+    def one(name: str, unit: str, usual: Figure) -> Basis:
+        value = getattr(asked, name)
+        return usual if value is None else Stated(name, value, unit)
+
+    common = [
+        one("amortisation_years", "year", defaults.amortisation),
+        one("discount_rate", "1/year", defaults.capital_rate),
+        defaults.won_per_dollar,
+    ]
+    if terms.owned:
+        machines = {part.item: part.power_typical for part in hardware.entry.bill}
+        drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
+        idle = [catalog.find(item, "power_idle") for item in machines]
+        drawn += [figure for figure in idle if figure is not None]
+        common[2:2] = [
+            one("residual_share", "1", defaults.residual),
+            one("utilisation", "1", defaults.utilisation),
+        ]
+        owned: dict[str, list[Basis]] = {
+            "install": [defaults.installation_share],
+            "spares": [defaults.spares_share],
+            "support": [defaults.support_rate],
+            "power": [
+                one("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
+                one("pue", "1", defaults.pue),
+                *drawn,
+            ],
+            "space": [defaults.colocation],
+            "staff": [one("staff", "1", defaults.staff_per_node), defaults.staff_cost],
+        }
+        return {"": common, **{name: owned[name] for name in owned if name in (*terms.include, *BOUGHT)}}
+    lines: dict[str, list[Basis]] = {
+        "instances": [
+            rent
+            if asked.hourly_price is None and rent is not None
+            else Stated("hourly_price", asked.hourly_price or 0.0, f"{currency}/h")
+        ],
+        STORAGE: [
+            storage_size(stored_bytes(hardware, asked, defaults), asked, defaults),
+            defaults.storage_object,
+        ],
+        "egress": [Stated("egress_gb", asked.egress_gb or 0.0, "GB/month"), defaults.egress],
+    }
+    if asked.utilisation is not None:
+        common.append(Stated("utilisation", asked.utilisation, "1"))
+    if terms.spot:
+        lines["instances"].append(one("spot_interruptions_per_month", "1/month", defaults.interruptions))
+    return {"": common, **lines}
+
+
+BOUGHT = ("install", "spares")
+"""Lines that come with everything that is bought."""

@@ -1,0 +1,1 @@
+"""Several teams on one system: who gets which devices, and how long each waits for its turn."""

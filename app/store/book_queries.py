@@ -1,0 +1,69 @@
+"""Every query of the versions of price books by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from app.store.tables import PriceBookRecord, PriceBookVersion
+
+
+class VersionTaken(Exception):
+    """Somebody else has made this version meanwhile."""
+
+
+class BookQueries:
+    """The queries of one transaction in one workspace."""
+
+    def __init__(self, session: Session, workspace_id: str) -> None:
+        self._session = session
+        self._workspace_id = workspace_id
+
+    def add(self, record: PriceBookRecord, version: PriceBookVersion) -> None:
+        """Keep a new price book with its first version."""
+        record.workspace_id = version.workspace_id = self._workspace_id
+        self._session.add(record)
+        self._session.flush()
+        self._session.add(version)
+
+    def add_version(self, record: PriceBookRecord, version: PriceBookVersion, moment: datetime) -> None:
+        """Keep a new version of a price book, which becomes the newest.
+
+        Raises
+        ------
+        VersionTaken
+            When somebody else was faster; nothing of this transaction is kept.
+        """
+        version.workspace_id = self._workspace_id
+        self._session.add(version)
+        record.name, record.version = version.name, version.version
+        record.row_count, record.updated_at = len(version.rows), moment
+        try:
+            self._session.flush()
+        except IntegrityError as error:
+            raise VersionTaken from error
+
+    def find(self, book_id: str, version: int) -> PriceBookVersion | None:
+        """Return one version of a price book."""
+        query = select(PriceBookVersion).where(
+            PriceBookVersion.workspace_id == self._workspace_id,
+            PriceBookVersion.book_id == book_id,
+            PriceBookVersion.version == version,
+        )
+        return self._session.exec(query).first()
+
+    def all(self, book_id: str, limit: int) -> Sequence[PriceBookVersion]:
+        """Return the versions of a price book, newest first."""
+        query = (
+            select(PriceBookVersion)
+            .where(
+                PriceBookVersion.workspace_id == self._workspace_id,
+                PriceBookVersion.book_id == book_id,
+            )
+            .order_by(col(PriceBookVersion.version).desc())
+            .limit(limit)
+        )
+        return self._session.exec(query).all()

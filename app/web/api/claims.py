@@ -1,0 +1,37 @@
+"""Vendor claims beside estimates of our own on equal footing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from app.services import claims
+from app.sizing.claims.documents import VendorClaim, VendorClaims
+from app.sizing.claims.request import ClaimsRequest
+from app.web.api.responses import READ
+from app.web.bodies import StrictRoute
+from app.web.deps import ID, BenchDep, WorkspaceDep
+
+router = APIRouter(prefix="/claims", tags=["claims"], route_class=StrictRoute)
+
+ClaimId = Annotated[str, Path(alias="id", description=ID, examples=["bert-large-3-dgx"])]
+
+
+@router.get("", summary="Vendor claims and what becomes of them", responses=READ)
+def list_claims(
+    bench: BenchDep, workspace: WorkspaceDep, asked: Annotated[ClaimsRequest, Query()]
+) -> VendorClaims:
+    """Give published ratios with their base, our own per chip, dollar and watt, and a verdict by one rule.
+
+    A claim that is not about training of a network, or whose base is not stated, carries no number of ours.
+    """
+    return claims.list_claims(bench, workspace, asked)
+
+
+@router.get("/{id}", summary="Read one vendor claim", responses=READ)
+def get_claim(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ClaimId, asked: Annotated[ClaimsRequest, Query()]
+) -> VendorClaim:
+    """Both sides as they are estimated, with software of the time and later, and the request of each."""
+    return claims.get_claim(bench, workspace, identifier, asked)

@@ -1,0 +1,113 @@
+"""Build or rent as a form: the address is its state, with or without JavaScript."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import ValidationError
+
+from app.errors import AppError
+from app.services.break_evens import break_even, cash_flow_csv
+from app.services.workbench import Workbench
+from app.sizing.break_even.documents import BreakEven
+from app.web.breakeven_contexts import BreakEvenPage
+from app.web.contexts import Choice, Form
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages import breakeven_forms as forms
+from app.web.pages.breakevens_views import answer_view
+from app.web.pages.choices import RENTED, system_names
+from app.web.pages.documents import available
+from app.web.pages.forms import typed
+from app.web.problems import from_validation
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+
+def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:
+    """Return the answer to an address."""
+    return break_even(bench, workspace, forms.request_of(forms.known_values(typed(request.query_params))))
+
+
+@router.get("/breakevens.json")
+def show_break_even_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BreakEven:
+    """Return the answer of the page of the same address."""
+    return _refusing(request, bench, workspace)
+
+
+@router.get("/breakevens.csv")
+def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Return the months of the page of the same address."""
+    lines = cash_flow_csv(_refusing(request, bench, workspace))
+    headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
+    return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/breakevens", response_class=HTMLResponse)
+def show_break_even(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
+) -> Response:
+    """Show a break-even; a refused question beside the last that was possible."""
+    values = forms.known_values(typed(request.query_params))
+    try:
+        answer = break_even(bench, workspace, forms.request_of(values))
+    except (AppError, ValidationError) as error:
+        return refusal(request, bench, workspace, forms.form_of(values, error), previous, _status(error))
+    page = page_of(request, bench, forms.form_of(values), answer, forms.query_of(values), stale=False)
+    return render(request, "breakeven.html", page)
+
+
+def refusal(
+    request: Request, bench: Workbench, workspace: str, form: Form, previous: str, status: int
+) -> Response:
+    """Return the form with its errors beside the fields and the earlier result, if there is one."""
+    answer = None
+    if previous:
+        try:
+            answer = break_even(bench, workspace, forms.request_of(forms.known_values(parse_qs(previous))))
+        except (AppError, ValidationError):
+            previous = ""
+    page = page_of(request, bench, form, answer, previous, stale=True)
+    return render(request, "breakeven.html", page, status=status)
+
+
+def page_of(
+    request: Request, bench: Workbench, form: Form, answer: BreakEven | None, query: str, *, stale: bool
+) -> BreakEvenPage:
+    """Return the page of an answer, of an earlier one where this question is refused."""
+    voice = voice_of(request)
+    groups = system_names(bench.catalogue)
+    return BreakEvenPage(
+        data_url="" if stale else f"/breakevens.json?{query}",
+        documents=available(),
+        form=form,
+        general=forms.unplaced(form),
+        systems=[group for group in groups if group.name != RENTED],
+        clouds=[group for group in groups if group.name == RENTED],
+        rentals=[Choice(one, voice.label(one)) for one in forms.RENTALS],
+        currencies=[Choice(one, one) for one in forms.CURRENCIES],
+        examples=[Choice(forms.query_of(fields), str(name)) for name, fields in forms.EXAMPLES],
+        hints=[name for name, value in forms.ARTICLE.items() if form.get(name) == value],
+        currency=form.get("currency", "KRW"),
+        view=None if answer is None else answer_view(answer, voice),
+        stale=stale,
+        previous=query,
+        csv_url="" if stale or answer is None else f"/breakevens.csv?{query}",
+        folds=forms.open_folds(form),
+    )
+
+
+def _status(error: AppError | ValidationError) -> int:
+    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
+    return known.status
+
+
+def _refusing(request: Request, bench: Workbench, workspace: str) -> BreakEven:
+    """Return the answer to an address; what it lacks is refused as the API would refuse it."""
+    try:
+        return answered(request, bench, workspace)
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None

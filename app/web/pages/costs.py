@@ -1,0 +1,140 @@
+"""An estimate on other terms: what it costs elsewhere, rented otherwise, with own prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+
+from app.errors import AppError, FieldError
+from app.reports.wording import Voice
+from app.services.estimates import create_estimate, get_estimate, priced_estimate
+from app.services.price_books import list_books
+from app.services.workbench import Workbench
+from app.sizing.document import Estimate
+from app.web.contexts import Choice, Form
+from app.web.deps import ALL, BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.money_contexts import CostsPage
+from app.web.pages.documents import available
+from app.web.pages.forms import plain_number, refused, typed
+from app.web.pages.presenting import REFUSAL, basis_rows, grouped
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+WORDS = ("acquisition", "region", "tariff_tier", "rental", "price_date", "price_book_id", "currency")
+NUMBERS = (
+    "amortisation_years",
+    "utilisation",
+    "discount_rate",
+    "residual_share",
+    "electricity_per_kwh",
+    "pue",
+    "staff",
+    "storage_tb",
+    "egress_gb",
+    "spot_interruptions_per_month",
+    "system_price",
+    "hourly_price",
+)
+MOST = 60
+"""Characters of a field."""
+
+
+def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the terms that an address states, as the schema reads them."""
+    first = {name: one[0][:MOST] for name, one in values.items()}
+    words = {name: first[name] for name in WORDS if name in first}
+    return {**words, **{name: plain_number(first[name]) for name in NUMBERS if name in first}}
+
+
+def terms_in(request: Request) -> dict[str, list[str]]:
+    """Return the fields of an address that are terms of a cost."""
+    known = {*WORDS, *NUMBERS}
+    return {name: value for name, value in typed(request.query_params).items() if name in known}
+
+
+@router.get("/estimates/{identifier}/costs.json")
+def show_costs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
+    """Return the estimate of the page of the same address."""
+    return priced_estimate(bench, workspace, identifier, asked_terms(terms_in(request)))[1]
+
+
+@router.get("/estimates/{identifier}/costs", response_class=HTMLResponse)
+def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show what an estimate costs on the terms of the address; refused ones beside the kept estimate."""
+    values = terms_in(request)
+    kept = get_estimate(bench, workspace, identifier)
+    try:
+        shown = priced_estimate(bench, workspace, identifier, asked_terms(values))[1]
+    except (AppError, ValidationError) as error:
+        form = at_fields(refused(values, error, ()))
+        status = error.status if isinstance(error, AppError) else 422
+        page = costs_page(bench, workspace, kept, form, "", voice_of(request), stale=True)
+        return render(request, "costs.html", page, status=status)
+    query = urlencode({name: one[0] for name, one in values.items()})
+    page = costs_page(bench, workspace, shown, Form(values), query, voice_of(request), stale=False)
+    return render(request, "costs.html", page)
+
+
+@router.post("/estimates/{identifier}/costs")
+def keep_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Keep the estimate on the terms of the address as one of its own, and go there."""
+    asked, _ = priced_estimate(bench, workspace, identifier, asked_terms(terms_in(request)))
+    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
+
+
+def at_fields(form: Form) -> Form:
+    """Return a form whose errors stand at its fields, which are those of the assumptions."""
+    errors = [FieldError(one.field.removeprefix("assumptions."), one.message) for one in form.errors]
+    return Form(form.values, errors)
+
+
+def costs_page(
+    bench: Workbench, workspace: str, shown: Estimate, form: Form, query: str, voice: Voice, *, stale: bool
+) -> CostsPage:
+    """Return the page of a cost."""
+    catalog = bench.sizing.catalog
+    basis = shown.cost.basis if shown.cost else {}
+    region = form.get("region") or str(basis.get("region", "korea"))
+    books = list_books(bench, workspace, ALL, None).items
+    address = f"/estimates/{shown.id}/costs.json"
+
+    def choices(names: Sequence[str]) -> list[Choice]:
+        return [Choice(name, voice.label(name)) for name in names]
+
+    return CostsPage(
+        data_url="" if stale else f"{address}?{query}" if query else address,
+        documents=available(),
+        identifier=shown.id,
+        query=query,
+        estimate=shown,
+        form=form,
+        usual=Form({name: [usual_of(name, shown, voice)] for name in NUMBERS}),
+        stale=stale,
+        owned=basis.get("acquisition") != "rent",
+        basis=basis_rows(shown, voice),
+        warnings=grouped(("", one) for one in shown.warnings if one.code in WARNINGS or one.code == REFUSAL),
+        acquisitions=choices(["own", "rent"]),
+        regions=choices(["korea", "us", "eu"]),
+        tiers=choices(catalog.tariffs(region)) if region in ("korea", "us", "eu") else [],
+        rentals=choices(["on-demand", "reserved-1-year", "reserved-3-years", "spot"]),
+        currencies=[Choice("USD", "USD"), Choice("KRW", "KRW")],
+        books=[Choice(one.id, one.name, f"v{one.version}") for one in books],
+    )
+
+
+WARNINGS = ("price_unknown", "price_after_date")
+"""Checks that concern the cost."""
+
+
+def usual_of(name: str, shown: Estimate, voice: Voice) -> str:
+    """Return what is taken of a number where nothing is asked for, as it is written."""
+    taken = {one.field: one.value for one in shown.defaults}
+    value = taken.get(f"assumptions.{name}")
+    return voice.number(value, digits=6) if isinstance(value, int | float) else ""

@@ -1,0 +1,206 @@
+"""Price books as pages: a table to edit, files to exchange, versions with what each changed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from app.errors import AppError, BadInput, Message
+from app.services import price_books
+from app.services.listing import Page
+from app.services.workbench import Workbench
+from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
+from app.sizing.books.request import PriceBookRequest
+from app.web.contexts import Form
+from app.web.deps import ALL, BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.money_contexts import PriceBooksPage
+from app.web.pages.documents import available
+from app.web.pages.forms import plain_number
+from app.web.pages.price_books_views import EDITED, Typed, book_page
+from app.web.problems import from_validation
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
+MOST_FIELDS = (EDITED + 10) * (len(COLUMNS) + 1) + 20
+
+
+async def read_rows_form(request: Request) -> AsyncIterator[FormData]:
+    """Return a form with one field for each cell of the table, and perhaps a file."""
+    async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
+        yield form
+
+
+RowsForm = Annotated[FormData, Depends(read_rows_form)]
+
+
+def text_of(form: FormData, name: str) -> str:
+    """Return a field that holds text; empty where there is none."""
+    value = form.get(name)
+    return value.strip()[:400] if isinstance(value, str) else ""
+
+
+async def content_of(form: FormData) -> tuple[str, bytes] | None:
+    """Return the name and content of the file that came along; None without one."""
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        return None
+    return file.filename.removesuffix(".csv"), await file.read()
+
+
+async def upload_of(form: RowsForm) -> tuple[str, bytes] | None:
+    """Return the file of a form."""
+    return await content_of(form)
+
+
+FileDep = Annotated[tuple[str, bytes] | None, Depends(upload_of)]
+
+
+def rows_of(form: FormData) -> list[Typed]:
+    """Return the rows that were typed, without empty ones and those ticked to go."""
+    cells = {name: [str(one).strip() for one in form.getlist(name)] for name in COLUMNS}
+    gone = {str(one) for one in form.getlist("remove")}
+    count = min(len(one) for one in cells.values())
+    rows = [
+        Typed(**{name: cells[name][place] for name in COLUMNS})
+        for place in range(count)
+        if str(place) not in gone
+    ]
+    return [row for row in rows if row.item or row.value]
+
+
+def request_of(name: str, comment: str, rows: Sequence[Typed]) -> PriceBookRequest:
+    """Return what was typed as the schema reads it."""
+    body: dict[str, Any] = {"name": name, "comment": comment, "rows": []}
+    for row in rows:
+        body["rows"].append({**row.cells(), "value": plain_number(row.value)})
+    return PriceBookRequest.model_validate(body)
+
+
+def books_page(
+    bench: Workbench, workspace: str, form: Form, message: Message | None = None
+) -> PriceBooksPage:
+    """Return the list of price books."""
+    return PriceBooksPage(
+        data_url="/price-books.json",
+        documents=available(),
+        books=price_books.list_books(bench, workspace, ALL, None).items,
+        form=form,
+        message=message,
+    )
+
+
+@router.get("/price-books.json")
+def show_books_data(bench: BenchDep, workspace: WorkspaceDep) -> Page[PriceBookSummary]:
+    """Return the price books of the page of the same address."""
+    return price_books.list_books(bench, workspace, ALL, None)
+
+
+@router.get("/price-books", response_class=HTMLResponse)
+def show_books(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Show all price books, and how to make one."""
+    return render(request, "price_books.html", books_page(bench, workspace, Form()))
+
+
+@router.post("/price-books", response_class=HTMLResponse)
+def make_book(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: RowsForm, file: FileDep
+) -> Response:
+    """Make a price book, empty or of a file, and go there."""
+    name = text_of(form, "name")
+    try:
+        if file is not None:
+            made = price_books.read_book(bench, workspace, name or file[0], file[1])
+        else:
+            made = price_books.create_book(bench, workspace, request_of(name, "", []))
+    except (AppError, ValidationError) as error:
+        shown = with_errors({"name": [name]}, error)
+        page = books_page(bench, workspace, shown, message_of(error))
+        return render(request, "price_books.html", page, status=status_of(error))
+    return RedirectResponse(f"/price-books/{made.id}", 303)
+
+
+@router.get("/price-books/{identifier}.json")
+def show_book_data(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
+) -> PriceBookDocument:
+    """Return the price book of the page of the same address."""
+    return price_books.get_book(bench, workspace, identifier, version)
+
+
+@router.get("/price-books/{identifier}.csv")
+def show_book_csv(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
+) -> Response:
+    """Return the rows as a file."""
+    text = price_books.book_csv(bench, workspace, identifier, version)
+    headers = {"Content-Disposition": 'attachment; filename="price-book.csv"'}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/price-books/{identifier}", response_class=HTMLResponse)
+def show_book(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
+) -> Response:
+    """Show a price book: the newest version to edit, an earlier one to read."""
+    found = price_books.get_book(bench, workspace, identifier, version)
+    return render(request, "price_book.html", book_page(bench, workspace, found, voice_of(request)))
+
+
+@router.post("/price-books/{identifier}", response_class=HTMLResponse)
+def save_book(
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: str,
+    form: RowsForm,
+    file: FileDep,
+) -> Response:
+    """Keep the table, or a file in its place, as a new version; what is wrong stands beside its row."""
+    rows, comment = rows_of(form), text_of(form, "comment")
+    try:
+        expected = version_of(form)
+        if file is not None:
+            price_books.replace_from_file(bench, workspace, identifier, file[1], expected, comment)
+        else:
+            asked = request_of(text_of(form, "name"), comment, rows)
+            price_books.replace_book(bench, workspace, identifier, asked, expected)
+    except (AppError, ValidationError) as error:
+        found = price_books.get_book(bench, workspace, identifier)
+        values: Mapping[str, Sequence[str]] = {"name": [text_of(form, "name")], "comment": [comment]}
+        shown = with_errors(values, error)
+        kept = rows if file is None else None
+        page = book_page(bench, workspace, found, voice_of(request), shown, message_of(error), kept)
+        return render(request, "price_book.html", page, status=status_of(error))
+    return RedirectResponse(f"/price-books/{identifier}", 303)
+
+
+def version_of(form: FormData) -> int:
+    """Return the version that an edit builds on."""
+    text = text_of(form, "version")
+    if not text.isdecimal() or len(text) > 9:
+        raise BadInput.at("version", "open the price book again; the form is not complete")
+    return int(text)
+
+
+def message_of(error: AppError | ValidationError) -> Message:
+    """Return what is wrong as a whole."""
+    return error.message if isinstance(error, AppError) else Message("some fields cannot be used as they are")
+
+
+def with_errors(values: Mapping[str, Sequence[str]], error: AppError | ValidationError) -> Form:
+    """Return a form with what was typed and what is wrong with it, row by row."""
+    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
+    return Form(values, known.errors)
+
+
+def status_of(error: AppError | ValidationError) -> int:
+    """Return the status of a refusal."""
+    return error.status if isinstance(error, AppError) else 422

@@ -1,0 +1,68 @@
+"""Charts as files: pictures for readers without scripts, and their numbers as tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from PIL import Image
+
+from tests.web.pages.conftest import Reader
+
+PAGES = ("bert-large", "vendor-claim")
+
+
+@pytest.mark.parametrize("example", PAGES)
+def test_every_chart_of_a_page_is_there_as_a_file(reader: Reader, example: str) -> None:
+    page = reader.page(reader.example(example))
+    boxes = page.select("figure.chart-box")
+    assert boxes
+    for box in boxes:
+        shown = box.select_one("noscript img")
+        assert shown["alt"] == box.select_one(".chart")["aria-label"]
+        files = {link.get_text(): link["href"] for link in box.select("a[download]")}
+        assert set(files) == {"SVG", "PNG", "CSV"}
+        drawn = reader.get(shown["src"])
+        assert drawn.headers["content-type"] == "image/svg+xml"
+        root = ET.fromstring(drawn.content)
+        assert root.tag.endswith("svg")
+        assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 20
+        assert reader.get(files["SVG"]).content == drawn.content
+        with Image.open(io.BytesIO(reader.get(files["PNG"]).content)) as picture:
+            assert picture.width > 1000
+
+
+def test_the_table_of_a_chart_has_its_numbers_with_their_ranges(reader: Reader) -> None:
+    path = reader.example("bert-large")
+    figure = json.loads(reader.page(path).select_one("#figure-time-data").get_text())
+    answer = reader.get(f"{path}?chart=figure-time.csv")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    head, titles, *rows = csv.reader(io.StringIO(answer.content.decode("utf-8-sig")))
+    assert head[:4] == ["series", "x", "y", "x_low"]
+    assert titles[1] == figure["layout"]["xaxis"]["title"]["text"]
+    found = {row[2]: tuple(map(float, (row[1], row[3], row[4]))) for row in rows}
+    estimates = reader.data(f"{path}.json")["rows"]
+    assert len(found) == len(estimates)
+    for row in estimates:
+        time = row["estimate"]["time_to_train"]
+        value, low, high = found[row["label"]]
+        assert low <= value <= high
+        assert low / value == pytest.approx(time["low"] / time["value"])
+        assert high / value == pytest.approx(time["high"] / time["value"])
+
+
+def test_a_chart_that_is_not_there_is_named_with_those_that_are(reader: Reader) -> None:
+    path = reader.example("bert-large")
+    for asked in ("figure-tmie.svg", "figure-time.gif", "../figure-time.svg", "figure-time"):
+        answer = reader.get(f"{path}?chart={asked}")
+        assert answer.status_code == 404
+    assert "figure-time.svg" in reader.get(f"{path}?chart=figure-tmie.svg").text
+
+
+def test_a_korean_chart_speaks_korean(reader: Reader) -> None:
+    path = reader.example("bert-large")
+    korean = reader.get(f"{path}?chart=figure-time.csv&lang=ko").content.decode("utf-8-sig")
+    assert "시간" in korean

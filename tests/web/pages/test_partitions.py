@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.web.pages.conftest import Reader
+
+J5 = {"system": "bow-pod64", "isolation": "strict", "orchestrator": "backend.ai"}
+for at, size in enumerate((16, 16, 8, 4, 16)):
+    J5 |= {f"requests.{at}.team": "ABCDE"[at], f"requests.{at}.devices": str(size)}
+
+
+def address(**more: str) -> str:
+    return f"/partitions?{urlencode(J5 | {name.replace('__', '.'): value for name, value in more.items()})}"
+
+
+def told(page: BeautifulSoup) -> dict[str, str]:
+    return {
+        row.th.get_text(strip=True): row.td.get_text(strip=True)
+        for row in page.select("#placements tbody tr")
+    }
+
+
+def test_the_first_visit_shows_five_teams_on_a_pod(reader: Reader) -> None:
+    page = reader.page("/partitions")
+    assert (page.find(id="allocated").get_text(), page.find(id="free").get_text()) == ("60", "4")
+    assert told(page) == {"A": "16", "B": "16", "C": "8", "D": "4", "E": "16"}
+    assert page.select_one(".warning") is None
+
+
+def test_page_and_twin_agree(reader: Reader) -> None:
+    data = reader.data(f"/partitions.json?{urlencode(J5)}")
+    assert data == reader.data("/partitions.json")
+    page = reader.page(address())
+    twin = page.select_one("link[rel=alternate]")["href"]
+    assert reader.data(str(twin)) == data
+    rows = page.select("#placements tbody tr")
+    for row, one in zip(rows, data["placements"], strict=True):
+        last = one["first_device"] + one["devices"] - 1
+        assert f"pod {one['pod']}: {one['first_device']}–{last}" in " ".join(row.get_text().split())
+
+
+def test_every_figure_and_rule_leads_to_its_source(reader: Reader) -> None:
+    page = reader.page(address())
+    rows = page.select("#figures tbody tr")
+    assert len(rows) == 5
+    for row in rows[:-1]:
+        links = [str(link["href"]) for link in row.select("a")]
+        assert links[0].startswith("/catalog/") and links[1].startswith("/catalog/sources/")
+        assert reader.get(links[0]).status_code == reader.get(links[1]).status_code == 200
+    told_figures = {row.th.get_text(strip=True): " ".join(row.get_text().split()) for row in rows}
+    assert "16" in told_figures["Machines of one system"]
+    assert "348.6 TFLOP/s" in told_figures["FP16 peak of one device"]
+    assert "350 TFLOP/s" in told_figures["FP16 peak of one device"]
+    assert "900 MB" in told_figures["Memory of one device"]
+    assert all(rule.select_one("a[href^='/catalog/sources/']") for rule in page.select(".grounds li"))
+
+
+def test_the_drawing_says_in_words_what_it_shows(reader: Reader) -> None:
+    drawing = reader.page(address()).select_one(".pod-drawing")
+    assert drawing["role"] == "img"
+    assert drawing["aria-label"] == "60 of 64 accelerators are given out, 4 are free"
+    cells = [rect.title.get_text() for rect in drawing.select("rect") if rect.title]
+    assert len(cells) == 64
+    assert sum(cell.endswith("free") for cell in cells) == 4
+    assert {text.get_text() for text in drawing.select("text.team")} == {
+        "A · 16",
+        "B · 16",
+        "C · 8",
+        "D · 4",
+        "E · 16",
+    }
+
+
+def test_refused_request_stands_beside_its_row_and_the_previous_result_stays(reader: Reader) -> None:
+    before = reader.page(address())
+    previous = str(before.select_one("input[name=previous]")["value"])
+    # A row left empty in between does not move the error to another row.
+    page = reader.page(address(requests__6__devices="12", previous=previous), status=409)
+    error = page.find(id="requests-6-devices-error-1").get_text()
+    assert "8 and 16" in error
+    assert page.find("input", id="requests-6-devices")["aria-invalid"] == "true"
+    assert "2 × Bow Pod64" in page.find(id="count-error-1").get_text()
+    assert "stale" in page.find(id="result")["class"]
+    assert told(page) == told(before)
+
+
+def test_host_network_is_warned_of(reader: Reader) -> None:
+    page = reader.page(address(orchestrator="gc-docker"))
+    assert [warning["data-code"] for warning in page.select(".warning.serious")] == ["gc_docker_host_network"]
+    assert "host's network" in page.select_one(".warning").get_text()
+
+
+def test_two_pods_in_one_session(reader: Reader) -> None:
+    page = reader.page(
+        "/partitions?system=bow-pod64&count=2&orchestrator=backend.ai&requests.0.team=A&requests.0.devices=128"
+    )
+    assert "pod 0: 0–63 · pod 1: 0–63" in " ".join(page.select_one("#placements tbody").get_text().split())
+
+
+def test_gpus_offer_their_profiles(reader: Reader) -> None:
+    link = str(reader.page("/partitions").select("form .hint a")[2]["href"])
+    page = reader.page(link)
+    assert [option["value"] for option in page.select_one("#requests-0-slice").select("option")] == [
+        "", "1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb",
+    ]  # fmt: skip
+    assert told(page)["B"] == "5 × 1g.10gb"
+    assert reader.page("/partitions").select_one("#requests-0-slice") is None
+
+
+def test_rows_take_names_of_their_own(reader: Reader) -> None:
+    assert told(reader.page("/partitions?system=bow-pod64&requests.0.devices=1,6"))["#1"] == "16"
+    hostile = reader.page(address(requests__0__team='<svg onload="x">'))
+    assert hostile.find("svg", onload=True) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status", "place"),
+    [
+        ("requests__0__devices", "many", 422, "requests-0-devices"),
+        ("requests__0__devices", "0", 400, "requests-0-devices"),
+        ("system", "bow-pod", 404, "system"),
+        ("count", "0", 400, "count"),
+        ("requests__0__pod", "0", 400, "requests-0-first_device"),
+    ],
+)
+def test_wrong_field_is_refused_at_its_place(
+    reader: Reader, name: str, value: str, status: int, place: str
+) -> None:
+    page = reader.page(address(**{name: value}), status=status)
+    assert page.find(id=f"{place}-error-1") is not None
+
+
+def test_examples_work(reader: Reader) -> None:
+    for link in reader.page("/partitions").select("form .hint a"):
+        assert told(reader.page(str(link["href"])))
+
+
+def test_a_large_cluster_is_drawn_in_part(reader: Reader) -> None:
+    page = reader.page(
+        "/partitions?system=dgx-a100-640gb&count=500&requests.0.devices=4000&orchestrator=none"
+    )
+    assert "The first 320 of 4,000 devices" in " ".join(page.select_one(".pod").get_text().split())
