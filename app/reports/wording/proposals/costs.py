@@ -17,8 +17,10 @@ def bill(content: ProposalContent, voice: Voice) -> Section | None:
     blocks: list[Block] = [
         Paragraph(
             voice.gettext(
-                "Quantities follow from the system by the rule beside them; prices are those of the sources, "
-                "not offers. A total of a range adds all low and all high prices, as if they moved together."
+                "Quantities follow from the system by the rule beside them; prices are those of the "
+                "sources, not offers. Racks, the management network and installation are counted here and "
+                "are no part of the purchase price beside the options. A total of a range adds all low and "
+                "all high prices, as if they moved together."
             )
         )
     ]

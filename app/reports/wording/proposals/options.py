@@ -38,15 +38,15 @@ def comparison(content: ProposalContent, voice: Voice) -> Section:
     scale = scale_of_times(content)
     best = min((row.hours for row in rows if row.hours), default=None)
     heads = [
-        Head(voice.gettext("Option"), width=2.4),
-        Head(voice.gettext("Time to train"), True, 1.3),
-        Head(voice.gettext("Against the fastest"), True),
+        Head(voice.gettext("Option"), width=2.0),
+        Head(voice.gettext("Time to train"), True, 1.35),
+        Head(voice.gettext("Against the fastest"), True, 0.95),
     ]
     if modelled:
         heads += [
-            Head(voice.gettext("Cost of the run"), True, 1.4),
-            Head(voice.gettext("Throughput"), True, 1.5),
-            Head(voice.gettext("MFU"), True, 1.1),
+            Head(voice.gettext("Cost of the run"), True, 1.75),
+            Head(voice.gettext("Throughput"), True, 1.6),
+            Head(voice.gettext("MFU"), True, 1.4),
             Head(voice.gettext("Memory per device"), True, 1.2),
             Head(voice.gettext("Power"), True, 1.2),
         ]
