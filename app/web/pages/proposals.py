@@ -151,7 +151,9 @@ def change_proposal(
     values = typed(form)
     try:
         values, body = asked_body(form)
-        proposals.change_proposal(bench, workspace, identifier, ProposalPatch.model_validate(body))
+        # In the API null leaves the customer as it is; an emptied field is a mistake.
+        patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
+        proposals.change_proposal(bench, workspace, identifier, patch)
     except (AppError, ValidationError) as error:
         found = get_comparison(bench, workspace, draft.comparison_id).comparison
         message, status = refusal(error)
