@@ -63,7 +63,7 @@ class Lookup:
 
     def conditions(self, item: str, parameter: str) -> tuple[str, ...]:
         """Return the conditions under which a parameter is known."""
-        return tuple(sorted(key[2] for key in self.accepted if key[:2] == (item, parameter)))
+        return self.by_parameter.get((item, parameter), ())
 
     def figures_of(self, item: str, parameters: Iterable[str] | None = None) -> tuple[Figure, ...]:
         """Return all accepted figures of an item in the order of the files."""
@@ -78,6 +78,14 @@ class Lookup:
         for (item, _, _), series in self.accepted.items():
             found.setdefault(item, []).extend(series)
         return {item: tuple(figures) for item, figures in found.items()}
+
+    @cached_property
+    def by_parameter(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """Conditions by item and parameter, sorted."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item, parameter, condition in self.accepted:
+            found.setdefault((item, parameter), []).append(condition)
+        return {key: tuple(sorted(conditions)) for key, conditions in found.items()}
 
     def rejected(self, item: str, parameter: str | None = None) -> tuple[Figure, ...]:
         """Return the competing claims that are not used; the note of each says why."""

@@ -1,4 +1,4 @@
-"""Power, energy and what the electricity costs."""
+"""Power, energy, what the electricity costs and what it emits."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from app.engine.records import FloatLike, Floats
 from app.errors import BadInput, Message
 
 
-def average_power(typical_power: FloatLike, maximum_power: FloatLike, load: FloatLike) -> Floats:
-    r"""Mean draw of a machine between its typical and its maximum power.
+def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLike) -> Floats:
+    r"""Mean draw of a machine between two of its states.
 
-    .. math:: P = P_{typical} + u (P_{maximum} - P_{typical})
+    .. math:: P = P_{lower} + u (P_{upper} - P_{lower})
 
     Parameters
     ----------
-    typical_power : FloatLike
-        Draw that is stated or measured for a usual training load. [W]
-    maximum_power : FloatLike
-        Largest draw, for which supply and cooling are laid out. [W]
-    load : FloatLike
-        Position between the two, :math:`u`: 0 typical, 1 maximum. [-]
+    lower_power : FloatLike
+        Draw when idle, or under a usual training load. [W]
+    upper_power : FloatLike
+        Draw when in use, or the largest draw, for which supply and cooling are laid out. [W]
+    share : FloatLike
+        Share of the time in the upper state, or the load between the two, :math:`u`. [-]
 
     Returns
     -------
@@ -30,11 +30,12 @@ def average_power(typical_power: FloatLike, maximum_power: FloatLike, load: Floa
     Raises
     ------
     BadInput
-        Where the load leaves 0 to 1 or the maximum is below the typical power.
+        Where the share leaves 0 to 1 or the upper power is below the lower.
 
     Notes
     -----
-    The draw of a server is close to linear in its load; compare machines at one ``load``, never
+    Over a year: idle and typical power with the utilisation. Under load: typical and maximum power,
+    for the draw of a server is close to linear in its load. Compare machines at one ``share``, never
     the typical power of one with the maximum of another.
 
     References
@@ -44,14 +45,16 @@ def average_power(typical_power: FloatLike, maximum_power: FloatLike, load: Floa
 
     Examples
     --------
-    >>> float(average_power(4200.0, 6500.0, 0.5))
-    5350.0
+    Three quarters of the year at 4.2 kW and the rest at 1.5 kW:
+
+    >>> float(average_power(1500.0, 4200.0, 0.75))
+    3525.0
     """
-    position, low, high = np.asarray(load, dtype=float), np.asarray(typical_power), np.asarray(maximum_power)
+    position, low, high = np.asarray(share, dtype=float), np.asarray(lower_power), np.asarray(upper_power)
     if not np.all((position >= 0) & (position <= 1)):
         raise BadInput(Message("load must lie between 0 and 1"))
     if not np.all(low <= high):
-        raise BadInput(Message("maximum power must not be below typical power"))
+        raise BadInput(Message("upper power must not be below lower power"))
     return np.asarray(low + position * (high - low))
 
 
@@ -152,3 +155,45 @@ def electricity_cost(energy: FloatLike, electricity_price: FloatLike) -> Floats:
     8.0
     """
     return np.asarray(np.asarray(energy, dtype=float) * electricity_price)
+
+
+def emissions(energy: FloatLike, carbon_intensity: FloatLike) -> Floats:
+    """Carbon dioxide that is emitted to generate the energy used.
+
+    Parameters
+    ----------
+    energy : FloatLike
+        Energy at the meter. [J]
+    carbon_intensity : FloatLike
+        Emissions of the grid for a unit of energy, a mean over a year. [kg/J]
+
+    Returns
+    -------
+    mass : Floats
+        Carbon dioxide, or its equivalents where the intensity counts them. [kg]
+
+    Raises
+    ------
+    BadInput
+        Where the intensity is below zero.
+
+    Notes
+    -----
+    By location: what the grid emits on average, whatever contract the site has. What it took to make the
+    machines is not counted.
+
+    References
+    ----------
+    .. [1] GHG Protocol, "Scope 2 guidance," World Resources Institute, 2015 (location-based method).
+
+    Examples
+    --------
+    A megawatt-hour at 0.4173 kg a kilowatt-hour:
+
+    >>> round(float(emissions(3.6e9, 0.4173 / 3.6e6)), 1)
+    417.3
+    """
+    intensity = np.asarray(carbon_intensity, dtype=float)
+    if not np.all(intensity >= 0):
+        raise BadInput(Message("carbon intensity must be 0 or more"))
+    return np.asarray(np.asarray(energy, dtype=float) * intensity)

@@ -12,6 +12,7 @@ from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
+    BillRow,
     CalibrationRow,
     ComparisonOption,
     ComparisonRecord,
@@ -25,7 +26,15 @@ from app.store.tables import (
 )
 
 Listed = TypeVar(
-    "Listed", Profile, WorkloadSample, EstimateRow, ComparisonRecord, CalibrationRow, SizingRow, SweepRecord
+    "Listed",
+    Profile,
+    WorkloadSample,
+    EstimateRow,
+    ComparisonRecord,
+    CalibrationRow,
+    SizingRow,
+    SweepRecord,
+    BillRow,
 )
 
 
@@ -240,6 +249,28 @@ class Repository:
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
         return self._listing(SizingRow, limit, after)
+
+    def add_bill(
+        self, identifier: str, label: str, request: dict[str, object], document: dict[str, object]
+    ) -> None:
+        """Keep a bill of materials with what was asked."""
+        self._session.add(
+            BillRow(
+                id=identifier,
+                workspace_id=self._workspace_id,
+                label=label,
+                request=request,
+                document=document,
+            )
+        )
+
+    def bill(self, identifier: str) -> BillRow | None:
+        """Return a bill of materials."""
+        return self._one(BillRow, identifier)
+
+    def bills(self, limit: int, after: After | None) -> Listing[BillRow]:
+        """Return bills of materials, newest first."""
+        return self._listing(BillRow, limit, after)
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

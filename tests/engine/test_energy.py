@@ -51,5 +51,5 @@ def test_loads_outside_the_range_are_refused(load: float) -> None:
 
 
 def test_maximum_below_typical_is_refused() -> None:
-    with pytest.raises(BadInput, match="maximum power"):
+    with pytest.raises(BadInput, match="lower power"):
         average_power(2.0, 1.0, 0.5)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.cost.capital import capital_charge
+from app.engine.cost.rental import reserved_hourly_price, storage_cost, transfer_cost
 from app.engine.energy import electricity_cost, run_energy
 from app.engine.records import FloatLike, Floats
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
@@ -110,6 +111,8 @@ def rented_hourly_cost(
     stored_bytes: FloatLike,
     storage_price: FloatLike,
     utilisation: FloatLike,
+    egress_rate: FloatLike = 0.0,
+    egress_price: FloatLike = 0.0,
 ) -> dict[str, Floats]:
     """Cost of one useful hour of rented instances, by line.
 
@@ -125,11 +128,15 @@ def rented_hourly_cost(
         Of that storage. [currency/(B s)]
     utilisation : FloatLike
         Share of the paid hours in which they do useful work; 1 when rented for the run alone. [-]
+    egress_rate : FloatLike
+        Data moved out of the cloud, a mean over the paid hours. [B/s]
+    egress_price : FloatLike
+        Of that data. [currency/B]
 
     Returns
     -------
     lines : dict of str to Floats
-        Instances and storage; their sum is the hour. [currency/h]
+        Instances, storage and egress; their sum is the hour. [currency/h]
 
     References
     ----------
@@ -144,8 +151,9 @@ def rented_hourly_cost(
     """
     share = _useful_share(utilisation)
     return {
-        "instances": np.asarray(np.asarray(instances, dtype=float) * instance_price / share),
-        "storage": np.asarray(np.asarray(stored_bytes, dtype=float) * storage_price * HOUR / share),
+        "instances": np.asarray(instances, dtype=float) * reserved_hourly_price(instance_price, share),
+        "storage": storage_cost(stored_bytes, storage_price, HOUR) / share,
+        "egress": transfer_cost(np.asarray(egress_rate, dtype=float) * HOUR, egress_price) / share,
     }
 
 

@@ -3,11 +3,13 @@
 from fastapi import APIRouter
 
 from app.web.api import (
+    bills,
     calibrations,
     catalog,
     claims,
     comparisons,
     estimates,
+    fabrics,
     jobs,
     planning,
     searches,
@@ -27,6 +29,8 @@ for part in (
     calibrations,
     planning,
     sweeps,
+    fabrics,
+    bills,
     jobs,
     claims,
 ):

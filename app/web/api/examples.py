@@ -235,3 +235,19 @@ FLEET_PLAN: dict[str, Any] = {
     ],
     "currency": "USD",
 }
+FABRIC: dict[str, Any] = {
+    "nodes": 20,
+    "ports_per_node": 8,
+    "port_gbps": 200,
+    "switch_ports": 40,
+    "declared_switches": 14,
+}
+BILL: dict[str, Any] = {
+    "system": "dgx-a100-640gb",
+    "count": 20,
+    "fabric": "hdr-infiniband",
+    "storage_tb": 1000,
+    "spare": 1,
+    "currency": "USD",
+}
+BILL_OF_POD: dict[str, Any] = {"system": "ipu-pod64", "rack_power_kw": 35}

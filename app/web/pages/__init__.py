@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.web.pages import (
     accuracy,
+    bills,
     calibrations,
     catalog,
     claims,
@@ -11,6 +12,7 @@ from app.web.pages import (
     decisions,
     documents,
     estimates,
+    fabrics,
     mappings,
     plans,
     sizings,
@@ -33,6 +35,8 @@ for part in (
     sweeps,
     decisions,
     claims,
+    fabrics,
+    bills,
 ):
     router.include_router(part.router)
 if available():

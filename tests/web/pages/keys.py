@@ -118,7 +118,7 @@ def _titles(node: ast.ClassDef) -> Iterator[str]:
 
 
 def of_catalogue() -> set[str]:
-    """Return what fields mean, why claims were rejected, what vendors claim and why runs are missed."""
+    """Return what fields mean, why claims were rejected or runs missed, what vendors claim, names of parts."""
     with (ROOT / "data" / "fields.csv").open(encoding="utf-8", newline="") as file:
         found = {row["description"] for row in csv.DictReader(file)}
     for path in sorted((ROOT / "data").glob("*.csv")):
@@ -128,6 +128,9 @@ def of_catalogue() -> set[str]:
         for row in csv.DictReader(file):
             found |= {row["statement"], row["unclear"], row["reason"]}
     found |= set(reason_texts(ROOT / "data").values())
+    with (ROOT / "data" / "items.csv").open(encoding="utf-8", newline="") as file:
+        # Machines keep the names their makers give them; what stands around them is said in words.
+        found |= {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
     return found - {""}
 
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from app.reports.wording import catalogs
 from app.services.sweep_running import Claim
-from app.web.api.examples import CALIBRATION, PRICE_BOOK, SIZING
+from app.web.api.examples import BILL, CALIBRATION, PRICE_BOOK, SIZING
 from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
@@ -98,6 +98,12 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
         "/accuracy?family=all&errors=software_unknown",
         "/accuracy?family=waveglow",
     ]
+    pod, nodes = (
+        korean.ask("POST", "/api/v1/boms", json=body).json()["id"]
+        for body in ({"system": "ipu-pod64"}, {**BILL, "count": 140, "fabric": "ndr-infiniband"})
+    )
+    addresses += ["/boms/new", f"/boms/{pod}", f"/boms/{nodes}", f"/boms/compare?ids={pod},{nodes}"]
+    addresses += ["/fabrics", "/fabrics?nodes=140&ports_per_node=8&port_gbps=200&switch_ports=40"]
     for address in addresses:
         page = korean.page(address)
         assert page.html["lang"] == "ko"

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from app.web import calibration_contexts, claims_contexts, contexts, plan_contexts, sweep_contexts
+from app.web import (
+    bill_contexts,
+    calibration_contexts,
+    claims_contexts,
+    contexts,
+    plan_contexts,
+    sweep_contexts,
+)
 from app.web.accuracy_contexts import AccuracyPage
 from app.web.folders import folder
 from app.web.rendering import embedded, environment
@@ -33,6 +40,10 @@ CONTEXTS = {
     "problem.html": contexts.ProblemPage,
     "document.html": contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
+    "fabric.html": bill_contexts.FabricPage,
+    "bill_form.html": bill_contexts.BillFormPage,
+    "bill.html": bill_contexts.BillPage,
+    "bill_compare.html": bill_contexts.BillComparisonPage,
 }
 
 

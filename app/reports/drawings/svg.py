@@ -1,0 +1,163 @@
+"""The few shapes our drawings are made of, and how they are written as SVG.
+
+Colours stand in presentation attributes, so that a drawing saved as a file has them too; classes let the
+page's own rules take over, dark scheme included. No style attribute: the content policy forbids it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+INK, SOFT, RULE, PANEL, GROUND, ACCENT = "#14181f", "#4f5865", "#c3cad3", "#f6f7f9", "#ffffff", "#2447d6"
+
+FILLS: Mapping[str, str] = {
+    "machine": "#0072b2",
+    "host": "#56b4e9",
+    "switch": "#e69f00",
+    "management": "#aab1bb",
+    "storage": "#009e73",
+    "spare": "#7b828c",
+    "leaf": "#56b4e9",
+    "spine": "#e69f00",
+    "core": "#d55e00",
+    "nodes": PANEL,
+    "frame": GROUND,
+    "band": PANEL,
+}
+"""Class of a box → its colour where no rule of the page says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle with a tip."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A straight line; heavier ones stand for more links."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    weight: float = 1.0
+    kind: str = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A piece of text."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 12.0
+    anchor: str = "middle"
+    kind: str = "label"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Shapes in the order they are drawn, with what they show in words."""
+
+    width: float
+    height: float
+    title: str
+    description: str
+    shapes: tuple[Box | Line | Label, ...] = field(default=())
+
+
+def number(value: float) -> str:
+    """Write a coordinate."""
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def attributes(**values: object) -> Markup:
+    """Write attributes; underscores become hyphens."""
+    parts = [
+        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), value) for name, value in values.items()
+    ]
+    return Markup("").join(parts)
+
+
+def shape(one: Box | Line | Label) -> Markup:
+    """Write one shape."""
+    if isinstance(one, Box):
+        known = attributes(
+            class_=f"box-{one.kind}",
+            x=number(one.x),
+            y=number(one.y),
+            width=number(one.width),
+            height=number(one.height),
+            rx=3 if min(one.width, one.height) > 8 else 1,
+            fill=FILLS.get(one.kind, PANEL),
+            stroke=RULE if one.kind in ("frame", "band", "nodes") else GROUND,
+        )
+        tip = Markup("<title>{}</title>").format(one.title) if one.title else Markup("")
+        return Markup("<rect{}>{}</rect>").format(known, tip)
+    if isinstance(one, Line):
+        known = attributes(
+            class_=f"line-{one.kind}",
+            x1=number(one.x1),
+            y1=number(one.y1),
+            x2=number(one.x2),
+            y2=number(one.y2),
+            stroke=SOFT,
+            stroke_width=number(one.weight),
+            stroke_opacity="0.35",
+        )
+        return Markup("<line{}/>").format(known)
+    # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
+    rim = {"stroke": GROUND, "stroke_width": 4, "paint_order": "stroke"} if one.kind == "quiet" else {}
+    known = attributes(
+        **rim,
+        class_=f"text-{one.kind}",
+        x=number(one.x),
+        y=number(one.y),
+        font_size=number(one.size),
+        text_anchor=one.anchor,
+        fill=GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK,
+    )
+    return Markup("<text{}>{}</text>").format(known, one.text)
+
+
+def written(drawing: Drawing, identifier: str) -> Markup:
+    """Return a drawing as an SVG element with a title and a description for those who do not see it.
+
+    Parameters
+    ----------
+    drawing : Drawing
+        What is drawn. [-]
+    identifier : str
+        Start of the identifiers of title and description, unlike any other of the page. [-]
+    """
+    size = f"0 0 {number(drawing.width)} {number(drawing.height)}"
+    head = attributes(
+        xmlns="http://www.w3.org/2000/svg",
+        class_="drawing",
+        viewBox=size,
+        width=number(drawing.width),
+        height=number(drawing.height),
+        role="img",
+        aria_labelledby=f"{identifier}-title {identifier}-text",
+        font_family="Pretendard, system-ui, sans-serif",
+    )
+    words = Markup('<title id="{}-title">{}</title><desc id="{}-text">{}</desc>').format(
+        identifier, drawing.title, identifier, drawing.description
+    )
+    return Markup("<svg{}>{}{}</svg>").format(head, words, joined(drawing.shapes))
+
+
+def joined(shapes: Iterable[Box | Line | Label]) -> Markup:
+    """Write shapes one behind the other."""
+    return Markup("").join(shape(one) for one in shapes)

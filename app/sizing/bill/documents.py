@@ -1,0 +1,172 @@
+"""What is answered about networks and bills of materials."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.sizing.bill.lines import Group
+from app.sizing.bill.request import BillRequest
+from app.sizing.document import CheckWarning, Document, Quantity, SourceRef, Text
+
+
+class FabricPlan(Document):
+    """Switches and cables of a network."""
+
+    nodes: int = Field(description="Nodes. [-]")
+    switch_ports: int = Field(description="Ports of one switch. [-]")
+    port_gbps: float = Field(description="Line rate of one port. [Gb/s]")
+    levels: int = Field(description="Switch levels: 1, 2 or 3. [-]")
+    rails: int = Field(description="Rails, one per port of a node. [-]")
+    endpoints: int = Field(description="Ports of all nodes. [-]")
+    leaf: int = Field(description="Leaf switches: rails × leaves of a rail. [-]")
+    leaf_down: int = Field(description="Nodes on the fullest leaf. [-]")
+    leaf_up: int = Field(description="Uplinks of a leaf as planned, the same number to each spine. [-]")
+    uplinks: int = Field(description="Uplinks all leaves need. [-]")
+    spine: int = Field(description="Least spines: uplinks over the ports that face down. [-]")
+    balanced_spine: int = Field(description="Spines over which each leaf's uplinks divide evenly. [-]")
+    core: int = Field(description="Least core switches; 0 where two levels suffice. [-]")
+    balanced_core: int = Field(description="Core switches over which each spine's uplinks divide evenly. [-]")
+    pods: int = Field(description="Groups of leaves and spines under the core. [-]")
+    leaves_per_pod: int = Field(description="Leaves of the largest of them. [-]")
+    links_per_pair: int = Field(description="Links between a leaf and each of its spines. [-]")
+    spine_up: int = Field(description="Uplinks of a spine; 0 where two levels suffice. [-]")
+    minimum_switches: int = Field(description="leaf + spine + core. [-]")
+    switches: int = Field(description="leaf + balanced_spine + balanced_core: what is planned. [-]")
+    cables: int = Field(description="Cables of nodes and between switches at the bound. [-]")
+    balanced_cables: int = Field(description="Cables as planned. [-]")
+    node_tbps: float = Field(description="Line rate of one node in one direction. [Tb/s]")
+    oversubscription: float = Field(description="Ports towards nodes per uplink on the fullest leaf. [-]")
+    declared_switches: int | None = Field(description="Switches a list names; null where none was given. [-]")
+    warnings: list[CheckWarning] = Field(description="What to ask and what to beware of.")
+
+
+class BillLine(Document):
+    """One line of a bill of materials."""
+
+    item: str = Field(description="Identifier of the part.", examples=["qm8790"])
+    name: str = Field(description="Name of the part.", examples=["QM8790 HDR switch"])
+    group: Group = Field(description="Group the line is listed in.")
+    use: str = Field(description="What it is for.", examples=["leaf"])
+    quantity: int = Field(description="How many. [-]")
+    rule: Text = Field(description="How the quantity follows.")
+    unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes it.")
+    total: Quantity | None = Field(
+        description="Quantity × unit price, its value rounded to the currency's unit."
+    )
+    power: Quantity | None = Field(description="Power of all under load; null where it draws none.")
+    power_max: Quantity | None = Field(description="Greatest power of all.")
+    rack_units: float = Field(description="Height of all in the racks. [U]")
+    weight: Quantity | None = Field(description="Weight of all; null where it is not known.")
+    source: SourceRef | None = Field(description="Where the price comes from; null without one.")
+    as_of: str = Field(description="Date of the price; empty without one.")
+    status: Literal["published", "estimate", "unknown"] = Field(description="How far the price is known.")
+    note: str = Field(description="How the price was read or estimated; may be empty.")
+
+
+class GroupTotal(Document):
+    """What the lines of a group come to."""
+
+    group: Group = Field(description="The group.")
+    price: Quantity = Field(description="Sum of the prices that are known.")
+    complete: bool = Field(description="False where a line has no price: the sum is a lower bound.")
+    power: Quantity = Field(description="Power under load.")
+
+
+class BillTotals(Document):
+    """What a bill comes to."""
+
+    price: Quantity = Field(
+        description="Sum of the lines; its range adds the ends of theirs, dear together or cheap together."
+    )
+    complete: bool = Field(description="False where a line has no price: the sum is a lower bound.")
+    power: Quantity = Field(description="Power under a training load.")
+    power_max: Quantity = Field(description="Greatest power; the typical where only that is published.")
+    rack_units: float = Field(description="Height in the racks. [U]")
+    racks: int = Field(description="Racks. [-]")
+    weight: Quantity = Field(description="Weight with racks, of what has a known weight.")
+
+
+class Placement(Document):
+    """One thing in a rack."""
+
+    item: str = Field(description="Identifier of the part.")
+    name: str = Field(description="Name of the part.")
+    use: str = Field(description="What it is for.")
+    bottom: int = Field(description="Lowest unit it takes, 1 at the floor. [U]")
+    height: int = Field(description="Height. [U]")
+
+
+class Rack(Document):
+    """Racks that are filled alike."""
+
+    count: int = Field(description="How many are filled like this. [-]")
+    height: int = Field(description="Height of the rack. [U]")
+    used: int = Field(description="Height in use. [U]")
+    power: float = Field(description="Power under load. [W]")
+    power_max: float = Field(description="Greatest power. [W]")
+    power_limit: float = Field(description="Power one rack may draw. [W]")
+    weight: float = Field(description="Weight of what it carries. [kg]")
+    placements: list[Placement] = Field(description="What stands in it, from the floor up.")
+
+
+class Bill(Document):
+    """A bill of materials: what a system consists of, line by line, and how it stands in racks."""
+
+    id: str = Field(description="Identifier.")
+    label: str = Field(description="Name.")
+    request: BillRequest = Field(description="What was asked.")
+    estimate_id: str | None = Field(description="Estimate whose system it is; null where none was named.")
+    catalog_version: str = Field(description="Catalogue the figures come from.")
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it. [-]")
+    machines: int = Field(description="Machines in all, without spares. [-]")
+    accelerators: int = Field(description="Accelerators in all, without spares. [-]")
+    scalable_units: int | None = Field(
+        description="Units of twenty nodes that the machines make; null where none are defined. [-]"
+    )
+    fabric: str = Field(description="Identifier of the compute network.")
+    currency: str = Field(description="Currency of every price.")
+    package: Quantity | None = Field(
+        description="Machines, hosts and switches of pods alone, as systems are quoted; null without a price."
+    )
+    lines: list[BillLine] = Field(description="The lines, by group.")
+    groups: list[GroupTotal] = Field(description="Sums by group.")
+    totals: BillTotals = Field(description="Sums of all lines.")
+    network: FabricPlan | None = Field(description="Compute network; null where no switches join machines.")
+    racks: list[Rack] = Field(description="Racks, alike ones together.")
+    warnings: list[CheckWarning] = Field(description="What to ask and what to beware of.")
+
+
+class Ratio(Document):
+    """One figure of two bills."""
+
+    measure: Literal["package", "total", "power", "power_max", "rack_units"] = Field(
+        description="What is compared."
+    )
+    first: Quantity = Field(description="Of the first bill.")
+    second: Quantity = Field(description="Of the second bill.")
+    ratio: Quantity = Field(description="First over second; its range holds every combination of the ends.")
+    parity: bool = Field(description="True where they are equal within the catalogue's margin.")
+
+
+class GroupPair(Document):
+    """What a group comes to in two bills."""
+
+    group: Group = Field(description="The group.")
+    first: Quantity | None = Field(description="Of the first bill; null where it has none of it.")
+    second: Quantity | None = Field(description="Of the second bill; null where it has none of it.")
+
+
+class BillComparison(Document):
+    """Two bills side by side."""
+
+    first: str = Field(description="Identifier of the first bill.")
+    second: str = Field(description="Identifier of the second bill.")
+    labels: list[str] = Field(description="Names of both.")
+    margin: float = Field(description="Difference up to which figures count as equal. [-]")
+    ratios: list[Ratio] = Field(description="The figures both have.")
+    groups: list[GroupPair] = Field(description="Sums of groups of both.")
+    warnings: list[CheckWarning] = Field(description="What to beware of.")

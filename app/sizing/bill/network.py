@@ -1,0 +1,289 @@
+"""A switched network as lines of a bill: switches, cables, transceivers and the adapters machines lack."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.catalog import Catalog, Spread
+from app.engine.fabric import FatTree, fat_tree
+from app.errors import BadInput, FieldError, Message
+from app.sizing.bill.lines import DOLLAR, Group, Part, added, part
+
+REACHES = ("rack", "row", "hall")
+"""How far a cable goes: inside one rack, along the row, across the hall."""
+
+CABLING = "cabling"
+KEPT_TREES = 4096
+"""Trees kept in memory: a sizing asks for the same few again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkBill:
+    """A network as it is bought."""
+
+    fabric: str
+    switch: str
+    """Identifier of the switch it is built of. [-]"""
+    switch_ports: int
+    lines: tuple[Part, ...]
+    tree: FatTree
+    """Counts as arrays without dimensions. [-]"""
+    price: Spread
+    """Sum of the prices that are known. [USD]"""
+    power: Spread
+    """Typical power of everything that draws any. [W]"""
+    complete: bool
+    """False where a line has no price, so that the sum is a lower bound. [-]"""
+
+
+def has_bill(catalog: Catalog, fabric: str) -> bool:
+    """Tell whether a fabric is built of switches one can buy; those of clouds and pods are not."""
+    return bool(catalog.conditions(fabric, "switch"))
+
+
+def network_bill(
+    catalog: Catalog,
+    *,
+    fabric: str,
+    nodes: int,
+    ports_per_node: int,
+    oversubscription: float = 1.0,
+    machine: str | None = None,
+    group: Group = "compute_network",
+    spread_over: int | None = None,
+) -> NetworkBill:
+    """Return the network of so many nodes as lines with prices and power from the catalogue.
+
+    Of the switches a fabric may be built of, those are taken that make the cheapest network; without prices,
+    the fewest. Switches are counted so that the uplinks of each leaf divide evenly over the spines.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Parts and prices; that of a price book where one is asked for. [-]
+    fabric : str
+        Identifier of the fabric; one without switches of its own (a cloud's) is refused. [-]
+    nodes : int
+        Nodes. [-]
+    ports_per_node : int
+        Ports of one node, a rail each. [-]
+    oversubscription : float
+        Ports towards nodes per uplink, at least 1. [-]
+    machine : str or None
+        Identifier of the machine: adapters it does not bring become a line. None: nodes bring theirs. [-]
+    group : str
+        Group of switches in the bill; cables are a group of their own. [-]
+    spread_over : int or None
+        Machines among which cables run, where that is not the number of nodes. [-]
+
+    Raises
+    ------
+    BadInput
+        Where the fabric cannot be bought, or three levels of its switches do not suffice.
+    """
+    if not has_bill(catalog, fabric):
+        name = catalog.items[fabric].name if fabric in catalog.items else fabric
+        raise BadInput.at(
+            "fabric",
+            "{fabric} comes with its system or from a cloud; no switches of it are bought",
+            fabric=name,
+        )
+    refusals: list[BadInput] = []
+    found: list[NetworkBill] = []
+    for switch in catalog.conditions(fabric, "switch"):
+        try:
+            tree = tree_of(nodes, ports_per_node, ports_of(catalog, fabric, switch), oversubscription)
+            found.append(_built(catalog, fabric, switch, tree, machine, group, spread_over or nodes))
+        except BadInput as error:
+            refusals.append(error)
+    if not found:
+        message = refusals[0].message
+        raise BadInput(message, [FieldError("count", message)])
+    return min(found, key=lambda one: (not one.complete, one.price.value, int(one.tree.switches)))
+
+
+def ports_of(catalog: Catalog, fabric: str, switch: str) -> int:
+    """Return the ports of a switch at the rate of a fabric. [-]"""
+    split = catalog.find(fabric, "switch_ports", switch)
+    return round((split or catalog.figure(switch, "ports")).si)
+
+
+@functools.lru_cache(maxsize=KEPT_TREES)
+def tree_of(nodes: int, ports_per_node: int, switch_ports: int, oversubscription: float) -> FatTree:
+    """Return the fat tree of so many nodes; the same numbers are asked for many times."""
+    return fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
+
+
+def _built(
+    catalog: Catalog,
+    fabric: str,
+    switch: str,
+    tree: FatTree,
+    machine: str | None,
+    group: Group,
+    spread_over: int,
+) -> NetworkBill:
+    ports = ports_of(catalog, fabric, switch)
+    nodes, rails = int(tree.endpoints // tree.rails), int(tree.rails)
+    lines = (
+        *_switches(catalog, switch, ports, tree, group),
+        *_cables(catalog, fabric, spread_over, tree),
+        *adapters(catalog, fabric, nodes, rails, machine, group),
+    )
+    return NetworkBill(
+        fabric=fabric,
+        switch=switch,
+        switch_ports=ports,
+        lines=lines,
+        tree=tree,
+        price=added(((line.count, line.price) for line in lines), DOLLAR),
+        power=added(((line.count, line.power_typical) for line in lines), "W"),
+        complete=all(line.price is not None for line in lines),
+    )
+
+
+def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: Group) -> Iterable[Part]:
+    if tree.levels == 1:
+        rule = Message(
+            "all {endpoints} ports fit on one switch of {ports}",
+            {"endpoints": int(tree.endpoints), "ports": ports},
+        )
+        yield part(catalog, switch, group, "single_switch", 1, rule)
+        return
+    template = (
+        "rails × leaves: {rails} × {each}; nodes on a leaf: at most {down}; of {ports} ports {down} down, "
+        "{up} up"
+        if tree.rails > 1
+        else "at most {down} ports of nodes on each: {down} of {ports} ports down, {up} up"
+    )
+    values = {
+        "rails": int(tree.rails),
+        "each": int(tree.leaf // tree.rails),
+        "down": int(tree.leaf_down),
+        "up": int(tree.balanced_up),
+        "ports": ports,
+    }
+    yield part(catalog, switch, group, "leaf", int(tree.leaf), Message(template, values))
+    least = {"uplinks": int(tree.uplinks), "least": int(tree.spine), "spines": int(tree.balanced_spine)}
+    if tree.levels == 2 and tree.balanced_up > tree.leaf_up:
+        rule = Message(
+            "{uplinks} uplinks need {least} spines; {spines}, with {up} uplinks a leaf for the {needed} it "
+            "needs, so that they divide evenly",
+            {**least, "up": int(tree.balanced_up), "needed": int(tree.leaf_up)},
+        )
+    elif tree.levels == 2 and tree.spine == tree.balanced_spine:
+        rule = Message(
+            "{uplinks} uplinks need {least} spines, and each leaf's divide evenly over them", least
+        )
+    elif tree.levels == 2:
+        rule = Message(
+            "{uplinks} uplinks need {least} spines; {spines} so that each leaf's {up} divide evenly",
+            {**least, "up": int(tree.balanced_up)},
+        )
+    else:
+        rule = Message(
+            "{pods} pods of up to {leaves} leaves, {each} spines in each",
+            {
+                "pods": int(tree.pods),
+                "leaves": int(tree.pod_leaf),
+                "each": int(tree.balanced_spine // tree.pods),
+            },
+        )
+    yield part(catalog, switch, group, "spine", int(tree.balanced_spine), rule)
+    if tree.levels == 3:
+        rule = Message(
+            "{links} links from the spines need {least} core switches; {core} so that they divide evenly",
+            {
+                "links": int(tree.spine_links),
+                "least": int(tree.core),
+                "core": int(tree.balanced_core),
+            },
+        )
+        yield part(catalog, switch, group, "core", int(tree.balanced_core), rule)
+
+
+def reach(catalog: Catalog, count: int, what: str) -> str:
+    """Return how far cables go among so many nodes or switches: rack, row or hall."""
+    for place, limit in zip(REACHES, (f"near_{what}", f"row_{what}"), strict=False):
+        if count <= catalog.figure(CABLING, limit).si:
+            return place
+    return REACHES[-1]
+
+
+def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iterable[Part]:
+    near = reach(catalog, machines, "nodes")
+    # Nodes share a rack with their switch only where there is one; several switches have racks of their own.
+    to_nodes = "row" if near == "rack" and tree.levels > 1 else near
+    rule = Message("{endpoints} ports of nodes, a cable each", {"endpoints": int(tree.endpoints)})
+    counts = [("node_cable", to_nodes, int(tree.endpoints), rule)]
+    between = reach(catalog, int(tree.switches), "switches")
+    if tree.levels > 1:
+        rule = Message(
+            "{leaves} leaves × {up} uplinks", {"leaves": int(tree.leaf), "up": int(tree.balanced_up)}
+        )
+        counts.append(("leaf_cable", between, int(tree.leaf_links), rule))
+    if tree.levels > 2:
+        rule = Message(
+            "{spines} spines × {up} uplinks", {"spines": int(tree.balanced_spine), "up": int(tree.spine_up)}
+        )
+        counts.append(("spine_cable", between, int(tree.spine_links), rule))
+    for use, place, count, rule in counts:
+        cable = catalog.figure(fabric, "cable", place).text
+        yield part(catalog, cable, "cables", use, count, rule)
+    yield from _optics(catalog, fabric, counts)
+
+
+def _optics(catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int, Message]]) -> Iterable[Part]:
+    """Transceivers of fabrics whose optical cables are plain fibre."""
+    at_node, at_switch = catalog.find(fabric, "end_optics"), catalog.find(fabric, "switch_optics")
+    if at_node is None or at_switch is None:
+        return
+    fibres = [(use, count) for use, place, count, _ in counts if place != REACHES[0]]
+    to_nodes = sum(count for use, count in fibres if use == "node_cable")
+    ends = sum(count if use == "node_cable" else 2 * count for use, count in fibres)
+    each = round(catalog.figure(at_switch.text, "links_per_optics").si)
+    if to_nodes:
+        rule = Message("{links} fibres, one at each machine's end", {"links": to_nodes})
+        yield part(catalog, at_node.text, "cables", "node_optics", to_nodes, rule)
+    if ends:
+        rule = Message(
+            "{ends} fibre ends at switches, {each} in one transceiver", {"ends": ends, "each": each}
+        )
+        yield part(catalog, at_switch.text, "cables", "switch_optics", -(-ends // each), rule)
+
+
+def adapters(
+    catalog: Catalog, fabric: str, nodes: int, ports_per_node: int, machine: str | None, group: Group
+) -> Iterable[Part]:
+    """Give the line of adapters that a machine does not bring, if any.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Adapters of machines and fabrics. [-]
+    fabric : str
+        Identifier of the fabric. [-]
+    nodes, ports_per_node : int
+        Machines and their ports. [-]
+    machine : str or None
+        Identifier of the machine; None brings all it needs. [-]
+    group : str
+        Group of the line. [-]
+    """
+    if machine is None:
+        return
+    needed = catalog.figure(fabric, "adapter").text
+    own, ports = catalog.find(machine, "adapter"), catalog.find(machine, "compute_ports")
+    brought = 0
+    if own is not None and ports is not None:
+        fast = catalog.figure(own.text, "port_rate").si >= catalog.figure(fabric, "line_rate").si
+        brought = round(ports.si) if fast else 0
+    missing = max(ports_per_node - brought, 0)
+    if missing:
+        rule = Message(
+            "{nodes} nodes × {ports} ports, of which the machine brings {brought} of this rate",
+            {"nodes": nodes, "ports": ports_per_node, "brought": brought},
+        )
+        yield part(catalog, needed, group, "adapter", nodes * missing, rule)

@@ -1,0 +1,178 @@
+"""Bills of materials as forms and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from app.errors import AppError, Message, NotFound
+from app.services import bills
+from app.services.estimates import get_estimate
+from app.services.workbench import Workbench
+from app.sizing.bill.documents import Bill, BillComparison
+from app.sizing.bill.request import BillRequest
+from app.web.api.bills import CSV, XLSX, attachment
+from app.web.bill_contexts import BillComparisonPage, BillFormPage
+from app.web.contexts import Choice, ChoiceGroup, Form
+from app.web.deps import BenchDep, WorkspaceDep
+from app.web.locale import voice_of
+from app.web.pages import choices
+from app.web.pages.bills_views import bill_page
+from app.web.pages.documents import available
+from app.web.pages.forms import plain_number, refused, typed
+from app.web.pages.presenting import grouped
+from app.web.pages.start import read_form
+from app.web.problems import from_validation
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+FIELDS = frozenset(BillRequest.model_fields)
+WORDS = frozenset({"system", "estimate_id", "fabric", "currency", "label", "price_book_id"})
+"""Fields that are words; all others are numbers."""
+
+EARLIER = 12
+
+
+def asked(values: Mapping[str, Sequence[str]]) -> BillRequest:
+    """Return what a form asks for; an empty field is left out."""
+    body: dict[str, object] = {
+        name: one[0] if name in WORDS else plain_number(one[0])
+        for name, one in values.items()
+        if name in FIELDS and one[0].strip()
+    }
+    if str(body.get("rack_units", "")).isdecimal():
+        # A list of numbers to choose from takes a number only.
+        body["rack_units"] = int(str(body["rack_units"]))
+    return BillRequest.model_validate(body)
+
+
+def form_page(bench: Workbench, workspace: str, form: Form, message: Message | None = None) -> BillFormPage:
+    """Return the form with what has been typed into it."""
+    made = bills.list_bills(bench, workspace, EARLIER, None).items
+    return BillFormPage(
+        documents=available(),
+        form=form,
+        message=message,
+        systems=bought_systems(bench),
+        fabrics=[
+            Choice(fabric.id, fabric.name)
+            for fabric in bench.catalogue.fabrics.documents.values()
+            if bench.sizing.catalog.conditions(fabric.id, "switch")
+        ],
+        heights=[Choice("42", "42 U"), Choice("48", "48 U")],
+        currencies=[Choice("USD", "USD"), Choice("KRW", "KRW")],
+        estimate=estimate_of(bench, workspace, form.get("estimate_id")),
+        earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
+    )
+
+
+def bought_systems(bench: Workbench) -> list[ChoiceGroup]:
+    """Return the systems that can be bought, by maker."""
+    documents = bench.catalogue.systems.documents
+    found = []
+    for group in choices.system_names(bench.catalogue):
+        owned = [one for one in group.choices if documents[one.id].acquisition == "own"]
+        if owned:
+            found.append(ChoiceGroup(group.name, owned))
+    return found
+
+
+def estimate_of(bench: Workbench, workspace: str, identifier: str) -> Choice | None:
+    """Return the estimate whose system is billed, if there is one of that name."""
+    if not identifier:
+        return None
+    try:
+        found = get_estimate(bench, workspace, identifier)
+    except NotFound:
+        return None
+    return Choice(found.id, found.label, f"{found.system.count} × {found.system.name}")
+
+
+@router.get("/boms", response_class=HTMLResponse)
+def show_bills() -> Response:
+    """Go to the form, which lists what was made before."""
+    return RedirectResponse("/boms/new", 303)
+
+
+@router.get("/boms/new", response_class=HTMLResponse)
+def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+    """Show the form; what the address names is filled in."""
+    values = typed(request.query_params)
+    if "estimate" in values:
+        values["estimate_id"] = values["estimate"]
+    return render(request, "bill_form.html", form_page(bench, workspace, Form(values)))
+
+
+@router.post("/boms/new", response_class=HTMLResponse)
+def make_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Make the bill that was asked for, or return the form with its errors beside the fields."""
+    values = typed(form)
+    try:
+        made = bills.create_bill(bench, workspace, asked(values))
+    except (AppError, ValidationError) as error:
+        known = error if isinstance(error, AppError) else from_validation(error.errors(include_url=False))
+        page = form_page(bench, workspace, refused(values, known, ()), known.message)
+        return render(request, "bill_form.html", page, status=known.status)
+    return RedirectResponse(f"/boms/{made.id}", 303)
+
+
+def pair_of(request: Request) -> str:
+    """Return the bills to compare, given together or one by one."""
+    return ",".join(request.query_params.getlist("ids")[:4])[:200]
+
+
+@router.get("/boms/compare.json")
+def show_comparison_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BillComparison:
+    """Return the comparison of the page of the same address."""
+    return bills.compare(bench, workspace, pair_of(request))
+
+
+@router.get("/boms/compare", response_class=HTMLResponse)
+def show_comparison(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+    """Show two bills side by side."""
+    found = bills.compare(bench, workspace, pair_of(request))
+    page = BillComparisonPage(
+        data_url=f"/boms/compare.json?ids={found.first},{found.second}",
+        documents=available(),
+        comparison=found,
+        warnings=grouped(("", warning) for warning in found.warnings),
+    )
+    return render(request, "bill_compare.html", page)
+
+
+@router.get("/boms/{identifier}.json")
+def show_bill_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
+    """Return the bill of the page of the same address."""
+    return bills.get_bill(bench, workspace, identifier)
+
+
+@router.get("/boms/{identifier}.csv")
+def save_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Return the lines as CSV in the reader's language."""
+    content = bills.export_csv(bench, workspace, identifier, voice_of(request))
+    # Spreadsheets read UTF-8 with Korean in it only behind a byte order mark.
+    return Response(f"\ufeff{content}", media_type=CSV, headers=attachment(identifier, "csv"))
+
+
+@router.get("/boms/{identifier}.xlsx")
+def save_workbook(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Return lines and racks as a workbook in the reader's language."""
+    content = bills.export_workbook(bench, workspace, identifier, voice_of(request))
+    return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
+
+
+@router.get("/boms/{identifier}", response_class=HTMLResponse)
+def show_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+    """Show a bill with its racks and its network."""
+    found = bills.get_bill(bench, workspace, identifier)
+    listed = bills.list_bills(bench, workspace, EARLIER, None).items
+    others = [Choice(one.id, one.label) for one in listed if one.id != identifier]
+    return render(request, "bill.html", bill_page(found, others, voice_of(request), available()))
