@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.errors import FieldError, Message
+from app.reports.drawings.schedule import StageTimes
+from app.reports.drawings.svg import Drawing
 from app.reports.figures import MemoryBar, RangeBar, Segment
 from app.reports.figures.layout import Figure
 from app.reports.wording.scales import Scale
@@ -206,6 +208,21 @@ class FigureView:
     """How to read it."""
 
 
+@dataclass(frozen=True, slots=True)
+class DrawingView:
+    """A drawing: its identifier, caption and shapes, and the table that says the same."""
+
+    id: str
+    caption: str
+    drawing: Drawing
+    table: str
+    """Identifier of the element that holds the same as text; empty where there is none."""
+    rows: Sequence[Sequence[str | int | float | bool | None]] = ()
+    """The same for other programs, the head first; none where the page offers a file of its own."""
+    note: str = ""
+    """How to read it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPage(Page):
     """Options side by side."""
@@ -265,6 +282,12 @@ class EstimatePage(Page):
     memory: MemoryBar | None
     shares: Sequence[Segment]
     figures: Sequence[FigureView]
+    schedule: DrawingView | None
+    """Passes of one step; none where the pipeline has one stage."""
+    stage_times: Sequence[StageTimes]
+    """The same stage by stage."""
+    superstep: Sequence[Segment]
+    """Parts of one superstep; none where stages do not wait in lockstep."""
     refusal: CheckWarning | None
     """Why it cannot run, and what would fit."""
     warnings: Sequence[WarningGroup]

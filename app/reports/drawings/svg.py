@@ -26,6 +26,12 @@ FILLS: Mapping[str, str] = {
     "nodes": PANEL,
     "frame": GROUND,
     "band": PANEL,
+    "forward": "#0072b2",
+    "forward-light": "#56b4e9",
+    "backward": "#e69f00",
+    "backward-light": "#f5cf7a",
+    "idle": "#e2e6eb",
+    "gap": GROUND,
 }
 """Class of a box → its colour where no rule of the page says otherwise."""
 
@@ -40,6 +46,14 @@ class Box:
     height: float
     kind: str
     title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Many rectangles of one kind, too many to each have a tip: left, top, width, height."""
+
+    boxes: tuple[tuple[float, float, float, float], ...]
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,7 @@ class Drawing:
     height: float
     title: str
     description: str
-    shapes: tuple[Box | Line | Label, ...] = field(default=())
+    shapes: tuple[Box | Line | Label | Area, ...] = field(default=())
 
 
 def number(value: float) -> str:
@@ -90,7 +104,7 @@ def attributes(**values: object) -> Markup:
     return Markup("").join(parts)
 
 
-def shape(one: Box | Line | Label) -> Markup:
+def shape(one: Box | Line | Label | Area) -> Markup:
     """Write one shape."""
     if isinstance(one, Box):
         known = attributes(
@@ -105,6 +119,13 @@ def shape(one: Box | Line | Label) -> Markup:
         )
         tip = Markup("<title>{}</title>").format(one.title) if one.title else Markup("")
         return Markup("<rect{}>{}</rect>").format(known, tip)
+    if isinstance(one, Area):
+        path = "".join(
+            f"M{number(x)} {number(y)}h{number(width)}v{number(height)}H{number(x)}z"
+            for x, y, width, height in one.boxes
+        )
+        known = attributes(class_=f"box-{one.kind}", d=path, fill=FILLS.get(one.kind, PANEL))
+        return Markup("<path{}/>").format(known)
     if isinstance(one, Line):
         known = attributes(
             class_=f"line-{one.kind}",
@@ -158,6 +179,6 @@ def written(drawing: Drawing, identifier: str) -> Markup:
     return Markup("<svg{}>{}{}</svg>").format(head, words, joined(drawing.shapes))
 
 
-def joined(shapes: Iterable[Box | Line | Label]) -> Markup:
+def joined(shapes: Iterable[Box | Line | Label | Area]) -> Markup:
     """Write shapes one behind the other."""
     return Markup("").join(shape(one) for one in shapes)

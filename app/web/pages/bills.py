@@ -103,7 +103,7 @@ def show_bills() -> Response:
 
 
 @router.get("/boms/new", response_class=HTMLResponse)
-def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the form; what the address names is filled in."""
     values = typed(request.query_params)
     if "estimate" in values:
@@ -136,7 +136,7 @@ def show_comparison_data(request: Request, bench: BenchDep, workspace: Workspace
 
 
 @router.get("/boms/compare", response_class=HTMLResponse)
-def show_comparison(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> HTMLResponse:
+def show_comparison(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show two bills side by side."""
     found = bills.compare(bench, workspace, pair_of(request))
     page = BillComparisonPage(
@@ -170,7 +170,7 @@ def save_workbook(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
 
 
 @router.get("/boms/{identifier}", response_class=HTMLResponse)
-def show_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> HTMLResponse:
+def show_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show a bill with its racks and its network."""
     found = bills.get_bill(bench, workspace, identifier)
     listed = bills.list_bills(bench, workspace, EARLIER, None).items

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
 from app.errors import AppError
-from app.reports.drawings.svg import written
 from app.reports.drawings.topology import topology
 from app.services.fabrics import plan
 from app.sizing.bill.documents import FabricPlan
@@ -18,6 +17,7 @@ from app.sizing.bill.request import FabricRequest
 from app.web.bill_contexts import FabricPage
 from app.web.contexts import Choice, Form
 from app.web.locale import voice_of
+from app.web.pages.bills_views import drawing_view
 from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.presenting import grouped
@@ -71,7 +71,7 @@ def page_of(request: Request, form: Form, found: FabricPlan | None, stale: bool,
         plan=found,
         stale=stale,
         previous=previous,
-        drawing=written(topology(found, voice_of(request)), "topology") if found else None,
+        drawing=drawing_view("topology", topology(found, voice_of(request)), "fabric") if found else None,
         warnings=grouped(("", warning) for warning in found.warnings) if found else [],
     )
 
@@ -83,7 +83,7 @@ def show_fabric_data(request: Request) -> FabricPlan:
 
 
 @router.get("/fabrics", response_class=HTMLResponse)
-def show_fabric(request: Request, previous: str = "") -> HTMLResponse:
+def show_fabric(request: Request, previous: str = "") -> Response:
     """Show a network; a refused one beside the last that was possible."""
     typed_in = {name: one for name, one in typed(request.query_params).items() if name in FIELDS}
     values = typed_in or {name: [value] for name, value in TWENTY.items()}
@@ -95,7 +95,7 @@ def show_fabric(request: Request, previous: str = "") -> HTMLResponse:
     return render(request, "fabric.html", page_of(request, Form(values), found, False, query))
 
 
-def refusal(request: Request, form: Form, previous: str) -> HTMLResponse:
+def refusal(request: Request, form: Form, previous: str) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         found = plan(asked(parse_qs(previous))) if previous else None

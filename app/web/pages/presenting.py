@@ -26,6 +26,7 @@ from app.web.contexts import (
     WarningGroup,
     WarningLine,
 )
+from app.web.pages.schedule_views import schedule_view, stages, superstep
 
 SEVERITIES = ("serious", "caution", "info")
 MOST_ROWS = 8
@@ -209,6 +210,9 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         memory=figures.memory_bar(estimate.memory) if estimate.memory else None,
         shares=figures.share_bar(estimate.breakdown or ()),
         figures=views,
+        schedule=schedule_view(estimate, voice),
+        stage_times=stages(estimate),
+        superstep=superstep(estimate),
         refusal=refusal_of(estimate),
         warnings=grouped(("", one) for one in estimate.warnings if one.code != REFUSAL),
         all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,

@@ -118,7 +118,7 @@ def _titles(node: ast.ClassDef) -> Iterator[str]:
 
 
 def of_catalogue() -> set[str]:
-    """Return what fields mean, why claims were rejected or runs missed, what vendors claim, names of parts."""
+    """Return meanings of fields, reasons why claims fail, what vendors claim, names of parts."""
     with (ROOT / "data" / "fields.csv").open(encoding="utf-8", newline="") as file:
         found = {row["description"] for row in csv.DictReader(file)}
     for path in sorted((ROOT / "data").glob("*.csv")):
