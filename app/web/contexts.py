@@ -20,6 +20,7 @@ from app.sizing.document import (
     Comparison,
     ComparisonRow,
     Estimate,
+    Memory,
     ModelSummary,
     NearestRun,
     Quantity,
@@ -244,6 +245,10 @@ class ComparisonPage(Page):
     part_columns: Sequence[str]
     """Labels of the options that have a breakdown."""
     parts: Sequence[PartRow]
+    memory_columns: Sequence[tuple[str, Memory]]
+    """Options whose memory is known."""
+    memory_parts: Sequence[tuple[str, Sequence[float]]]
+    """Parts of the memory of a device, with their bytes by option."""
     has_linear: bool
     """Whether any row is scaled from another, so that scaling efficiency matters."""
     form: Form
@@ -259,8 +264,9 @@ class ScalingRow:
     count: int
     devices: int
     time: Quantity | None
-    efficiency: float | None
-    """Speed over that of the smallest size times the growth in devices. [-]"""
+    efficiency: Quantity | None
+    """Speed over that of the smallest size times the growth in devices."""
+    cost: Quantity | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +274,9 @@ class ScalingPage(Page):
     """Time to train over the number of machines."""
 
     comparison_id: str
-    figure: FigureView
+    figures: Sequence[FigureView]
+    table: str
+    """Identifier of the table that says the same."""
     rows: Sequence[ScalingRow]
 
 

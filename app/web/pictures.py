@@ -12,12 +12,13 @@ from starlette.responses import Response
 
 from app.errors import NotFound
 from app.reports.drawings.svg import written
-from app.reports.stills import figure_csv, rows_csv, sketch, still
+from app.reports.stills import darkened, figure_csv, rows_csv, sketch, still
 from app.web.contexts import DrawingView, FigureView, Page
 from app.web.folders import folder
 
 PARAMETER = "chart"
-TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
+DARK = "dark.svg"
+TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", DARK: "image/svg+xml"}
 """Form of a file → its media type."""
 
 
@@ -51,7 +52,7 @@ def chart_file(page: Page, asked: str) -> Response:
     view = known.get(asked)
     if view is None:
         raise NotFound.named("chart", asked, known, PARAMETER)
-    form = asked.rpartition(".")[2]
+    form = asked.removeprefix(f"{view.id}.")
     content = drawn(view, form) if isinstance(view, DrawingView) else charted(view, form)
     return Response(
         content,
@@ -62,14 +63,19 @@ def chart_file(page: Page, asked: str) -> Response:
 
 def forms(view: FigureView | DrawingView) -> list[str]:
     """Return the forms a chart or a drawing can be had in: a drawing without rows has no table of its own."""
-    return [form for form in TYPES if form != "csv" or isinstance(view, FigureView) or view.rows]
+    if isinstance(view, FigureView):
+        return list(TYPES)
+    return [form for form in TYPES if form != DARK and (form != "csv" or view.rows)]
 
 
 def charted(view: FigureView, form: str) -> bytes:
     """Return a chart as a file."""
     if form == "csv":
         return figure_csv(view.figure).encode("utf-8-sig")
-    return still(view.figure, "svg" if form == "svg" else "png", fonts(), title=view.caption)
+    if form == "png":
+        return still(view.figure, "png", fonts())
+    drawn = still(view.figure, "svg", fonts(), title=view.caption)
+    return darkened(drawn) if form == DARK else drawn
 
 
 def drawn(view: DrawingView, form: str) -> bytes:

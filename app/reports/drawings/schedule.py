@@ -18,7 +18,7 @@ from app.sizing.document import PipelineSchedule
 Cell = str | int | float | bool | None
 Shape = Box | Line | Label | Area
 
-WIDTH = 1080.0
+WIDTH = 1160.0
 LEFT, RIGHT, TOP, FOOT = 74.0, 14.0, 30.0, 64.0
 ROW, GAP_ROW = 24.0, 26.0
 CUT = 40.0
@@ -190,7 +190,9 @@ def _axis(cut: Excerpt, clock: Clock, bottom: float, voice: Voice) -> list[Shape
                 continue
             last = x
             shapes.append(Line(x, bottom + 2, x, bottom + 7, 1.0, "tick"))
-            shapes.append(Label(x, bottom + 20, voice.number(count * step / scale.size), 11.0, kind="quiet"))
+            shapes.append(
+                Label(x, bottom + 20, voice.number(count * step / scale.size, digits=6), 11.0, kind="quiet")
+            )
     unit = f"{voice.gettext('Time in the step')} ({voice.gettext(scale.unit)})"
     return [*shapes, Label(WIDTH - RIGHT, bottom + 36, unit, 11.0, "end", "quiet")]
 
