@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 INK, SOFT, RULE, PANEL, GROUND, ACCENT = "#14181f", "#4f5865", "#c3cad3", "#f6f7f9", "#ffffff", "#2447d6"
 
@@ -98,10 +98,8 @@ def number(value: float) -> str:
 
 def attributes(**values: object) -> Markup:
     """Write attributes; underscores become hyphens."""
-    parts = [
-        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), value) for name, value in values.items()
-    ]
-    return Markup("").join(parts)
+    parts = [f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"' for name, value in values.items()]
+    return Markup("".join(parts))
 
 
 def shape(one: Box | Line | Label | Area) -> Markup:
@@ -117,15 +115,15 @@ def shape(one: Box | Line | Label | Area) -> Markup:
             fill=FILLS.get(one.kind, PANEL),
             stroke=RULE if one.kind in ("frame", "band", "nodes") else GROUND,
         )
-        tip = Markup("<title>{}</title>").format(one.title) if one.title else Markup("")
-        return Markup("<rect{}>{}</rect>").format(known, tip)
+        tip = Markup(f"<title>{escape(one.title)}</title>") if one.title else Markup("")
+        return Markup(f"<rect{known}>{tip}</rect>")
     if isinstance(one, Area):
         path = "".join(
             f"M{number(x)} {number(y)}h{number(width)}v{number(height)}H{number(x)}z"
             for x, y, width, height in one.boxes
         )
         known = attributes(class_=f"box-{one.kind}", d=path, fill=FILLS.get(one.kind, PANEL))
-        return Markup("<path{}/>").format(known)
+        return Markup(f"<path{known}/>")
     if isinstance(one, Line):
         known = attributes(
             class_=f"line-{one.kind}",
@@ -137,7 +135,7 @@ def shape(one: Box | Line | Label | Area) -> Markup:
             stroke_width=number(one.weight),
             stroke_opacity="0.35",
         )
-        return Markup("<line{}/>").format(known)
+        return Markup(f"<line{known}/>")
     # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
     rim = {"stroke": GROUND, "stroke_width": 4, "paint_order": "stroke"} if one.kind == "quiet" else {}
     known = attributes(
@@ -149,7 +147,7 @@ def shape(one: Box | Line | Label | Area) -> Markup:
         text_anchor=one.anchor,
         fill=GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK,
     )
-    return Markup("<text{}>{}</text>").format(known, one.text)
+    return Markup(f"<text{known}>{escape(one.text)}</text>")
 
 
 def written(drawing: Drawing, identifier: str) -> Markup:

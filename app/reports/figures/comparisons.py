@@ -230,7 +230,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
 
 
 def _ridge(ridge: float, roof: Roofline, index: int, first: bool, voice: Voice) -> dict[str, Any]:
-    """Return where the slope meets the peak, with its intensity beside it where no other roof has the same."""
+    """Return where the slope meets the peak; its intensity is written beside it once."""
     colour = palette.SERIES[index % len(palette.SERIES)]
     name = voice.gettext("ridge")
     return {
