@@ -39,9 +39,9 @@ def template_of(sentence: Text | Message | Mapping[str, object]) -> str:
 
 
 @functools.cache
-def _plain_symbols(locale: str) -> bool:
+def _plain_symbols(language: str) -> bool:
     """Return whether a language writes 1,234.5 with these signs and groups of three."""
-    spoken = Locale.parse(locale)
+    spoken = Locale.parse(language)
     signs = spoken.number_symbols.get("latn", {})
     wanted = {"decimal": ".", "group": ",", "minusSign": "-"}
     plain = all(signs.get(name) == sign for name, sign in wanted.items())
@@ -123,7 +123,7 @@ class Voice:
 
     def decimal(self, value: float, decimals: int, trim: bool = False) -> str:
         """Write a number with so many decimals."""
-        if _plain_symbols(str(self.locale)):
+        if _plain_symbols(self.language):
             # The same rounding as the general way, of the same digits, in a fortieth of its time: pages write
             # thousands of numbers.
             text = f"{Decimal(str(value)):,.{decimals}f}"
