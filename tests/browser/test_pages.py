@@ -42,8 +42,16 @@ def charts_drawn(page: Page) -> None:
 
 
 @pytest.fixture(scope="session")
-def all_pages(modelled: str, claimed: str, estimated: str, calibrations: list[str]) -> list[str]:
-    return [*STATIC_PAGES, modelled, claimed, f"{modelled}/scaling", estimated, *calibrations]
+def all_pages(
+    modelled: str,
+    claimed: str,
+    estimated: str,
+    calibrations: list[str],
+    pipelined: list[str],
+    listed: list[str],
+) -> list[str]:
+    made = [modelled, claimed, f"{modelled}/scaling", estimated, *calibrations, *pipelined]
+    return list(dict.fromkeys([*STATIC_PAGES, *listed, *made]))
 
 
 def test_nothing_leaves_the_host_and_the_policy_is_kept(window: Seat, all_pages: list[str]) -> None:
