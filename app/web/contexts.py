@@ -51,9 +51,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionsPage(Page):
-    """The tools around the hardware; each has its address as identifier."""
+    """The tools around the hardware, by what they decide; each has its address as identifier."""
 
-    tools: Sequence[Choice]
+    groups: Sequence[ChoiceGroup]
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +285,8 @@ class EstimatePage(Page):
     """One estimate, down to its formulas."""
 
     estimate: Estimate
+    fabric_name: str
+    """What its network is called."""
     time_scale: Scale
     """One unit for all parts of the time to train."""
     memory: MemoryBar | None

@@ -44,6 +44,8 @@ class FabricsPage(Page):
     form: Form
     message: Message | None
     """What is wrong with the address as a whole."""
+    asked_wrongly: bool
+    """Whether another address would do; false where the estimate has no network to choose."""
     networks: Sequence[Choice]
     ratios: Sequence[Choice]
     """Oversubscriptions to choose from."""

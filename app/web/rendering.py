@@ -72,6 +72,7 @@ def environment(language: str) -> Environment:
         "spread": speaker.spread,
         "value": speaker.value,
         "money": speaker.full,
+        "money_spread": speaker.full_spread,
         "date": speaker.date,
         "embedded": embedded,
         "drawn": written,

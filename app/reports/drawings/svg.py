@@ -137,7 +137,11 @@ def shape(one: Box | Line | Label | Area) -> Markup:
         )
         return Markup(f"<line{known}/>")
     # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
-    rim = {"stroke": GROUND, "stroke_width": 4, "paint_order": "stroke"} if one.kind == "quiet" else {}
+    rim = (
+        {"stroke": GROUND, "stroke_width": 7, "stroke_linejoin": "round", "paint_order": "stroke"}
+        if one.kind == "quiet"
+        else {}
+    )
     known = attributes(
         **rim,
         class_=f"text-{one.kind}",

@@ -41,7 +41,12 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
         traces,
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})", type="log", dtick="D2"),
+        xaxis=axis(
+            f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})",
+            type="log",
+            tickformat="~r",
+            dtick="D2",
+        ),
         yaxis=axis(money, type="log", tickformat="~s", dtick="D2"),
     )
 
@@ -133,6 +138,11 @@ def _limits(
         return []
     times = [end / scale.size for one in options for end in (_time(one).low, _time(one).high)]
     costs = [end for one in options for end in (_cost(one).low, _cost(one).high)]
+    # Each line runs past the other, so that the corner both limits leave is seen.
+    if sizing.request.deadline_s is not None:
+        times.append(sizing.request.deadline_s / scale.size)
+    if sizing.request.budget is not None:
+        costs.append(sizing.request.budget)
     found = []
     if sizing.request.deadline_s is not None:
         at = sizing.request.deadline_s / scale.size

@@ -13,6 +13,8 @@ GROUPS = {
     "ko": ((1e12, "조"), (1e8, "억"), (1e4, "만")),
     "en": ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")),
 }
+FROM = {"만": 1e5}
+"""Unit → amount it is used from, where that is not once the unit: nobody says 1.09만 for 10,900."""
 SYMBOLS = {"USD": "$", "KRW": "₩"}
 WHOLE = {"KRW"}
 """Currencies without decimals."""
@@ -28,8 +30,8 @@ class Grouping:
 
     @classmethod
     def of(cls, amount: float, language: str, digits: int = 3) -> Grouping:
-        """Return the largest unit that an amount holds once, with decimals for three digits."""
-        found = ((size, word) for size, word in GROUPS[language] if abs(amount) >= size)
+        """Return the largest unit an amount is counted in, with decimals for three digits."""
+        found = ((size, word) for size, word in GROUPS[language] if abs(amount) >= FROM.get(word, size))
         size, word = next(found, (1.0, ""))
         decimals = decimals_of(amount / size, digits)
         return cls(size, word, decimals)
@@ -53,7 +55,7 @@ def compact(amount: float, currency: str, language: str, locale: Locale, trim: b
     if not grouping.word and currency in WHOLE:
         grouping = Grouping(1.0, "", 0)
     elif not grouping.word and abs(amount) >= 1:
-        grouping = Grouping(1.0, "", 2)
+        grouping = Grouping(1.0, "", 0 if abs(amount) >= 1000 else 2)
     sign = "-" if amount < 0 else ""
     return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), locale, trim)}"
 

@@ -83,6 +83,10 @@ MONEY = {
     "figure_status.estimate": "estimate",
     "figure_status.recalled": "recalled",
     "unit.year": "years",
+    "unit.USD/(kW month)": "USD per kW and month",
+    "unit.FTE/(100 node)": "posts per 100 nodes",
+    "unit.KRW/year": "KRW per year",
+    "unit.USD/year": "USD per year",
     "unit.1/year": "per year",
     "unit.1/month": "per month",
     # Steps of the trace.

@@ -23,3 +23,14 @@ def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
     if isinstance(value, dict):
         return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
     return voice.label(value, place)
+
+
+SHARES = frozenset({"utilisation", "discount_rate", "residual_share", "memory_margin"})
+"""Fields that are parts of a whole, by their last name; people say them in percent."""
+
+
+def stated(field: str, value: JsonValue | Text, voice: Voice) -> str:
+    """Write the value of a field of a request: shares in percent, all else as it is."""
+    if field.rpartition(".")[2] in SHARES and isinstance(value, int | float) and not isinstance(value, bool):
+        return voice.percent(value)
+    return written(value, voice)

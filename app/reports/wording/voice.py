@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +29,7 @@ LANGUAGES = ("ko", "en")
 
 CURRENCIES = ("USD", "KRW")
 MISSING = "–"
+PER_CENT = re.compile(r"(?<=\d) %")
 
 NAMED = {"part": "memory"}
 """Place of a sentence that holds an identifier → what it identifies: most of a device's memory is {part}."""
@@ -75,7 +77,8 @@ class Voice:
         assert isinstance(values, Mapping)
         written_values = {name: self._placed(name, value) for name, value in values.items()}
         written = self.gettext(template).format(**written_values)
-        return agree(written) if self.language == "ko" else written
+        # Korean writes 46.4% in a sentence as in a figure.
+        return agree(PER_CENT.sub("%", written)) if self.language == "ko" else written
 
     def sentence(self, sentence: Text | Message | Mapping[str, object] | str) -> str:
         """Write a sentence that stands alone: English ones begin with a capital.
@@ -127,6 +130,8 @@ class Voice:
             # The same rounding as the general way, of the same digits, in a fortieth of its time: pages write
             # thousands of numbers.
             text = f"{Decimal(str(value)):,.{decimals}f}"
+            if text.startswith("-") and not text.strip("-0.,"):
+                text = text[1:]  # what rounds to nothing has no sign
             return text.rstrip("0").rstrip(".") if trim and decimals else text
         places = ("#" if trim else "0") * decimals
         return str(format_decimal(value, f"#,##0.{places}" if places else "#,##0", locale=self.locale))
@@ -193,17 +198,37 @@ class Voice:
             return ""
         if quantity.unit in CURRENCIES:
             shown = money.Grouping.of(quantity.value, self.language)
-            low, high = (shown.digits(end, self.locale) for end in (quantity.low, quantity.high))
-            return f"({low}–{high})"
+            return self._between(*(shown.digits(end, self.locale) for end in (quantity.low, quantity.high)))
         if quantity.unit == "1":
-            decimals = decimals_of(quantity.value * 100)
-            low, high = (self.decimal(end * 100, decimals) for end in (quantity.low, quantity.high))
-            return f"({low}–{high})"
+            decimals = self._decimals_of_share(quantity)
+            return self._between(
+                *(self.decimal(end * 100, decimals) for end in (quantity.low, quantity.high))
+            )
         size = (scale or scale_of(quantity.value, quantity.unit)).size
         decimals = decimals_of(quantity.value / size)
         ends = (rounded(end / size) for end in (quantity.low, quantity.high))
-        low, high = (self.decimal(end, decimals) for end in ends)
+        return self._between(*(self.decimal(end, decimals) for end in ends))
+
+    def full_spread(self, quantity: Quantity | None) -> str:
+        """Write the range of an amount of money as ``full`` writes its value."""
+        if quantity is None or quantity.low == quantity.high:
+            return ""
+        ends = (self.full(end, quantity.unit) for end in (quantity.low, quantity.high))
+        return self._between(
+            *(end.lstrip("-$₩") if end[0] != "-" else f"-{end.lstrip('-$₩')}" for end in ends)
+        )
+
+    def _between(self, low: str, high: str) -> str:
+        """Write the ends of a range; a dash before a minus sign could not be told from it."""
+        if low.startswith("-"):
+            return f"({self.gettext('{low} to {high}').format(low=low, high=high)})"
         return f"({low}–{high})"
+
+    @staticmethod
+    def _decimals_of_share(quantity: Quantity) -> int:
+        """Return the decimals of a range in percent: not finer than its widest end needs."""
+        widest = max(1, decimals_of(max(abs(quantity.low), abs(quantity.high)) * 100))
+        return min(widest, decimals_of(quantity.value * 100)) if quantity.value else widest
 
     def value(self, value: float | None, unit: str, scale: Scale | None = None, exact: bool = True) -> str:
         """Write a value with its unit; shares (unit 1) as a percentage."""

@@ -92,8 +92,14 @@ def ipu_systems(catalogue: Catalogue) -> list[Choice]:
 
 
 def system_names(catalogue: Catalogue) -> list[ChoiceGroup]:
-    """Return the systems by maker for a list to choose one from."""
+    """Return the systems by maker for a list to choose from, short enough to read when it is closed."""
+    documents = catalogue.systems.documents
+
+    def size(identifier: str) -> str:
+        system = documents[identifier]
+        return f"{system.devices} {'IPU' if system.chip_kind == 'ipu' else 'GPU'}"
+
     return [
-        ChoiceGroup(group.name, [Choice(one.id, one.name, one.detail) for one in group.systems])
+        ChoiceGroup(group.name, [Choice(one.id, one.name, size(one.id)) for one in group.systems])
         for group in systems(catalogue)
     ]

@@ -26,4 +26,6 @@ def show_estimate_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 def show_estimate(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show an estimate."""
     found = get_estimate(bench, workspace, identifier)
-    return render(request, "estimate.html", estimate_page(found, voice_of(request), available()))
+    fabric = bench.catalogue.fabrics.documents.get(found.system.fabric)
+    name = fabric.name if fabric else found.system.fabric
+    return render(request, "estimate.html", estimate_page(found, name, voice_of(request), available()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.errors import AppError
+from app.errors import AppError, Conflict
 from app.reports.figures import Segment
 from app.reports.figures import fabric_choices as figures
 from app.reports.wording import Voice
@@ -68,6 +68,7 @@ def fabrics_page(
         path=path,
         form=Form(_fields(values), error.errors if error else ()),
         message=error.message if error else None,
+        asked_wrongly=error is not None and not isinstance(error, Conflict),
         networks=[Choice(identifier, name) for identifier, name in networks],
         ratios=_ratios(values),
         inputs=inputs,

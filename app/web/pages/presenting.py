@@ -9,7 +9,7 @@ from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
 from app.reports.wording import Voice
-from app.reports.wording.values import written
+from app.reports.wording.values import stated, written
 from app.services.accuracy import UNITS
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Memory
 from app.web.contexts import (
@@ -210,7 +210,9 @@ def roofline_view(drawn: Figure, table: str, voice: Voice) -> FigureView:
     return view("roofline", caption, "square", drawn, table, note)
 
 
-def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[str, str]]) -> EstimatePage:
+def estimate_page(
+    estimate: Estimate, fabric_name: str, voice: Voice, documents: Sequence[tuple[str, str]]
+) -> EstimatePage:
     """Return the page of an estimate."""
     views: list[FigureView] = []
     if estimate.sensitivity and estimate.time_to_train:
@@ -224,6 +226,7 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         data_url=f"/estimates/{estimate.id}.json",
         documents=documents,
         estimate=estimate,
+        fabric_name=fabric_name,
         time_scale=time_scale([estimate.time_to_train]),
         memory=figures.memory_bar(estimate.memory) if estimate.memory else None,
         shares=figures.share_bar(estimate.breakdown or ()),
@@ -236,7 +239,7 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
         plan=plan_rows(estimate, voice),
         basis=basis_rows(estimate, voice),
-        defaults=[(one.field, written(one.value, voice), one.text) for one in estimate.defaults],
+        defaults=[(one.field, stated(one.field, one.value, voice), one.text) for one in estimate.defaults],
         nearest=[
             (run, voice.unit(UNITS.get(run.metric, run.metric)))
             for run in estimate.validation.nearest_measured
@@ -263,4 +266,4 @@ def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
         basis.pop("price_book_id", None)
     if "amortisation_years" in basis:
         basis.pop("term_years", None)
-    return [(name, written(value, voice)) for name, value in basis.items()]
+    return [(name, stated(name, value, voice)) for name, value in basis.items()]

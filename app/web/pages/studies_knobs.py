@@ -198,6 +198,8 @@ def _view(
         given = [Choice(one, one.upper()) for one in PRECISIONS]
     if name == "currency":
         given = [Choice("KRW", "KRW"), Choice("USD", "USD")]
+    if name != "software":  # profiles have long names; their identifiers are what people say
+        taken = next((one.name for one in given if one.id == taken), taken)
     less = more = ""
     if name == "count" and option is not None and option.estimate is not None:
         count = option.estimate.system.count
@@ -219,7 +221,9 @@ def _view(
 
 
 def _label(name: str, voice: Voice) -> str:
-    return voice.label(FIELDS.get(name, name)) if name != "scaling_efficiency" else voice.label(name)
+    return (
+        voice.label(FIELDS.get(name, name)) if name != "scaling_efficiency" else voice.label(f"knob.{name}")
+    )
 
 
 def _unit(name: str, answer: StudyAnswer, voice: Voice) -> str:

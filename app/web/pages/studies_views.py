@@ -10,7 +10,7 @@ from app.reports import figures
 from app.reports.figures import studies as drawn
 from app.reports.figures.comparisons import time_scale
 from app.reports.wording import Voice
-from app.reports.wording.values import written
+from app.reports.wording.values import stated
 from app.services.study_trace import FIGURES, StudyTrace
 from app.services.workbench import Workbench
 from app.sizing.document import Text
@@ -222,7 +222,7 @@ def assumptions_page(
     for row in found.rows:
         grouped_by: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
         for key, one in row.values.items():
-            value = written(one.value, voice)
+            value = stated(row.field, one.value, voice)
             said = (value, one.default, one.text.message if one.text else "")
             grouped_by.setdefault(said, ([], one.text))[0].append(found.labels[key])
         whole = len(grouped_by) == 1 and len(row.values) == len(found.labels)

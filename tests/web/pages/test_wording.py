@@ -134,4 +134,5 @@ def test_numbers_are_written_as_the_locale_has_them(
 ) -> None:
     places = ("#" if trim else "0") * decimals
     known = format_decimal(value, f"#,##0.{places}" if places else "#,##0", locale=language)
+    known = known if known.strip("-0.") else known.removeprefix("-")  # what rounds to nothing has no sign
     assert voice(language).decimal(value, decimals, trim) == known
