@@ -24,13 +24,20 @@ class Capital:
 
     lines: Mapping[str, float]
     """[USD]"""
-    deviation: float
-    """Log-deviation of the prices. [-]"""
+    low: float
+    """Where the prices of machines, hosts and network may begin; 0 where they are exact. [USD]"""
+    high: float
+    """Where they may end. [USD]"""
     figures: Mapping[str, list[Basis]]
     """What each line rests on."""
 
+    @property
+    def deviation(self) -> float:
+        """Log-deviation of the prices. [-]"""
+        return math.log(self.high / self.low) / DECILES if self.low > 0 else 0.0
 
-NOTHING = Capital(lines={}, deviation=0.0, figures={})
+
+NOTHING = Capital(lines={}, low=0.0, high=0.0, figures={})
 
 
 def capital_of(
@@ -58,7 +65,7 @@ def capital_of(
     catalog : Catalog
         Prices of parts. [-]
     """
-    whole = _whole_price(hardware, catalog)
+    whole = hardware.entry.whole_price
     lines: dict[str, float] = {}
     figures: dict[str, list[Basis]] = {}
     low = high = 0.0
@@ -83,7 +90,7 @@ def capital_of(
         size = stored_bytes(hardware, asked, defaults)
         lines[STORAGE] = size * defaults.storage_flash.si
         figures[STORAGE] = [storage_size(size, asked, defaults), defaults.storage_flash]
-    return Capital(lines=lines, deviation=_deviation(low, high), figures=figures)
+    return Capital(lines=lines, low=low, high=high, figures=figures)
 
 
 def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
@@ -143,12 +150,6 @@ def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Sprea
     return Spread(price, price, price, "USD"), [share]
 
 
-def _whole_price(hardware: Hardware, catalog: Catalog) -> Figure | None:
-    """Price of a pod as a whole, where a price book states one."""
-    entry = hardware.entry
-    return None if entry.id == entry.machine else catalog.find(entry.id, "price")
-
-
 def _parts(
     hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
 ) -> None:
@@ -159,6 +160,3 @@ def _parts(
             lines[name] = lines.get(name, 0.0) + part.count * part.price.si * hardware.count
             figures.setdefault(name, []).append(part.price)
 
-
-def _deviation(low: float, high: float) -> float:
-    return math.log(high / low) / DECILES if low > 0 else 0.0
