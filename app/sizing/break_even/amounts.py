@@ -291,9 +291,7 @@ def bought(name: str, own: Hardware) -> Message:
     if name == "hosts":
         return Message("{count} host servers", {"count": own.entry.hosts * own.count})
     if name == "fabric":
-        return Message(
-            "switches, cables and adapters between {count} machines", {"count": own.machines}
-        )
+        return Message("switches, cables and adapters between {count} machines", {"count": own.machines})
     return Message("{count} × {system}", {"count": own.count, "system": own.entry.name})
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.catalog import HOST, Catalog, CostDefaults, Figure, Spread
+from app.catalog import HOST, Catalog, CostDefaults, Spread
 from app.errors import BadInput
 from app.sizing.bill.network import has_bill, network_bill
 from app.sizing.cost.figures import Basis, Stated
@@ -70,7 +70,7 @@ def capital_of(
     figures: dict[str, list[Basis]] = {}
     low = high = 0.0
     if price is not None:
-        lines["machines"] = price * hardware.count
+        lines["machines"] = low = high = price * hardware.count
         figures["machines"] = [Stated("system_price", price, "USD")]
     elif whole is not None:
         lines["machines"] = whole.si * hardware.count
@@ -82,7 +82,7 @@ def capital_of(
         low, high = bought.low * hardware.count, bought.high * hardware.count
     else:
         return NOTHING
-    if price is None and hardware.count > 1 and "fabric" in terms.include and "fabric" not in lines:
+    if hardware.count > 1 and "fabric" in terms.include and not _brings_network(hardware):
         network, rests = _network(hardware, sum(lines.values()), catalog)
         lines["fabric"], figures["fabric"] = network.value, rests
         low, high = low + network.low, high + network.high
@@ -150,6 +150,12 @@ def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Sprea
     return Spread(price, price, price, "USD"), [share]
 
 
+def _brings_network(hardware: Hardware) -> bool:
+    """Tell whether a system has switches of its own, which its price holds."""
+    own = {hardware.entry.machine, HOST}
+    return any(part.item not in own for part in hardware.entry.bill)
+
+
 def _parts(
     hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
 ) -> None:
@@ -159,4 +165,3 @@ def _parts(
         if part.price is not None and (name == "machines" or name in terms.include):
             lines[name] = lines.get(name, 0.0) + part.count * part.price.si * hardware.count
             figures.setdefault(name, []).append(part.price)
-
