@@ -1,4 +1,4 @@
-"""One purchase has one price, whichever answer names it: estimate, bill, build or rent, network choice, claims."""
+"""One purchase has one price in every answer: estimate, bill, build or rent, network choice, claims."""
 
 from __future__ import annotations
 
