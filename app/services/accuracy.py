@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from app.errors import BadInput
@@ -114,6 +114,32 @@ def found_chains(choice: Choice) -> tuple[Chain, ...]:
     return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
 
 
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Errors of the chosen runs, by what the fit knew, by set, and by family, chip and size."""
+
+    headline: Agreement
+    kinds: dict[str, Agreement]
+    sets: dict[str, Agreement]
+    cells: list[Cell]
+
+
+@functools.lru_cache(maxsize=64)
+def found_errors(choice: Choice) -> Errors:
+    """Return the errors of the chosen runs; a choice has the same for every reader."""
+    runs = counted(filter(choice.holds, predictions()))
+    return Errors(
+        headline=agreement(runs, choice.errors),
+        kinds=by_kind(runs),
+        sets={
+            one: agreement(filter(replace(choice, family=one).holds, runs), choice.errors)
+            for one in SETS
+            if choice.family == ALL and one != ALL
+        },
+        cells=cells(runs),
+    )
+
+
 def allowed() -> dict[str, tuple[str, ...]]:
     """Return the values each field of the address may have."""
     runs = predictions()
@@ -145,20 +171,15 @@ def findings_of(choice: Choice, context: SizingContext) -> AccuracyFindings:
     """Return how well the chosen runs are predicted."""
     everything = predictions()
     selected = [one for one in everything if choice.holds(one)]
-    runs = counted(selected)
-    found = found_chains(choice)
+    found, errors = found_chains(choice), found_errors(choice)
     whole = [one for one in selected if one.scope == COUNTED]
     return AccuracyFindings(
         choice=choice,
         measured=len(everything),
-        headline=agreement(runs, choice.errors),
-        kinds=by_kind(runs),
-        sets={
-            one: agreement(filter(replace(choice, family=one).holds, runs), choice.errors)
-            for one in SETS
-            if choice.family == ALL and one != ALL
-        },
-        cells=cells(runs),
+        headline=errors.headline,
+        kinds=errors.kinds,
+        sets=errors.sets,
+        cells=errors.cells,
         chains=list(found),
         ranking=ranking(found),
         worst=[

@@ -294,6 +294,33 @@ class PlanSummary(Document):
     """Fields that were searched rather than given."""
 
 
+class PipelineSchedule(Document):
+    """How the micro-batches of one step go through the stages of the pipeline."""
+
+    kind: Literal["one_forward_one_backward", "interleaved", "lockstep"]
+    """Order of the passes: one forward one backward, the same interleaved, or supersteps in lockstep."""
+    stages: int
+    """Pipeline stages. [-]"""
+    micro_batches: int
+    """Micro-batches of the step. [-]"""
+    chunks: int
+    """Model chunks of each stage. [-]"""
+    forward: float
+    """Forward pass of one micro-batch on the slowest stage, with its share of transfers. [s]"""
+    backward: float
+    """Backward pass of one micro-batch on the slowest stage, recomputation included. [s]"""
+    length: float
+    """From the first forward pass to the end of the last backward pass. [s]"""
+    bubble: float
+    """What every stage idles of it while the pipeline fills and drains. [s]"""
+    bubble_share: float
+    """The same over the length of the schedule. [-]"""
+    after: float
+    """Rest of the step: gradients, update, fixed time, and whatever one stage alone does. [s]"""
+    superstep: list[Part] | None
+    """Parts of one forward and one backward superstep on IPUs; null where stages do not wait in lockstep."""
+
+
 class Estimate(Document):
     """The answer for model × workload × system × plan × software."""
 
@@ -350,6 +377,8 @@ class Estimate(Document):
     """Cost of the run; null where no price is known."""
     breakdown: list[Part] | None
     """Parts that add up to the time to train."""
+    schedule: PipelineSchedule | None = None
+    """How the step goes through the pipeline; null where it has one stage."""
     roofline: list[RooflinePoint]
     """The heaviest operators on the roofline."""
     roof: Roofline | None

@@ -33,6 +33,7 @@ from app.sizing.summaries import (
     memory_summary,
     plan_summary,
     roofline_of,
+    schedule_of,
     startup_of,
     system_summary,
 )
@@ -209,6 +210,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         goodput=quantity(run.goodput, run.goodput_samples, "1"),
         all_in_device_hours=all_in_hours(run, plans, reliability_defaults.operational_share, normals),
         breakdown=breakdown_of(run),
+        schedule=schedule_of(scenario, plans, run),
         **roofline_of(scenario, plans),
         sensitivity=sensitivity_of(scenario, plans, run),
         warnings=warnings,

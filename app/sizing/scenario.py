@@ -12,8 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.catalog.software import SoftwareProfile
-from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
-from app.engine.ipu import ipu_memory, ipu_operator_times, ipu_step, pipeline_stages, stage_list
+from app.engine.gpu import forward_share, gpu_memory, gpu_operator_times, gpu_step
+from app.engine.ipu import (
+    ipu_memory,
+    ipu_operator_times,
+    ipu_step,
+    pipeline_stages,
+    stage_list,
+    supersteps,
+)
 from app.engine.operators import OperatorTable
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import (
@@ -107,6 +114,22 @@ class Scenario:
             return step
         factor = self.time_factor(normals)
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
+
+    def forward_share(self, plans: Plans) -> Floats:
+        """Return the share of a micro-batch's time on a stage that its forward pass takes, of each plan."""
+        if isinstance(self.hardware, IpuChip):
+            software = self.ipu_software()
+            stages = pipeline_stages(
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
+            )
+            return supersteps(stages, plans, self.hardware, software).forward_share
+        return forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
         """Return what measured runs of the code say its times are multiplied by; 1 without any."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from app.catalog import Figure
+from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.sizing.asked_plan import recompute_name, sharding_name
@@ -17,6 +18,7 @@ from app.sizing.document import (
     Memory,
     MemoryPart,
     Part,
+    PipelineSchedule,
     PlanSummary,
     Quantity,
     Roofline,
@@ -134,6 +136,43 @@ def breakdown_of(run: Run) -> list[Part]:
         "failures": run.failures,
     }
     return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
+
+
+LOCKSTEP_PARTS = ("gemm", "attention", "memory_bound", "exchange", "sync", "tensor_comm", "pipeline_comm")
+"""Parts of a superstep: what stages do, what they exchange, and that they wait for one another."""
+
+
+def schedule_of(scenario: Scenario, plans: Plans, run: Run) -> PipelineSchedule | None:
+    """Return how the micro-batches of a step go through the pipeline, as the step was priced."""
+    stages, micro_batches, chunks = (
+        int(values[0]) for values in (plans.pipeline, plans.accumulation, plans.interleave)
+    )
+    if stages == 1:
+        return None
+    parts = {name: float(np.ravel(seconds)[0]) for name, seconds in run.step.parts.items()}
+    bubble = parts["pipeline_bubble"]
+    chunks = 1 if scenario.is_ipu else chunks
+    slot = bubble / float(bubble_slots(stages, chunks))
+    forward = slot * float(np.ravel(scenario.forward_share(plans))[0])
+    length = micro_batches * slot + bubble
+    kind = "lockstep" if scenario.is_ipu else "interleaved" if chunks > 1 else "one_forward_one_backward"
+    superstep = None
+    if scenario.is_ipu:
+        each = {name: parts.get(name, 0.0) / micro_batches for name in LOCKSTEP_PARTS}
+        superstep = [Part(part=name, seconds=seconds) for name, seconds in each.items() if seconds > 0]
+    return PipelineSchedule(
+        kind=kind,
+        stages=stages,
+        micro_batches=micro_batches,
+        chunks=chunks,
+        forward=forward,
+        backward=slot - forward,
+        length=length,
+        bubble=bubble,
+        bubble_share=bubble / length,
+        after=max(run.step_seconds - length, 0.0),
+        superstep=superstep,
+    )
 
 
 def startup_of(figure: Figure) -> Quantity:

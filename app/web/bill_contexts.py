@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from app.errors import Message
 from app.sizing.bill.documents import Bill, BillComparison, BillLine, FabricPlan, GroupTotal, Rack
-from app.web.contexts import Choice, ChoiceGroup, Form, Page, WarningGroup
+from app.web.contexts import Choice, ChoiceGroup, DrawingView, Form, Page, WarningGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +22,7 @@ class FabricPage(Page):
     """Whether the result is an earlier one, for what is asked now is refused."""
     previous: str
     """Query of the result that is shown."""
-    drawing: Markup | None
+    drawing: DrawingView | None
     warnings: Sequence[WarningGroup]
 
 
@@ -71,8 +69,8 @@ class BillPage(Page):
     bill: Bill
     groups: Sequence[BillGroup]
     racks: Sequence[RackRow]
-    elevation: Markup | None
-    topology: Markup | None
+    elevation: DrawingView | None
+    topology: DrawingView | None
     fabric_query: str
     """Query of the page that plans the network alone."""
     change_query: str

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.errors import FieldError, Message
+from app.reports.drawings.schedule import StageTimes
+from app.reports.drawings.svg import Drawing
 from app.reports.figures import MemoryBar, RangeBar, Segment
 from app.reports.figures.layout import Figure
 from app.reports.wording.scales import Scale
@@ -18,6 +20,7 @@ from app.sizing.document import (
     Comparison,
     ComparisonRow,
     Estimate,
+    Memory,
     ModelSummary,
     NearestRun,
     Quantity,
@@ -206,6 +209,21 @@ class FigureView:
     """How to read it."""
 
 
+@dataclass(frozen=True, slots=True)
+class DrawingView:
+    """A drawing: its identifier, caption and shapes, and the table that says the same."""
+
+    id: str
+    caption: str
+    drawing: Drawing
+    table: str
+    """Identifier of the element that holds the same as text; empty where there is none."""
+    rows: Sequence[Sequence[str | int | float | bool | None]] = ()
+    """The same for other programs, the head first; none where the page offers a file of its own."""
+    note: str = ""
+    """How to read it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPage(Page):
     """Options side by side."""
@@ -227,6 +245,10 @@ class ComparisonPage(Page):
     part_columns: Sequence[str]
     """Labels of the options that have a breakdown."""
     parts: Sequence[PartRow]
+    memory_columns: Sequence[tuple[str, Memory]]
+    """Options whose memory is known."""
+    memory_parts: Sequence[tuple[str, Sequence[float]]]
+    """Parts of the memory of a device, with their bytes by option."""
     has_linear: bool
     """Whether any row is scaled from another, so that scaling efficiency matters."""
     form: Form
@@ -242,8 +264,9 @@ class ScalingRow:
     count: int
     devices: int
     time: Quantity | None
-    efficiency: float | None
-    """Speed over that of the smallest size times the growth in devices. [-]"""
+    efficiency: Quantity | None
+    """Speed over that of the smallest size times the growth in devices."""
+    cost: Quantity | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +274,9 @@ class ScalingPage(Page):
     """Time to train over the number of machines."""
 
     comparison_id: str
-    figure: FigureView
+    figures: Sequence[FigureView]
+    table: str
+    """Identifier of the table that says the same."""
     rows: Sequence[ScalingRow]
 
 
@@ -265,6 +290,12 @@ class EstimatePage(Page):
     memory: MemoryBar | None
     shares: Sequence[Segment]
     figures: Sequence[FigureView]
+    schedule: DrawingView | None
+    """Passes of one step; none where the pipeline has one stage."""
+    stage_times: Sequence[StageTimes]
+    """The same stage by stage."""
+    superstep: Sequence[Segment]
+    """Parts of one superstep; none where stages do not wait in lockstep."""
     refusal: CheckWarning | None
     """Why it cannot run, and what would fit."""
     warnings: Sequence[WarningGroup]

@@ -1,4 +1,4 @@
-"""Charts of a page as files: the address of the page with a chart and its form, ``?chart=frontier.svg``."""
+"""Charts and drawings of a page as files: the page's address with ``?chart=frontier.svg``."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.errors import NotFound
-from app.reports.stills import figure_csv, still
-from app.web.contexts import FigureView, Page
+from app.reports.drawings.svg import written
+from app.reports.stills import darkened, figure_csv, rows_csv, sketch, still
+from app.web.contexts import DrawingView, FigureView, Page
 from app.web.folders import folder
 
 PARAMETER = "chart"
-TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
+DARK = "dark.svg"
+TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", DARK: "image/svg+xml"}
 """Form of a file → its media type."""
 
 
 @cache
 def fonts() -> tuple[str, ...]:
     """Return the files of the letters that pictures are written with."""
-    return tuple(str(path) for path in sorted(folder("static").glob("fonts/pretendard-*/*.otf")))
+    return tuple(str(path) for path in sorted(folder("static").glob("fonts/print/Pretendard-*.otf")))
 
 
-def figures(value: Any) -> Iterator[FigureView]:
-    """Give the charts of a page, wherever they stand in it."""
-    if isinstance(value, FigureView):
+def figures(value: Any) -> Iterator[FigureView | DrawingView]:
+    """Give the charts and drawings of a page, wherever they stand in it."""
+    if isinstance(value, FigureView | DrawingView):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
@@ -46,15 +48,12 @@ def chart_file(page: Page, asked: str) -> Response:
     NotFound
         Where the page has no such chart, or charts have no such form.
     """
-    known = {f"{view.id}.{form}": view for view in figures(page) for form in TYPES}
+    known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
     view = known.get(asked)
     if view is None:
         raise NotFound.named("chart", asked, known, PARAMETER)
-    form = asked.rpartition(".")[2]
-    if form == "csv":
-        content = figure_csv(view.figure).encode("utf-8-sig")
-    else:
-        content = still(view.figure, "svg" if form == "svg" else "png", fonts(), title=view.caption)
+    form = asked.removeprefix(f"{view.id}.")
+    content = drawn(view, form) if isinstance(view, DrawingView) else charted(view, form)
     return Response(
         content,
         media_type=TYPES[form],
@@ -62,7 +61,31 @@ def chart_file(page: Page, asked: str) -> Response:
     )
 
 
-def chart_address(request: Request, view: FigureView, form: str) -> str:
+def forms(view: FigureView | DrawingView) -> list[str]:
+    """Return the forms a chart or a drawing can be had in: a drawing without rows has no table of its own."""
+    if isinstance(view, FigureView):
+        return list(TYPES)
+    return [form for form in TYPES if form != DARK and (form != "csv" or view.rows)]
+
+
+def charted(view: FigureView, form: str) -> bytes:
+    """Return a chart as a file."""
+    if form == "csv":
+        return figure_csv(view.figure).encode("utf-8-sig")
+    if form == "png":
+        return still(view.figure, "png", fonts())
+    drawn = still(view.figure, "svg", fonts(), title=view.caption)
+    return darkened(drawn) if form == DARK else drawn
+
+
+def drawn(view: DrawingView, form: str) -> bytes:
+    """Return a drawing as a file."""
+    if form == "csv":
+        return rows_csv(view.rows).encode("utf-8-sig")
+    return written(view.drawing, view.id).encode() if form == "svg" else sketch(view.drawing, fonts())
+
+
+def chart_address(request: Request, view: FigureView | DrawingView, form: str) -> str:
     """Return where a chart of a page can be had as a file."""
     address = request.url.include_query_params(**{PARAMETER: f"{view.id}.{form}"})
     return f"{address.path}?{address.query}"

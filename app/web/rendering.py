@@ -13,13 +13,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 import app
+from app.reports.drawings.svg import written
 from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
 from app.web import locale
 from app.web.contexts import Page
 from app.web.folders import VERSIONED, folder
-from app.web.pictures import PARAMETER, chart_address, chart_file
+from app.web.pictures import PARAMETER, chart_address, chart_file, forms
 
 
 @functools.cache
@@ -73,6 +74,7 @@ def environment(language: str) -> Environment:
         "money": speaker.full,
         "date": speaker.date,
         "embedded": embedded,
+        "drawn": written,
     }
     made.globals |= {"asset": asset, "language": language, "languages": LANGUAGES, "version": app.__version__}
     return made
@@ -99,6 +101,7 @@ def render(
             here=request.url,
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
+            chart_forms=forms,
         )
     )
     response = HTMLResponse(body, status, headers=dict(headers or {}))

@@ -60,6 +60,64 @@
     click: (drawn) => Plotly.downloadImage(drawn, { format: "png", scale: 2, filename: box.id }),
   });
 
+  // What a mouse finds by pointing the arrow keys find one by one; Tab goes on as everywhere.
+  const values = (box) =>
+    box.data.flatMap((trace, curveNumber) =>
+      trace.hoverinfo === "skip" || trace.visible === false
+        ? []
+        : Array.from(trace.x, (x, pointNumber) => ({ curveNumber, pointNumber, x, y: trace.y[pointNumber] })).filter(
+            (point) => point.x !== null && point.y !== null,
+          ),
+    );
+
+  const told = (box, point) => {
+    const trace = box.data[point.curveNumber];
+    const text = (Array.isArray(trace.hovertext) && trace.hovertext[point.pointNumber]) || `${point.x}, ${point.y}`;
+    const rows = box.layout.yaxis.ticktext;
+    const row = trace.orientation === "h" && rows ? rows[point.y] : "";
+    return [row, trace.name, text].filter(Boolean).join(": ").replace(/<br>/g, " ");
+  };
+
+  const stepped = (keys, at, points) => {
+    const series = points[Math.max(at, 0)].curveNumber;
+    const others = points.map((point) => point.curveNumber);
+    const last = points.length - 1;
+    if (keys === "ArrowRight") return Math.min(at + 1, last);
+    if (keys === "ArrowLeft") return Math.max(at - 1, 0);
+    if (keys === "Home") return 0;
+    if (keys === "End") return last;
+    if (keys === "ArrowDown") return Math.max(others.findIndex((one) => one > series), 0);
+    if (keys === "ArrowUp") return others.indexOf(Math.max(...others.filter((one) => one < series), others[0]));
+    return -1;
+  };
+
+  const walkable = (box) => {
+    if (box.dataset.walked) return;
+    box.dataset.walked = "yes";
+    box.tabIndex = 0;
+    box.setAttribute("role", "application");
+    const live = document.getElementById(`${box.id}-value`);
+    let at = -1;
+    const leave = () => {
+      at = -1;
+      Plotly.Fx.unhover(box);
+      live.textContent = "";
+    };
+    box.addEventListener("blur", leave);
+    box.addEventListener("keydown", (event) => {
+      if (event.target !== box || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "Escape") leave();
+      const points = values(box);
+      const next = points.length ? stepped(event.key, at, points) : -1;
+      if (next < 0) return;
+      event.preventDefault();
+      at = next;
+      const { curveNumber, pointNumber } = points[at];
+      Plotly.Fx.hover(box, [{ curveNumber, pointNumber }]);
+      live.textContent = `${at + 1} / ${points.length}: ${told(box, points[at])}`;
+    });
+  };
+
   const draw = (box) => {
     const source = document.getElementById(box.dataset.figure);
     if (!source || !window.Plotly) return;
@@ -68,6 +126,7 @@
     const layout = inked(figure.layout, box.clientWidth < NARROW, names);
     Plotly.react(box, traces(figure.data), layout, { ...CONFIG, modeBarButtons: [[saving(box)]] });
     box.dataset.drawn = "yes";
+    walkable(box);
   };
 
   const drawAll = (again) => {

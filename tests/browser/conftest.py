@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from bs4 import BeautifulSoup
 
 
 def example(server: str, identifier: str) -> str:
@@ -40,3 +41,34 @@ def calibrations(server: str) -> list[str]:
     slow = {**CALIBRATION, "runs": [{**CALIBRATION["runs"][0], "samples_per_s": 900}]}
     made = [httpx.post(f"{server}/api/v1/calibrations", json=body).json() for body in (slow, FABRIC_GAIN)]
     return [f"/calibrations/{one['id']}" for one in made]
+
+
+@pytest.fixture(scope="session")
+def pipelined(server: str) -> list[str]:
+    """Paths of estimates with a pipeline, interleaved on GPUs and in lockstep on IPUs."""
+    asked = (
+        {
+            "model": {"preset": "gpt3-175b"},
+            "workload": {"tokens": 300e9},
+            "system": {"id": "dgx-a100-640gb", "count": 128},
+        },
+        {
+            "model": {"preset": "bert-large"},
+            "workload": {"samples": 1e6},
+            "system": {"id": "bow-pod16", "count": 1},
+        },
+    )
+    made = [httpx.post(f"{server}/api/v1/estimates", json=body, timeout=60).json() for body in asked]
+    return [f"/estimates/{one['id']}" for one in made]
+
+
+@pytest.fixture(scope="session")
+def listed(server: str) -> list[str]:
+    """Paths that the menu, the foot and the hub of decisions lead to."""
+    found: dict[str, None] = {}
+    for start in ("/", "/decisions"):
+        page = BeautifulSoup(httpx.get(f"{server}{start}").text, "html.parser")
+        links = page.select("nav.menu a, .bottom nav a, main .card, main .list-plain a")
+        found |= {link["href"].partition("#")[0]: None for link in links}
+    known = [path for path in found if path.startswith("/") and not path.endswith(".json")]
+    return [path for path in known if httpx.get(f"{server}{path}", timeout=60).status_code == 200]

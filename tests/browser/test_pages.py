@@ -42,8 +42,16 @@ def charts_drawn(page: Page) -> None:
 
 
 @pytest.fixture(scope="session")
-def all_pages(modelled: str, claimed: str, estimated: str, calibrations: list[str]) -> list[str]:
-    return [*STATIC_PAGES, modelled, claimed, f"{modelled}/scaling", estimated, *calibrations]
+def all_pages(
+    modelled: str,
+    claimed: str,
+    estimated: str,
+    calibrations: list[str],
+    pipelined: list[str],
+    listed: list[str],
+) -> list[str]:
+    made = [modelled, claimed, f"{modelled}/scaling", estimated, *calibrations, *pipelined]
+    return list(dict.fromkeys([*STATIC_PAGES, *listed, *made]))
 
 
 def test_nothing_leaves_the_host_and_the_policy_is_kept(window: Seat, all_pages: list[str]) -> None:
@@ -116,7 +124,8 @@ def test_scaling_curve_comes_when_it_is_scrolled_to(window: Seat, modelled: str)
     page = window.open(modelled)
     page.locator("#scaling-title").scroll_into_view_if_needed()
     page.mouse.wheel(0, 4000)
-    expect(page.locator("#scaling-table")).to_be_visible()
+    # Estimates of every size are made while the page waits.
+    expect(page.locator("#scaling-table")).to_be_visible(timeout=30_000)
     charts_drawn(page)
     assert window.complaints == []
 

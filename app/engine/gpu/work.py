@@ -117,10 +117,49 @@ def micro_batch_work(
         embedding=summed(Section.EMBEDDING),
         head=summed(Section.HEAD),
         kernels=kernel_count(table, plans, system.kernels, software),
-        layer_comm=_tensor_parallel_time(table, plans, system, software, size)
-        + _expert_exchange_time(table, plans, system, software, size),
+        layer_comm=layer_exchange_time(table, plans, system, software, precision),
         sample_comm=split_sample_time(table, plans, system.machine, size, system.chip.kernel_overhead),
     )
+
+
+def layer_exchange_time(
+    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
+) -> Floats:
+    """Time that tensor ranks and experts exchange in all layers for one micro-batch, in both directions.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    plans : Plans
+        Fields of :data:`WORK_KEYS`. [-]
+    system : GpuSystem
+        Chip, kernels, machine and fabric. [-]
+    software : GpuSoftware
+        Efficiencies of the software stack, single or samples. [-]
+    precision : Precision
+        Number format of the products. [-]
+
+    Returns
+    -------
+    seconds : array
+        None of it is hidden; 0 without tensor or expert parallelism. [s]
+
+    References
+    ----------
+    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
+    .. [2] S. Rajbhandari et al., "DeepSpeed-MoE," ICML, 2022, section 5.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_work.py`` holds worked values.
+
+    >>> EXCHANGES_OF_EXPERTS
+    2.0
+    """
+    size = element_bytes(precision)
+    tensor = _tensor_parallel_time(table, plans, system, software, size)
+    return np.asarray(tensor + _expert_exchange_time(table, plans, system, software, size))
 
 
 def tensor_messages(table: OperatorTable, size: float) -> tuple[Floats, Floats]:

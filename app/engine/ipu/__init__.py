@@ -22,6 +22,7 @@ from app.engine.ipu.pipeline import pipeline_stages
 from app.engine.ipu.stage_memory import FITS_BELOW, STATE_BYTES
 from app.engine.ipu.stages import Stages, stage_layers, stage_list
 from app.engine.ipu.step import ipu_step
+from app.engine.ipu.supersteps import Supersteps, supersteps
 from app.engine.ipu.times import ipu_operator_times
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "STATE_BYTES",
     "Fit",
     "Stages",
+    "Supersteps",
     "devices",
     "ipu_memory",
     "ipu_operator_times",
@@ -43,6 +45,7 @@ __all__ = [
     "resident_weight_fraction",
     "stage_layers",
     "stage_list",
+    "supersteps",
     "weight_fraction",
     "weights_per_device",
 ]

@@ -16,6 +16,7 @@ from app.engine.ipu.pipeline import pipeline_stages
 from app.engine.ipu.products import element_bytes
 from app.engine.ipu.sections import SLOT_PARTS
 from app.engine.ipu.stage_memory import STATE_BYTES
+from app.engine.ipu.supersteps import supersteps
 from app.engine.ipu.update import (
     fixed_update_time,
     gradient_allreduce_time,
@@ -23,7 +24,7 @@ from app.engine.ipu.update import (
 )
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans, StepTime
-from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
+from app.engine.records import IpuChip, IpuSoftware, Precision
 
 
 def ipu_step(
@@ -92,24 +93,14 @@ def ipu_step(
         table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
     )
     loads = stages.loads
-    speed = np.asarray(software.sdk_factor * software.framework_factor)
-    slowest_forward, slowest_backward = _scaled(stages.forward, speed), _scaled(stages.backward, speed)
-
+    turns = supersteps(stages, plans, chip, software)
+    slowest_forward, slowest_backward, moved = turns.forward, turns.backward, turns.moved
     parts = {
         name: plans.accumulation * (slowest_forward[place] + slowest_backward[place])
         for place, name in enumerate(SLOT_PARTS)
     }
-    handed_on = 2.0 * loads.activations.boundary
-    between_phases = plans.phases * handed_on / plans.tensor / chip.streaming_bandwidth
-    # A pipeline longer than a rack has a hop over GW-Links, for which every slot waits.
-    beyond = plans.tensor * plans.pipeline > chip.pod_size
-    link = np.where(beyond, chip.gateway_bandwidth, chip.link_bandwidth)
-    moved = np.where(plans.pipeline > 1, handed_on / link, 0.0) + np.where(
-        plans.phases > 1, 2.0 * between_phases, 0.0
-    )
     parts["pipeline_comm"] = plans.accumulation * moved
-    slot = slowest_forward.sum(axis=0) + slowest_backward.sum(axis=0) + moved
-    parts["pipeline_bubble"] = (plans.pipeline - 1.0) * slot
+    parts["pipeline_bubble"] = (plans.pipeline - 1.0) * turns.slot
 
     weights = stages.layout.weights(loads)
     gathered = (plans.rts - 1.0) / plans.rts * size * weights / chip.allreduce_bandwidth
@@ -125,12 +116,3 @@ def ipu_step(
     parts["fixed"] = fixed_update_time(chip, software)
     shape = np.broadcast_shapes(*(np.shape(seconds) for seconds in parts.values()))
     return StepTime({name: np.broadcast_to(seconds, shape) for name, seconds in parts.items()})
-
-
-def _scaled(seconds: Floats, factor: Floats) -> Floats:
-    """Return the parts with what runs on the chip times the software's factor, links as they are."""
-    missing = max(factor.ndim - (seconds.ndim - 1), 0)
-    seconds = seconds.reshape(len(seconds), *(1,) * missing, *seconds.shape[1:])
-    on_chip = seconds[:-1] * factor
-    links = np.broadcast_to(seconds[-1:], (1, *on_chip.shape[1:]))
-    return np.concatenate([on_chip, links])

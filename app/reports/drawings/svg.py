@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 INK, SOFT, RULE, PANEL, GROUND, ACCENT = "#14181f", "#4f5865", "#c3cad3", "#f6f7f9", "#ffffff", "#2447d6"
 
@@ -26,6 +26,12 @@ FILLS: Mapping[str, str] = {
     "nodes": PANEL,
     "frame": GROUND,
     "band": PANEL,
+    "forward": "#0072b2",
+    "forward-light": "#56b4e9",
+    "backward": "#e69f00",
+    "backward-light": "#f5cf7a",
+    "idle": "#e2e6eb",
+    "gap": GROUND,
 }
 """Class of a box → its colour where no rule of the page says otherwise."""
 
@@ -40,6 +46,14 @@ class Box:
     height: float
     kind: str
     title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Many rectangles of one kind, too many to each have a tip: left, top, width, height."""
+
+    boxes: tuple[tuple[float, float, float, float], ...]
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,7 @@ class Drawing:
     height: float
     title: str
     description: str
-    shapes: tuple[Box | Line | Label, ...] = field(default=())
+    shapes: tuple[Box | Line | Label | Area, ...] = field(default=())
 
 
 def number(value: float) -> str:
@@ -84,13 +98,11 @@ def number(value: float) -> str:
 
 def attributes(**values: object) -> Markup:
     """Write attributes; underscores become hyphens."""
-    parts = [
-        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), value) for name, value in values.items()
-    ]
-    return Markup("").join(parts)
+    parts = [f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"' for name, value in values.items()]
+    return Markup("".join(parts))
 
 
-def shape(one: Box | Line | Label) -> Markup:
+def shape(one: Box | Line | Label | Area) -> Markup:
     """Write one shape."""
     if isinstance(one, Box):
         known = attributes(
@@ -103,8 +115,15 @@ def shape(one: Box | Line | Label) -> Markup:
             fill=FILLS.get(one.kind, PANEL),
             stroke=RULE if one.kind in ("frame", "band", "nodes") else GROUND,
         )
-        tip = Markup("<title>{}</title>").format(one.title) if one.title else Markup("")
-        return Markup("<rect{}>{}</rect>").format(known, tip)
+        tip = Markup(f"<title>{escape(one.title)}</title>") if one.title else Markup("")
+        return Markup(f"<rect{known}>{tip}</rect>")
+    if isinstance(one, Area):
+        path = "".join(
+            f"M{number(x)} {number(y)}h{number(width)}v{number(height)}H{number(x)}z"
+            for x, y, width, height in one.boxes
+        )
+        known = attributes(class_=f"box-{one.kind}", d=path, fill=FILLS.get(one.kind, PANEL))
+        return Markup(f"<path{known}/>")
     if isinstance(one, Line):
         known = attributes(
             class_=f"line-{one.kind}",
@@ -116,7 +135,7 @@ def shape(one: Box | Line | Label) -> Markup:
             stroke_width=number(one.weight),
             stroke_opacity="0.35",
         )
-        return Markup("<line{}/>").format(known)
+        return Markup(f"<line{known}/>")
     # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
     rim = {"stroke": GROUND, "stroke_width": 4, "paint_order": "stroke"} if one.kind == "quiet" else {}
     known = attributes(
@@ -128,7 +147,7 @@ def shape(one: Box | Line | Label) -> Markup:
         text_anchor=one.anchor,
         fill=GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK,
     )
-    return Markup("<text{}>{}</text>").format(known, one.text)
+    return Markup(f"<text{known}>{escape(one.text)}</text>")
 
 
 def written(drawing: Drawing, identifier: str) -> Markup:
@@ -158,6 +177,6 @@ def written(drawing: Drawing, identifier: str) -> Markup:
     return Markup("<svg{}>{}{}</svg>").format(head, words, joined(drawing.shapes))
 
 
-def joined(shapes: Iterable[Box | Line | Label]) -> Markup:
+def joined(shapes: Iterable[Box | Line | Label | Area]) -> Markup:
     """Write shapes one behind the other."""
     return Markup("").join(shape(one) for one in shapes)

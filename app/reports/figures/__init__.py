@@ -12,8 +12,9 @@ from app.reports.figures.bars import (
     range_bars,
     share_bar,
 )
-from app.reports.figures.comparisons import Series, breakdown, cost_to_train, roofline, scaling, time_to_train
+from app.reports.figures.comparisons import breakdown, cost_to_train, memory, roofline, time_to_train
 from app.reports.figures.estimates import sensitivity
+from app.reports.figures.scaling import Series, efficiency, scaling, scaling_cost, scaling_efficiency
 
 __all__ = [
     "MemoryBar",
@@ -22,10 +23,14 @@ __all__ = [
     "Series",
     "breakdown",
     "cost_to_train",
+    "efficiency",
+    "memory",
     "memory_bar",
     "range_bars",
     "roofline",
     "scaling",
+    "scaling_cost",
+    "scaling_efficiency",
     "sensitivity",
     "share_bar",
     "time_to_train",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from app.reports.figures import palette
 from app.reports.figures.layout import Figure, axis, figure, legend_above, names, plain, wrapped
 from app.reports.wording import Voice
 from app.reports.wording.scales import HOUR, Scale, scale_of
-from app.sizing.document import Comparison, ComparisonRow, Estimate, Quantity
+from app.sizing.document import Comparison, ComparisonRow, Estimate, Quantity, Roofline
 
 LOGARITHMIC_FROM = 40.0
 """Ratio of the slowest to the fastest option from which bars would hide the fast ones. [-]"""
@@ -20,15 +19,6 @@ MOST_STEPS = 6
 
 ROOF_DECADES = 0.5
 """How far a roof is drawn beyond its outermost operators. [decades]"""
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One option over sizes: devices and what they give."""
-
-    label: str
-    devices: Sequence[float]
-    values: Sequence[Quantity]
 
 
 def hours_of(row: ComparisonRow) -> Quantity | None:
@@ -99,7 +89,7 @@ def _bars(
             "name": voice.label(kind),
             "y": [index for index, _ in shown],
             "x": [one.value / size for _, one in shown],
-            "error_x": _whiskers([one for _, one in shown], size),
+            "error_x": whiskers([one for _, one in shown], size),
             "hovertext": [voice.quantity(one, scale if one.unit == "s" else None) for _, one in shown],
             "hoverinfo": "text",
         }
@@ -120,7 +110,7 @@ def _bars(
     )
 
 
-def _whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
+def whiskers(quantities: Sequence[Quantity], size: float) -> dict[str, Any]:
     """Return ranges as error bars; exact values have none."""
     ranged = [one.high > one.low for one in quantities]
     if not any(ranged):
@@ -181,6 +171,7 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
 def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     """Return operators under the roof of their chip: attained FLOP/s over FLOP per byte, both logarithmic."""
     traces: list[dict[str, Any]] = []
+    named: set[str] = set()
     for index, (label, estimate) in enumerate(estimates):
         points = [point for point in estimate.roofline if point.intensity > 0 and point.attained > 0]
         if not points or estimate.roof is None:
@@ -203,6 +194,8 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                 "hoverinfo": "skip",
             }
         )
+        traces.append(_ridge(ridge, roof, index, voice.number(ridge) not in named, voice))
+        named.add(voice.number(ridge))
         traces.append(
             {
                 "type": "scatter",
@@ -236,52 +229,77 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     )
 
 
-def scaling(series: Sequence[Series], voice: Voice) -> Figure:
-    """Return time to train over the number of devices, with ranges and the line of perfect scaling."""
-    scale = time_scale([value for one in series for value in one.values])
+def _ridge(ridge: float, roof: Roofline, index: int, first: bool, voice: Voice) -> dict[str, Any]:
+    """Return where the slope meets the peak; its intensity is written beside it once."""
+    colour = palette.SERIES[index % len(palette.SERIES)]
+    name = voice.gettext("ridge")
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "name": name,
+        "showlegend": False,
+        "legendgroup": str(index),
+        "x": [ridge],
+        "y": [roof.peak / 1e12],
+        "marker": {"color": colour, "symbol": "diamond", "size": 8},
+        "text": [f"{name} {voice.number(ridge)}" if first else ""],
+        "textposition": "top left",
+        "cliponaxis": False,
+        "hovertext": [
+            f"{name}: {voice.number(ridge)} FLOP/B<br>{voice.value(roof.peak, 'FLOP/s', exact=False)}"
+            f"<br>{voice.value(roof.bandwidth, 'B/s', exact=False)}"
+        ],
+        "hoverinfo": "text",
+    }
+
+
+MOST_OF_CAPACITY = 250.0
+"""Where bars of memory leave the figure: what is far too large would squeeze all others. [%]"""
+
+
+def memory(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
+    """Return the memory of the fullest device of each option over what it may fill, by part.
+
+    Devices differ by two orders of magnitude in memory, so that shares of the capacity are drawn.
+    """
+    known = [(label, one.memory) for label, one in estimates if one.memory is not None]
+    parts = dict.fromkeys([*palette.MEMORY, *(part.part for _, one in known for part in one.parts)])
     traces: list[dict[str, Any]] = []
-    for index, one in enumerate(series):
-        if not one.values:
+    for name in parts:
+        colour, pattern = palette.MEMORY.get(name, (palette.SILVER, ""))
+        size = [sum(part.value for part in one.parts if part.part == name) for _, one in known]
+        if not any(size):
             continue
-        colour = palette.SERIES[index % len(palette.SERIES)]
-        symbol = palette.SYMBOLS[index % len(palette.SYMBOLS)]
-        first = one.values[0].value / scale.size
+        label = voice.label(name, "memory")
         traces.append(
             {
-                "type": "scatter",
-                "mode": "lines",
-                "showlegend": False,
-                "x": list(one.devices),
-                "y": [first * one.devices[0] / devices for devices in one.devices],
-                "line": {"color": colour, "width": 1, "dash": "dot"},
-                "hoverinfo": "skip",
+                "type": "bar",
+                "orientation": "h",
+                "name": label,
+                "y": list(range(len(known))),
+                "x": [100 * one / whole.capacity.value for one, (_, whole) in zip(size, known, strict=True)],
+                "width": 0.56,
+                "marker": {"color": colour, "pattern": palette.hatched(pattern)},
+                "hovertext": [f"{label}: {voice.value(one, 'B', exact=False)}" for one in size],
+                "hoverinfo": "text",
             }
         )
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(one.label),
-                "x": list(one.devices),
-                "y": [value.value / scale.size for value in one.values],
-                "error_y": _whiskers(one.values, scale.size),
-                "line": {"color": colour, "width": 2},
-                "marker": {"color": colour, "size": 8, "symbol": symbol},
-                "hovertext": [voice.quantity(value, scale) for value in one.values],
-                "hoverinfo": "text+name",
-            }
-        )
-    sizes = sorted({devices for one in series for devices in one.devices})
+    labels = [label for label, _ in known]
+    fullest = max((100 * one.per_device.value / one.capacity.value for _, one in known), default=100.0)
     return figure(
         traces,
+        barmode="stack",
         showlegend=True,
-        legend=legend_above(),
+        legend=legend_above() | {"traceorder": "normal"},
+        shapes=[
+            {
+                "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": 100, "x1": 100,
+                "line": {"color": palette.VERMILION, "width": 2, "dash": "dash"},
+            }
+        ],
         xaxis=axis(
-            voice.gettext("Devices"),
-            type="log",
-            tickmode="array",
-            tickvals=sizes,
-            ticktext=[voice.number(size) for size in sizes],
+            f"{voice.gettext('Share of the capacity of a device')} (%)",
+            range=[0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)],
         ),
-        yaxis=axis(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})", type="log"),
-    )
+        yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
+    )  # fmt: skip

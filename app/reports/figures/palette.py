@@ -32,6 +32,18 @@ PARTS = {
 }
 """Part of the time to train → colour and pattern, in the order they are stacked."""
 
+MEMORY = {
+    "weights": (BLUE, ""),
+    "gradients": (SKY, ""),
+    "optimizer": (GREEN, ""),
+    "activations": (ORANGE, ""),
+    "buffers": (PURPLE, ""),
+    "exchange": (PURPLE, "/"),
+    "framework": (GREY, ""),
+    "code": (GREY, "/"),
+}
+"""Part of the memory of a device → colour and pattern, in the order they are stacked."""
+
 KINDS = {
     "measured": (GREEN, ""),
     "published": (SKY, ""),
@@ -40,6 +52,16 @@ KINDS = {
     "linear": (SILVER, "/"),
 }
 """Kind of claim → colour and pattern; hatched is what nobody has measured on this machine."""
+
+
+def thin(colour: str, opacity: float) -> str:
+    """Return a colour that lets others through, for bands of ranges.
+
+    >>> thin("#0072b2", 0.15)
+    'rgba(0,114,178,0.15)'
+    """
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
 
 
 def hatched(shape: str) -> dict[str, object]:

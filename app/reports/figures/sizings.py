@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.reports.figures import palette
-from app.reports.figures.comparisons import Series, scaling, time_scale
+from app.reports.figures.comparisons import time_scale
 from app.reports.figures.layout import Figure, axis, figure, legend_above, plain
+from app.reports.figures.scaling import Series, scaling
 from app.reports.wording import Voice
 from app.reports.wording.scales import Scale
 from app.sizing.document import Quantity

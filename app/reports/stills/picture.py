@@ -18,8 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from app.reports.figures.layout import Figure
-from app.reports.stills.axes import finish, prepare
-from app.reports.stills.traces import INK, bars, listed, points, shape
+from app.reports.stills.axes import SOFT, finish, prepare
+from app.reports.stills.traces import INK, RULE, bars, listed, points, shape
 
 Format = Literal["svg", "png"]
 
@@ -78,6 +78,23 @@ def still(
         metadata = {"Date": None, "Title": title or None} if form == "svg" else {"Software": None}
         canvas.savefig(written, format=form, metadata=metadata)
     return written.getvalue()
+
+
+DARK = {
+    b"#ffffff": b"#12151b",
+    b"white": b"#12151b",
+    INK.encode(): b"#eceff4",
+    SOFT.encode(): b"#a9b2c0",
+    RULE.encode(): b"#3a4250",
+}
+"""Ink of a picture on white → the same on the ground of dark pages; colours of data stay."""
+
+
+def darkened(picture: bytes) -> bytes:
+    """Return an SVG of :func:`still` for readers of dark pages."""
+    for light, dark in DARK.items():
+        picture = picture.replace(b": " + light, b": " + dark)
+    return picture
 
 
 def _height(figure: Figure) -> float:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from app.reports.figures.layout import Figure
 from app.reports.stills.traces import listed
 from app.reports.sweeps import written
+
+Cell = str | int | float | bool | None
 
 HEAD = ("series", "x", "y", "x_low", "x_high", "y_low", "y_high", "note")
 
@@ -44,6 +47,13 @@ def figure_csv(figure: Figure) -> str:
                 notes[place].replace("<br>", " · "),
             ]
             writer.writerow([written(cell) for cell in cells])
+    return lines.getvalue()
+
+
+def rows_csv(rows: Sequence[Sequence[Cell]]) -> str:
+    """Return rows as CSV (RFC 4180)."""
+    lines = io.StringIO()
+    csv.writer(lines).writerows([written(cell) for cell in row] for row in rows)
     return lines.getvalue()
 
 

@@ -173,7 +173,8 @@ def _markers(
 
 def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> None:
     given = {name: trace.get(f"error_{name}") for name in ("x", "y")}
-    if not any(given.values()):
+    given = {name: bars for name, bars in given.items() if bars and bars.get("visible", True)}
+    if not given:
         return
 
     def ends(bars: dict[str, Any] | None) -> list[list[float]] | None:
@@ -186,8 +187,8 @@ def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> No
     axes.errorbar(
         x,
         y,
-        xerr=ends(given["x"]),
-        yerr=ends(given["y"]),
+        xerr=ends(given.get("x")),
+        yerr=ends(given.get("y")),
         fmt="none",
         ecolor=INK,
         elinewidth=0.9,

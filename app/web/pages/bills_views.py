@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from app.reports.drawings.rack import heading, rack_elevation, stretches
-from app.reports.drawings.svg import written
+from app.reports.drawings.svg import Drawing
 from app.reports.drawings.topology import topology
 from app.reports.wording import Voice
 from app.sizing.bill.documents import Bill, Rack
 from app.web.bill_contexts import BillGroup, BillPage, RackRow
-from app.web.contexts import Choice
+from app.web.contexts import Choice, DrawingView
 from app.web.pages.presenting import grouped
 
 
@@ -26,13 +26,20 @@ def bill_page(
         bill=bill,
         groups=groups(bill),
         racks=rack_rows(bill.racks, voice),
-        elevation=written(rack_elevation(bill.racks, voice), "racks") if bill.racks else None,
-        topology=written(topology(bill.network, voice), "topology") if bill.network else None,
+        elevation=drawing_view("elevation", rack_elevation(bill.racks, voice), "racks")
+        if bill.racks
+        else None,
+        topology=drawing_view("topology", topology(bill.network, voice), "") if bill.network else None,
         fabric_query=fabric_query(bill),
         change_query=change_query(bill),
         warnings=grouped(("", warning) for warning in bill.warnings),
         others=others,
     )
+
+
+def drawing_view(name: str, drawing: Drawing, table: str) -> DrawingView:
+    """Return a drawing with the title it has as its caption."""
+    return DrawingView(name, drawing.title, drawing, table)
 
 
 def groups(bill: Bill) -> list[BillGroup]:

@@ -16,7 +16,8 @@ from app.web.contexts import Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.presenting import comparison_page, scaling_page
+from app.web.pages.presenting import comparison_page
+from app.web.pages.scaling_views import scaling_page
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)

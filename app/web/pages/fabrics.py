@@ -9,7 +9,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError
-from app.reports.drawings.svg import written
 from app.reports.drawings.topology import topology
 from app.services.fabrics import plan
 from app.sizing.bill.documents import FabricPlan
@@ -17,6 +16,7 @@ from app.sizing.bill.request import FabricRequest
 from app.web.bill_contexts import FabricPage
 from app.web.contexts import Choice, Form
 from app.web.locale import voice_of
+from app.web.pages.bills_views import drawing_view
 from app.web.pages.documents import available
 from app.web.pages.forms import checked, plain_number, refused, typed
 from app.web.pages.presenting import grouped
@@ -71,7 +71,7 @@ def page_of(request: Request, form: Form, found: FabricPlan | None, stale: bool,
         plan=found,
         stale=stale,
         previous=previous,
-        drawing=written(topology(found, voice_of(request)), "topology") if found else None,
+        drawing=drawing_view("topology", topology(found, voice_of(request)), "fabric") if found else None,
         warnings=grouped(("", warning) for warning in found.warnings) if found else [],
     )
 

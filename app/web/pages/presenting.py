@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-
-from pydantic import JsonValue
+from collections.abc import Iterable, Sequence
 
 from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
 from app.reports.wording import Voice
+from app.reports.wording.values import written
 from app.services.accuracy import UNITS
-from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Text
+from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Memory
 from app.web.contexts import (
     ComparisonPage,
     EstimatePage,
@@ -21,11 +20,10 @@ from app.web.contexts import (
     OptionView,
     PartRow,
     RatioView,
-    ScalingPage,
-    ScalingRow,
     WarningGroup,
     WarningLine,
 )
+from app.web.pages.schedule_views import schedule_view, stages, superstep
 
 SEVERITIES = ("serious", "caution", "info")
 MOST_ROWS = 8
@@ -113,6 +111,15 @@ def part_rows(estimates: Sequence[Estimate]) -> list[PartRow]:
     return sorted(shown, key=lambda entry: -max(share for _, share in entry[1]))
 
 
+def memory_rows(memories: Sequence[Memory]) -> list[tuple[str, Sequence[float]]]:
+    """Return the parts of the memory of a device, one row per part and one cell per option. [B]"""
+    names = dict.fromkeys(part.part for memory in memories for part in memory.parts if part.value > 0)
+    return [
+        (name, [sum(part.value for part in memory.parts if part.part == name) for memory in memories])
+        for name in names
+    ]
+
+
 def comparison_page(
     comparison: Comparison, voice: Voice, form: Form, documents: Sequence[tuple[str, str]]
 ) -> ComparisonPage:
@@ -141,6 +148,8 @@ def comparison_page(
         figures=comparison_figures(comparison, running, voice),
         part_columns=[label for label, _ in running],
         parts=part_rows([one for _, one in running]),
+        memory_columns=[(label, one.memory) for label, one in modelled if one.memory],
+        memory_parts=memory_rows([one.memory for _, one in modelled if one.memory]),
         has_linear=any(row.kind == "linear" for row in rows),
         form=form,
         scaling_url=f"/comparisons/{comparison.id}/scaling" if running else "",
@@ -169,6 +178,16 @@ def comparison_figures(
         drawn = figures.breakdown(running, voice)
         size = f"rows-{min(len(running) + LEGEND_ROWS, MOST_ROWS)}"
         views.append(view("breakdown", voice.gettext("Where the time goes"), size, drawn, "parts"))
+    remembered = [
+        (row.label, row.estimate) for row in comparison.rows if row.estimate and row.estimate.memory
+    ]
+    if remembered:
+        drawn = figures.memory(remembered, voice)
+        size = f"rows-{min(len(remembered) + LEGEND_ROWS, MOST_ROWS)}"
+        note = voice.gettext("The dashed line is what a plan may fill of a device.")
+        views.append(
+            view("memory", voice.gettext("Memory of the fullest device"), size, drawn, "memory", note)
+        )
     roofed = [(label, one) for label, one in running if one.roof is not None and one.roofline]
     if roofed:
         drawn = figures.roofline(roofed, voice)
@@ -209,6 +228,9 @@ def estimate_page(estimate: Estimate, voice: Voice, documents: Sequence[tuple[st
         memory=figures.memory_bar(estimate.memory) if estimate.memory else None,
         shares=figures.share_bar(estimate.breakdown or ()),
         figures=views,
+        schedule=schedule_view(estimate, voice),
+        stage_times=stages(estimate),
+        superstep=superstep(estimate),
         refusal=refusal_of(estimate),
         warnings=grouped(("", one) for one in estimate.warnings if one.code != REFUSAL),
         all_searched=estimate.plan is not None and set(estimate.plan.searched) >= SEARCHED,
@@ -242,65 +264,3 @@ def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
     if "amortisation_years" in basis:
         basis.pop("term_years", None)
     return [(name, written(value, voice)) for name, value in basis.items()]
-
-
-def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
-    """Write any value of a document for reading; identifiers by what they mean in their place."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return voice.gettext("yes") if value else voice.gettext("no")
-    if isinstance(value, int | float):
-        return voice.number(value, digits=6)
-    if isinstance(value, Text):
-        return voice.say(value)
-    if isinstance(value, list):
-        return ", ".join(written(one, voice) for one in value) or "–"
-    if isinstance(value, dict):
-        return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
-    return voice.label(value, place)
-
-
-def scaling_page(
-    identifier: str,
-    curves: Mapping[str, Sequence[Estimate]],
-    voice: Voice,
-    documents: Sequence[tuple[str, str]],
-) -> ScalingPage:
-    """Return the scaling curve of a comparison: time to train over the number of machines."""
-    series = [
-        figures.Series(
-            label,
-            [one.system.devices for one in curve if one.time_to_train],
-            [one.time_to_train for one in curve if one.time_to_train],
-        )
-        for label, curve in curves.items()
-    ]
-    drawn = figures.scaling(series, voice)
-    rows = [row for label, curve in curves.items() for row in scaling_rows(label, curve)]
-    return ScalingPage(
-        data_url=f"/comparisons/{identifier}/scaling.json",
-        documents=documents,
-        comparison_id=identifier,
-        figure=view("scaling", voice.gettext("Time to train by size"), "square", drawn, "scaling-table"),
-        rows=rows,
-    )
-
-
-def scaling_rows(label: str, curve: Sequence[Estimate]) -> list[ScalingRow]:
-    """Return the sizes of one option; efficiency is against its smallest size that fits."""
-    first = next((one for one in curve if one.time_to_train), None)
-    return [
-        ScalingRow(
-            label=label,
-            count=one.system.count,
-            devices=one.system.devices,
-            time=one.time_to_train,
-            efficiency=first.time_to_train.value
-            * first.system.devices
-            / (one.time_to_train.value * one.system.devices)
-            if first is not None and first.time_to_train and one.time_to_train
-            else None,
-        )
-        for one in curve
-    ]

@@ -50,7 +50,9 @@ def test_shares_of_the_breakdown_fill_a_hundred() -> None:
 
 def test_no_point_stands_above_its_roof() -> None:
     estimate = documents.estimate()
-    roof, points = traces(figures.roofline([("a", estimate)], ENGLISH))
+    roof, ridge, points = traces(figures.roofline([("a", estimate)], ENGLISH))
+    assert ridge["x"] == [roof["x"][1]] == [estimate.roof.peak / estimate.roof.bandwidth]
+    assert ridge["text"] == [f"ridge {ENGLISH.number(ridge['x'][0])}"]
     assert roof["y"][1] == estimate.roof.peak / 1e12
     for intensity, attained in zip(points["x"], points["y"], strict=True):
         assert attained * 1e12 <= min(estimate.roof.peak, intensity * estimate.roof.bandwidth) * 1.01
@@ -74,9 +76,39 @@ def test_labels_are_no_markup() -> None:
 
 def test_perfect_scaling_halves_with_twice_the_devices() -> None:
     times = [Quantity.exact(seconds, "s") for seconds in (7200.0, 4000.0)]
-    perfect, curve = traces(figures.scaling([figures.Series("a", [8, 16], times)], ENGLISH))
+    band, perfect, curve = traces(figures.scaling([figures.Series("a", [8, 16], times)], ENGLISH))
     assert perfect["y"] == [pytest.approx(120), pytest.approx(60)]
     assert curve["y"] == [pytest.approx(120), pytest.approx(4000 / 60)]
+    assert band["fill"] == "toself" and band["hoverinfo"] == "skip"
+
+
+def test_efficiency_compares_samples_that_belong_together() -> None:
+    """What slows both sizes alike, here by up to a half, says nothing of how they scale."""
+    slow = [1.0, 1.2, 1.5, 0.8]
+    one, two = (
+        documents.estimate(seconds=seconds).model_copy(
+            update={"time_samples": [seconds * factor for factor in slow]}
+        )
+        for seconds in (1000.0, 625.0)
+    )
+    two = two.model_copy(update={"system": two.system.model_copy(update={"devices": 2 * one.system.devices})})
+    found = figures.efficiency(one, two)
+    assert found is not None
+    assert (found.low, found.value, found.high) == tuple(pytest.approx(0.8) for _ in range(3))
+    assert figures.efficiency(one, one.model_copy(update={"time_to_train": None})) is None
+
+
+def test_memory_of_every_option_stands_against_its_own_capacity() -> None:
+    options = [("a", documents.estimate()), ("b", documents.estimate(fits=False))]
+    drawn = figures.memory(options, ENGLISH)
+    filled = [sum(trace["x"][place] for trace in traces(drawn)) for place in (0, 1)]
+    assert filled == [
+        pytest.approx(100 * sum(part.value for part in one.memory.parts) / one.memory.capacity.value)
+        for _, one in options
+    ]
+    (line,) = drawn["layout"]["shapes"]
+    assert line["x0"] == line["x1"] == 100
+    assert drawn["layout"]["xaxis"]["range"][1] > filled[1] > 100
 
 
 def test_every_part_of_the_time_has_a_colour_of_its_own() -> None:

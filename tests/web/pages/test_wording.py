@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from babel.numbers import format_decimal
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.errors import Message
 from app.reports.wording import voice
@@ -117,3 +120,18 @@ def test_a_sentence_inside_a_sentence_is_said_and_not_looked_up_as_an_identifier
     for one in (part, Text.of(part), Text.of(part).model_dump()):
         assert ENGLISH.say(one) == "most of it Optimizer state"
         assert KOREAN.say(one).find("optimizer") < 0
+
+
+@settings(max_examples=300)
+@given(
+    value=st.one_of(st.floats(-1e18, 1e18), st.floats(-10, 10), st.integers(-(10**15), 10**15)),
+    decimals=st.integers(0, 8),
+    trim=st.booleans(),
+    language=st.sampled_from(["en", "ko"]),
+)
+def test_numbers_are_written_as_the_locale_has_them(
+    value: float, decimals: int, trim: bool, language: str
+) -> None:
+    places = ("#" if trim else "0") * decimals
+    known = format_decimal(value, f"#,##0.{places}" if places else "#,##0", locale=language)
+    assert voice(language).decimal(value, decimals, trim) == known

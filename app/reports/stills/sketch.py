@@ -1,0 +1,74 @@
+"""Drawings without a browser, as pictures in dots."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
+
+from app.reports.drawings.svg import FILLS, GROUND, INK, PANEL, RULE, SOFT, Area, Box, Drawing, Label, Line
+from app.reports.stills.picture import DRAWING, SETTINGS, learn_fonts
+
+DOTS = 192
+"""Of a picture, twice what a drawing takes on a page. [1/inch]"""
+PIXELS = 96.0
+"""Of an inch on a page. [px]"""
+POINTS = 72.0 / PIXELS
+"""Of a pixel of a drawing. [pt/px]"""
+WIDEST = 4000.0
+"""Of a drawing that is drawn at its full size. [px]"""
+ALIGNED = {"start": "left", "middle": "center", "end": "right"}
+
+
+def sketch(drawing: Drawing, fonts: tuple[str, ...] = ()) -> bytes:
+    """Return a drawing as PNG; the same drawing gives the same bytes.
+
+    Parameters
+    ----------
+    drawing : Drawing
+        Shapes in the order they are drawn. [-]
+    fonts : tuple of str
+        Font files to draw letters with. [-]
+    """
+    learn_fonts(fonts)
+    size = (drawing.width / PIXELS, drawing.height / PIXELS)
+    dots = DOTS * min(1.0, WIDEST / max(drawing.width, drawing.height))
+    with DRAWING, matplotlib.rc_context(SETTINGS):
+        canvas = Canvas(figsize=size, dpi=dots, facecolor=GROUND)
+        axes = canvas.add_axes((0.0, 0.0, 1.0, 1.0))
+        axes.set_axis_off()
+        axes.set_xlim(0, drawing.width)
+        axes.set_ylim(drawing.height, 0)
+        for order, one in enumerate(drawing.shapes):
+            _draw(axes, one, order)
+        written = io.BytesIO()
+        canvas.savefig(written, format="png", metadata={"Software": None})
+    return written.getvalue()
+
+
+def _draw(axes: Axes, one: Box | Line | Label | Area, order: int) -> None:
+    if isinstance(one, Line):
+        axes.plot(
+            [one.x1, one.x2],
+            [one.y1, one.y2],
+            color=SOFT,
+            linewidth=one.weight * POINTS,
+            alpha=0.35,
+            zorder=order,
+        )
+    elif isinstance(one, Label):
+        ink = GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK
+        axes.text(
+            one.x, one.y, one.text, color=ink, fontsize=one.size * POINTS, ha=ALIGNED[one.anchor],
+            va="baseline", zorder=order,
+        )  # fmt: skip
+    else:
+        boxes = one.boxes if isinstance(one, Area) else ((one.x, one.y, one.width, one.height),)
+        edge = RULE if one.kind in ("frame", "band", "nodes") else "none"
+        for x, y, width, height in boxes:
+            face = FILLS.get(one.kind, PANEL)
+            patch = Rectangle((x, y), width, height, facecolor=face, edgecolor=edge, linewidth=POINTS)
+            axes.add_patch(patch).set_zorder(order)

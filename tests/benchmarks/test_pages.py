@@ -1,0 +1,86 @@
+"""Server time of the HTML of every page: p95 over thirty requests, held against the lightest page.
+
+Beside the time on the clock stands that of this process's processors, which neighbours do not lengthen.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+
+from app.main import create_app
+from app.settings import Settings
+from app.web.api.examples import CALIBRATION, FABRIC_GAIN, SIZING
+from tests.benchmarks.test_speed import report
+from tests.loops import run
+
+pytestmark = pytest.mark.benchmark
+
+REQUESTS = 30
+WANTED = 0.100
+"""Of a page at p95. [s]"""
+RATIO = 100.0
+"""Of any page to the lightest one; a page that reckons anew for each reader would show. [-]"""
+EMPTY = "/decisions"
+CALCULATED = ("/scaling", "/plans")
+"""Pages that answer a new question each time, a search or a curve of estimates; reported, not held."""
+
+
+async def pages(client: httpx.AsyncClient) -> list[str]:
+    """Return every page of the menu, the hub and the foot, and one of each kind of answer."""
+    found: dict[str, None] = {}
+    for start in ("/", EMPTY):
+        page = BeautifulSoup((await client.get(start)).text, "html.parser")
+        links = page.select("nav.menu a, .bottom nav a, main .card, main .list-plain a")
+        found |= {link["href"].partition("#")[0]: None for link in links}
+    known = [path for path in found if path.startswith("/") and not path.endswith(".json")]
+    answers = [path for path in known if (await client.get(path)).status_code == 200]
+    answers += ["/catalog/systems", "/catalog/chips/a100-sxm-80gb", "/claims/bert-large-1-dgx"]
+    for example in ("bert-large", "vendor-claim"):
+        answers.append((await client.post(f"/examples/{example}")).headers["location"])
+    rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
+    answers += [f"{answers[-2]}/scaling", f"/estimates/{rows[1]['estimate']['id']}"]
+    for kind, body in (("calibrations", CALIBRATION), ("calibrations", FABRIC_GAIN), ("sizings", SIZING)):
+        made = (await client.post(f"/api/v1/{kind}", json=body)).json()
+        answers.append(f"/{kind}/{made['id']}")
+    return answers
+
+
+def test_pages_come_quickly(tmp_path: Path) -> None:
+    application = create_app(Settings.at(tmp_path))
+
+    async def timed() -> dict[str, tuple[float, float, float, int]]:
+        transport = httpx.ASGITransport(application)
+        found = {}
+        headers = {"accept": "text/html", "accept-language": "ko"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", headers=headers, timeout=120
+        ) as client:
+            for path in await pages(client):
+                taken, worked = [], []
+                for _ in range(REQUESTS + 1):
+                    start, before = time.perf_counter(), time.process_time()
+                    answer = await client.get(path)
+                    taken.append(time.perf_counter() - start)
+                    worked.append(time.process_time() - before)
+                    assert answer.status_code == 200, (path, answer.text[:500])
+                # The first one loads what later ones find loaded.
+                late, busy = np.percentile(taken[1:], 95), np.percentile(worked[1:], 95)
+                found[path] = (float(np.median(worked[1:])), float(busy), float(late), len(answer.content))
+        return found
+
+    found = run(timed())
+    for path, (_, busy, late, size) in sorted(found.items(), key=lambda one: -one[1][1]):
+        figures = (round(1e3 * busy, 1), round(1e3 * late, 1), size // 1000)
+        report(f"{path}: ms of processor and on the clock at p95, kB", figures)
+    slow = [path for path, (_, busy, *_) in found.items() if busy > WANTED]
+    report("pages over 100 ms of processor at p95", slow)
+    empty = found[EMPTY][0]
+    for path, (middle, *_) in found.items():
+        if not any(part in path for part in CALCULATED):
+            assert middle < RATIO * empty, path

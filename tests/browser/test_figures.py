@@ -1,0 +1,141 @@
+"""Figures in a browser: keys, movement, dark ground, paper, narrow screens."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.browser.test_pages import AXE, LETTERS_STAND, charts_drawn
+from tests.windows import Seat
+
+pytestmark = pytest.mark.browser
+
+PAPER = 690
+"""Width of A4 between its margins. [px]"""
+
+
+def test_arrow_keys_go_through_the_values_and_tab_goes_on(window: Seat) -> None:
+    page = window.open("/accuracy")
+    charts_drawn(page)
+    chart = page.locator("#figure-ratios")
+    chart.focus()
+    said = page.locator("#figure-ratios-value")
+    page.keyboard.press("ArrowRight")
+    expect(said).to_have_text(re.compile(r"^1 / \d+: .+"))
+    first = said.inner_text()
+    expect(chart.locator(".hoverlayer .hovertext").first).to_be_attached()
+    page.keyboard.press("ArrowRight")
+    expect(said).to_have_text(re.compile(r"^2 / \d+: .+"))
+    page.keyboard.press("Home")
+    expect(said).to_have_text(first)
+    page.keyboard.press("ArrowDown")
+    expect(said).not_to_have_text(first)
+    page.keyboard.press("End")
+    last, whole = said.inner_text().partition(":")[0].split(" / ")
+    assert last == whole
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") != "figure-ratios"
+    assert window.complaints == []
+
+
+def test_every_chart_of_a_page_is_on_the_way_of_the_tab_key(window: Seat, modelled: str) -> None:
+    page = window.open(modelled)
+    charts_drawn(page)
+    wanted = set(page.locator("[data-figure]").evaluate_all("found => found.map(one => one.id)"))
+    reached: set[str] = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert wanted <= reached
+
+
+def test_a_row_of_bars_is_named_when_it_is_reached(window: Seat, modelled: str) -> None:
+    page = window.open(modelled)
+    charts_drawn(page)
+    page.locator("#figure-memory").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#figure-memory-value")).to_contain_text("DGX A100 640GB: Weights")
+
+
+@pytest.mark.parametrize("which", ["accuracy", "scaling", "estimate", "pipeline", "claims"])
+def test_nothing_moves_while_charts_are_drawn(
+    window: Seat, modelled: str, estimated: str, pipelined: list[str], which: str
+) -> None:
+    paths = {
+        "accuracy": "/accuracy",
+        "scaling": f"{modelled}/scaling",
+        "estimate": estimated,
+        "pipeline": pipelined[0],
+        "claims": "/claims",
+    }
+    page = window.page
+    page.add_init_script(
+        "window.moved = 0; new PerformanceObserver(list => list.getEntries().forEach(entry => "
+        "{ window.moved += entry.value })).observe({type: 'layout-shift', buffered: true});"
+    )
+    held: list[Route] = []
+    page.route("**/js/charts.js*", lambda route: held.append(route))
+    page.goto(f"{window.server}{paths[which]}", wait_until="commit")
+    page.wait_for_selector("footer")
+    page.evaluate(LETTERS_STAND)
+    page.wait_for_timeout(300)
+    page.evaluate("window.moved = 0")
+    held[0].continue_()
+    charts_drawn(page)
+    assert page.evaluate("window.moved") < 0.01
+
+
+def test_a_schedule_is_seen_with_its_bubble(window: Seat, pipelined: list[str]) -> None:
+    for path in pipelined:
+        page = window.open(path)
+        drawing = page.locator("#schedule-caption + .scroll svg")
+        expect(drawing).to_be_visible()
+        expect(drawing.locator(".box-forward").first).to_be_attached()
+        page.get_by_text("When each stage works").first.click()
+        expect(page.locator("#stages tbody tr").first).to_be_visible()
+    expect(page.locator("#superstep tbody tr").first).to_be_visible()
+    assert window.complaints == []
+
+
+def test_pages_print_without_controls_and_within_the_paper(
+    window: Seat, modelled: str, pipelined: list[str]
+) -> None:
+    window.page.set_viewport_size({"width": PAPER, "height": 1000})
+    for path in (modelled, f"{modelled}/scaling", *pipelined):
+        page = window.open(path)
+        charts_drawn(page)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        expect(page.locator("nav.menu")).to_be_hidden()
+        expect(page.locator("figcaption a").first).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+        cut = page.locator(".scroll").evaluate_all(
+            "found => found.filter(one => one.getBoundingClientRect().right < "
+            "one.firstElementChild.getBoundingClientRect().right - 1).length"
+        )
+        assert cut == 0, path
+        expect(page.locator("[data-figure] .main-svg").first).to_be_visible()
+        page.emulate_media(media="screen")
+
+
+def test_pictures_without_scripts_take_the_ground_of_the_page(plain_window: Seat, modelled: str) -> None:
+    plain_window.page.emulate_media(color_scheme="dark")
+    page = plain_window.open(modelled)
+    picture = page.locator("#figure-time img.still")
+    picture.scroll_into_view_if_needed()
+    expect(picture).to_have_js_property("complete", True)
+    assert "figure-time.dark.svg" in picture.evaluate("picture => picture.currentSrc")
+    assert picture.evaluate("picture => picture.naturalWidth") > 500
+
+
+def test_dark_figures_have_contrast(window: Seat, pipelined: list[str]) -> None:
+    window.page.emulate_media(color_scheme="dark")
+    for path in pipelined:
+        page = window.open(path)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {runOnly: ['color-contrast']})")
+        assert [fault["id"] for fault in found["violations"]] == []
