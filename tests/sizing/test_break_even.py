@@ -283,6 +283,7 @@ def test_what_cannot_be_is_refused_at_its_field(
         ({"teams_now": 2}, BadInput, "teams_then"),
         ({"teams_now": 2, "teams_then": 3, "demand_factor": 2}, BadInput, "demand_factor"),
         ({"demand": [0.0, 0.0]}, BadInput, "demand"),
+        ({"demand": [1e-300]}, BadInput, "demand"),
         ({"demand": [0.5, -1.0]}, BadInput, "demand.1"),
         ({"ranges": {"capex": {"low": 1, "high": 2}}}, BadInput, "ranges.capex"),
         ({"ranges": {"growth": {"low": 0, "high": 1}}}, BadInput, "ranges.growth"),
