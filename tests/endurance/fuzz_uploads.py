@@ -145,6 +145,7 @@ def run(cases: list[int | str]) -> Outcome:
             said = served.ask(name)
             if said is None:
                 outcome.failures.append(f"{name}: no answer, or the process was lost")
+                print(outcome.failures[-1], file=sys.stderr, flush=True)
                 continue
             status, seconds, peak, kind = said
             outcome.statuses[status] += 1
@@ -154,6 +155,7 @@ def run(cases: list[int | str]) -> Outcome:
                 outcome.slowest, outcome.slowest_case = seconds, f"{kind} {name}"
             if status >= 500 or seconds > SECONDS:
                 outcome.failures.append(f"{name} ({kind}): {status} after {seconds:.2f} s")
+                print(outcome.failures[-1], file=sys.stderr, flush=True)
     finally:
         served.close()
     return outcome
@@ -165,8 +167,7 @@ if __name__ == "__main__":
     else:
         from tests.endurance.upload_mutations import bombs
 
-        many, first = (int(word) for word in (*sys.argv[1:], "20000", "0")[:2]) if len(sys.argv) != 2 else (
-            int(sys.argv[1]), 0)
+        many, first = (int(word) for word in (*sys.argv[1:3], *("20000", "0")[len(sys.argv) - 1 :]))
         names = [name for name, _ in bombs()] if first == 0 else []
         for line in run([*names, *range(first, first + many)]).lines():
             print(line)

@@ -66,13 +66,17 @@ class Case:
 @cache
 def seeds() -> tuple[Seed, ...]:
     """Return the files that are mutated: presets, configurations, graphs, tables and samples."""
-    found = [Seed(PROFILES, "config.json", json.dumps(document).encode(), "config") for _, document, _ in CONFIGS]
+    found = [
+        Seed(PROFILES, "config.json", json.dumps(document).encode(), "config") for _, document, _ in CONFIGS
+    ]
     found += [
         Seed(PROFILES, path.name, json.dumps(entry).encode(), "preset")
         for path in sorted(Path("data/models").glob("*.json"))
         for entry in json.loads(path.read_text())["models"][:3]
     ]
-    found += [Seed(PROFILES, "model.onnx", graph, "onnx") for graph in (encoder(), resnet50()) for _ in range(12)]
+    found += [
+        Seed(PROFILES, "model.onnx", graph, "onnx") for graph in (encoder(), resnet50()) for _ in range(12)
+    ]
     rows = list(csv.DictReader(io.StringIO(TABLE)))
     layers = {"layers": [{name: cell for name, cell in row.items() if cell} for row in rows]}
     for name, content in (
@@ -102,7 +106,9 @@ def seeds() -> tuple[Seed, ...]:
     writer = csv.writer(book)
     writer.writerow(("item", "parameter", "condition", "value", "unit", "note"))
     for row in PRICE_BOOK["rows"]:
-        writer.writerow([row.get(name, "") for name in ("item", "parameter", "condition", "value", "unit", "note")])
+        writer.writerow(
+            [row.get(name, "") for name in ("item", "parameter", "condition", "value", "unit", "note")]
+        )
     found += [Seed(BOOKS, "book.csv", book.getvalue().encode(), "book")] * 6
     found += [Seed(STUDIES, "study.json", json.dumps(STUDY_FILE).encode(), "study")] * 4
     return tuple(found)
@@ -235,7 +241,9 @@ def multipart(content: bytes, name: bytes, fields: tuple[tuple[str, bytes], ...]
     ]
     name = name.replace(b'"', b"%22").replace(b"\r", b"").replace(b"\n", b"")
     head = b'--%b\r\nContent-Disposition: form-data; name="file"; filename="%b"\r\n\r\n' % (mark, name)
-    return f"multipart/form-data; boundary={mark.decode()}", b"".join((*parts, head, content, b"\r\n--", mark, b"--\r\n"))
+    return f"multipart/form-data; boundary={mark.decode()}", b"".join(
+        (*parts, head, content, b"\r\n--", mark, b"--\r\n")
+    )
 
 
 def mutated(number: int) -> Case:
@@ -256,7 +264,9 @@ def mutated(number: int) -> Case:
     name = chance.choice(NAMES) if chance.random() < 0.2 else seed.name.encode()
     fields: tuple[tuple[str, bytes], ...] = ()
     if path == WORKLOADS and chance.random() < 0.3:
-        fields = (("seq_len", chance.choice((b"512", b"1", b"10000000", b"0", b"-1", b"1e3", b"\xff", b"9" * 400))),)
+        fields = (
+            ("seq_len", chance.choice((b"512", b"1", b"10000000", b"0", b"-1", b"1e3", b"\xff", b"9" * 400))),
+        )
     kind, body = multipart(content, name, fields)
     if chance.random() < 0.05:
         body = flipped(body, chance)

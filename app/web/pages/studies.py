@@ -181,9 +181,7 @@ def show_assumptions_data(
 
 
 @router.get("/studies/{identifier}/assumptions", response_class=HTMLResponse)
-def show_assumptions(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Response:
+def show_assumptions(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show everything a state takes for granted, with what changes it."""
     found = show_assumptions_data(request, bench, workspace, identifier)
     query = urlencode([one for one in request.query_params.multi_items() if one[0] != LANGUAGE])
@@ -230,9 +228,7 @@ def show_versions_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 
 
 @router.get("/studies/{identifier}/versions", response_class=HTMLResponse)
-def show_versions(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Response:
+def show_versions(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show every version with what changed."""
     found, study = (
         studies.list_versions(bench, workspace, identifier),
