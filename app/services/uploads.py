@@ -136,7 +136,6 @@ def upload_workload(
     key: str | None = None,
 ) -> KeptWorkload:
     """Count the lengths in a sample of the data and keep the counts; the text is let go."""
-
     # Names are shown in lists and messages, and PostgreSQL keeps no U+0000.
     title = printable(name, MAX_NAME) or "file"
 

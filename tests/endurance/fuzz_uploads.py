@@ -23,7 +23,7 @@ from typing import Any
 
 SECONDS = 5.0
 """Longest answer. [s]"""
-START = 120.0
+START = 600.0
 """Longest start of the process. [s]"""
 MEMORY = 3_000_000_000
 """Address space of the process, its libraries included. [B]"""
@@ -60,7 +60,7 @@ def serve() -> None:
     from app.settings import Settings
     from tests.endurance.upload_mutations import bombs, mutated
 
-    known = {name: case for name, case in bombs()}
+    known = dict(bombs())
     with tempfile.TemporaryDirectory() as folder:
         application = create_app(Settings.at(Path(folder)))
         # The soft limit alone: the process that reads Parquet sets its own.
@@ -156,6 +156,8 @@ def run(cases: list[int | str]) -> Outcome:
             if status >= 500 or seconds > SECONDS:
                 outcome.failures.append(f"{name} ({kind}): {status} after {seconds:.2f} s")
                 print(outcome.failures[-1], file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("stopped before all cases were sent", file=sys.stderr)
     finally:
         served.close()
     return outcome

@@ -27,17 +27,22 @@ PROFILES, WORKLOADS, BOOKS, STUDIES = (
 )
 
 ODD: tuple[Any, ...] = (
-    None, True, 0, -1, 1, 2**31, 2**63, 10**15, 10**18, 10**299, 10**390, -(10**390), 1.5, 1e-300, 1e300, -0.0,
+    None, True, 0, -1, 1, 2**31, 2**63, 10**15, 10**18, 10**299, 10**390, -(10**390), 1.5, 1e-300,
+    1e300, -0.0,
     "", "1", "1e999", "nan", "\u202e", "\u0000", "=1+1", "../../etc/passwd", "x" * 5000, "한국어", "\ud800",
     [], {}, [[]], [1] * 300, {"a": {"a": {"a": {}}}},
 )  # fmt: skip
 PIECES = (
-    b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b'"', b"'", b",", b";", b"\t", b"\r", b"\n", b"{", b"}", b"[",
-    b"NaN", b"Infinity", b"1e999", b"9" * 390, b"-1", b"0", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"=cmd|' /C'!A0",
-    b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"<!DOCTYPE x [<!ENTITY a 'aaaa'>]>", b"\x80\x02", b"\\u0000", b"\\ud800",
+    b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b'"', b"'", b",", b";", b"\t", b"\r", b"\n", b"{",
+    b"}", b"[",
+    b"NaN", b"Infinity", b"1e999", b"9" * 390, b"-1", b"0", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80",
+    b"=cmd|' /C'!A0",
+    b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"<!DOCTYPE x [<!ENTITY a 'aaaa'>]>", b"\x80\x02", b"\\u0000",
+    b"\\ud800",
 )  # fmt: skip
 NAMES = (
-    b"file", b"model.onnx", b"data.jsonl", b"data.csv", b"data.tsv", b"data.parquet", b"config.json", b"a" * 5000,
+    b"file", b"model.onnx", b"data.jsonl", b"data.csv", b"data.tsv", b"data.parquet", b"config.json",
+    b"a" * 5000,
     b"../../etc/passwd", b"..\\..\\boot.ini", b"a\x00b", b"\xff\xfe", b"\xe2\x80\xae.exe", b"=1+1.csv", b"",
     b"<script>alert(1)</script>", b"{file}", b"%s%n", b"CON",
 )  # fmt: skip
@@ -226,8 +231,10 @@ def regraphed(data: bytes, chance: random.Random) -> bytes:
                 node.output[:] = chance.choice(graph.node).output
             case 7:
                 node.op_type = chance.choice(
-                    ("Reshape", "Expand", "Tile", "ConstantOfShape", "Range", "Einsum", "LSTM", "Pad", "Resize",
-                     "Loop", "Gather", "Split", "Concat", "Conv", "ConvTranspose", "MatMul", "Gemm", "Softmax")
+                    ("Reshape", "Expand", "Tile", "ConstantOfShape", "Range", "Einsum", "LSTM", "Pad",
+                     "Resize",
+                     "Loop", "Gather", "Split", "Concat", "Conv", "ConvTranspose", "MatMul", "Gemm",
+                     "Softmax")
                 )  # fmt: skip
     return bytes(model.SerializeToString())
 
@@ -305,7 +312,8 @@ def bombs() -> list[tuple[str, Case]]:
         ("brackets of a summary", PROFILES, "a.txt",
          b"Layer (type:depth-idx)  Output Shape\n" + (b"Conv2d: 1-1 " + b"[1, " * 240 + b"\n") * 1900),
         ("a head of 900,000 columns", WORKLOADS, "a.csv", b"length" + b"," * 900_000 + b"\n1"),
-        ("a table of 900,000 columns", PROFILES, "a.csv", b"kind" + b"," * 900_000 + b"\nnorm" + b"," * 900_000),
+        ("a table of 900,000 columns", PROFILES, "a.csv",
+         b"kind" + b"," * 900_000 + b"\nnorm" + b"," * 900_000),
         ("empty lines", WORKLOADS, "a.csv", b"length\n" + b"\n" * 3_000_000 + b"5"),
         ("a quote left open", WORKLOADS, "a.csv", b'text\n"' + b"a\n" * 1_500_000),
         ("spaces of a text", WORKLOADS, "a.txt", b" \t" * 1_500_000),
