@@ -80,8 +80,18 @@ def serve(
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
         # Streams that stay open must not hold up the end of the server.
-        config = uvicorn.Config(app, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            app,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+            timeout_keep_alive=KEPT_OPEN,
+        )
         uvicorn.Server(config).run(sockets=[listener])
+
+
+KEPT_OPEN = 75
+"""How long a connection waits for its next request: longer than readers look at a page. [s]"""
 
 
 def listening(host: str, port: int) -> socket.socket:

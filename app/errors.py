@@ -8,6 +8,7 @@
     ├── NotFound        404        unknown identifier; names the close ones
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
     ├── TooLarge        413        larger than a stated limit
+    ├── TooMany         429        asked too often; says when to ask again
     └── CatalogError    500        data/ is wrong; raised by the loader at start-up, never later
 
 A :class:`Message` keeps its English template and its values apart, so that the page, the API
@@ -121,6 +122,19 @@ class TooLarge(AppError):
 
     status = 413
     title = "Too large"
+
+
+class TooMany(AppError):
+    """Asked too often; says after how many seconds it may be asked again."""
+
+    status = 429
+    title = "Too many requests"
+
+    def __init__(
+        self, message: Message | str, errors: Iterable[FieldError] = (), *, retry_after: int = 60
+    ) -> None:
+        super().__init__(message, errors)
+        self.retry_after = retry_after
 
 
 class CatalogError(AppError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel
 
 from app.profiles.samples import read_sample
+from app.reports.pdf import read_logo
 from app.services.claims import get_claim, list_claims
 from app.services.comparisons import compared, make_options
 from app.services.estimates import make_estimate
@@ -18,7 +19,21 @@ from app.services.tenancy import share_devices, share_time
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.sizing.claims.request import ClaimsRequest
+from app.sizing.compare import Option
 from app.sizing.models import resolve_model
+from app.sizing.proposal.content import build_content
+from app.sizing.proposal.documents import (
+    Change,
+    Frozen,
+    Proposal,
+    ProposalEvent,
+    ProposalEvents,
+    Replay,
+    Share,
+    ShareState,
+)
+from app.sizing.proposal.freezing import content_hash
+from app.sizing.proposal.request import ProposalRequest
 from app.sizing.questions import ChecksRequest, ComparisonRequest, MappingRequest, ProfileRequest
 from app.sizing.request import EstimateRequest, ModelInput
 from app.sizing.size.answering import scaling, size
@@ -28,6 +43,7 @@ from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.tenancy.request import PartitionRequest, QueueRequest
 
+MONTH = timedelta(days=30)
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
 
 
@@ -40,8 +56,8 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         Catalogue and store. [-]
     requests : mapping
         A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
-        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest``, ``SweepRequest``, ``PartitionRequest`` and
-        ``QueueRequest``. [-]
+        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest``, ``SweepRequest``, ``PartitionRequest``,
+        ``QueueRequest`` and ``ProposalRequest``. [-]
     """
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
@@ -77,6 +93,56 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
         "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
         **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
+        **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
+    }
+
+
+def proposal_answers(
+    bench: Workbench, options: Sequence[Option], request: ProposalRequest
+) -> dict[str, BaseModel]:
+    """Return the answers about a proposal that is frozen and shared."""
+    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
+    logo = None if request.branding.logo is None else read_logo(request.branding.logo)
+    content = build_content(request, options, bench.sizing, title="", today=moment.date(), logo=logo)
+    sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
+    state = ShareState(created_at=moment, expires_at=moment + MONTH, passphrase=True, opened=2)
+    event = ProposalEvent(position=1, kind="frozen", at=moment, detail={"sha256": sha256})
+    change = Change(
+        path="bills.0.total",
+        section="bill",
+        option="IPU-POD64",
+        name="bill.total",
+        unit="KRW",
+        then=889e6,
+        now=902e6,
+        relative=902 / 889 - 1,
+    )
+    return {
+        "Proposal": Proposal(
+            id=identifier,
+            comparison_id=request.comparison_id,
+            status="frozen",
+            version=1,
+            sha256=sha256,
+            frozen_at=moment,
+            created_at=moment,
+            updated_at=moment,
+            share=state,
+            content=content,
+        ),
+        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
+        "ProposalEvents": ProposalEvents(items=[event]),
+        "Share": Share(url="/s/3Zt0cQ…", token="3Zt0cQ…", expires_at=moment + MONTH, passphrase=True),
+        "Replay": Replay(
+            id=identifier,
+            sha256=sha256,
+            replayed_at=moment,
+            engine_version={"then": content.engine_version, "now": content.engine_version},
+            catalog_version={"then": content.catalog_version, "now": content.catalog_version},
+            compared=35,
+            changes=[change],
+            refused=[],
+        ),
     }
 
 

@@ -19,6 +19,7 @@ from sqlmodel import Session
 
 from app.errors import BadInput
 from app.store.migrate import upgrade
+from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
 
@@ -50,6 +51,11 @@ class Store:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""
         with Session(self.engine) as session, session.begin():
             return claim_sweep(session, runner, moment, silent_since)
+
+    def shared_by(self, token_sha256: str) -> SharedBy | None:
+        """Return where a link leads, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            return shared_by(session, token_sha256)
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
+from app.store.proposal_queries import ProposalQueries
 from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
@@ -22,6 +23,7 @@ from app.store.tables import (
     IdempotencyKey,
     PriceBookRecord,
     Profile,
+    ProposalRecord,
     SizingRow,
     SweepRecord,
     WorkloadSample,
@@ -37,6 +39,7 @@ Listed = TypeVar(
     CalibrationRow,
     SizingRow,
     SweepRecord,
+    ProposalRecord,
     PriceBookRecord,
     BillRow,
 )
@@ -258,6 +261,23 @@ class Repository:
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
         return self._listing(SizingRow, limit, after)
+
+    def add_proposal(self, record: ProposalRecord) -> None:
+        """Keep a proposal."""
+        record.workspace_id = self._workspace_id
+        self._session.add(record)
+
+    def proposal(self, identifier: str) -> ProposalRecord | None:
+        """Return a proposal."""
+        return self._one(ProposalRecord, identifier)
+
+    def proposals(self, limit: int, after: After | None) -> Listing[ProposalRecord]:
+        """Return proposals, newest first."""
+        return self._listing(ProposalRecord, limit, after)
+
+    def of_proposal(self, identifier: str) -> ProposalQueries:
+        """Return the queries of one proposal: its events, files and links."""
+        return ProposalQueries(self._session, self._workspace_id, identifier)
 
     def price_book(self, identifier: str) -> PriceBookRecord | None:
         """Return a price book without its versions."""

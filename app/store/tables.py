@@ -279,6 +279,89 @@ class StudyVersionRecord(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class ProposalRecord(SQLModel, table=True):
+    """A proposal: what was asked and everything it says; frozen, it never changes again."""
+
+    __tablename__ = "proposal"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_proposal_listing", "workspace_id", "created_at", "id"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    title: str = Field(max_length=300)
+    customer: str = Field(max_length=300)
+    request: dict[str, Any] = Field(sa_type=DOCUMENT)
+    content: dict[str, Any] = Field(sa_type=DOCUMENT)
+    valid_until: str | None = Field(max_length=10)
+    """Last day on which it holds, as an ISO date."""
+    version: int
+    """Counts the edits, so that two people's edits cannot overwrite each other unseen."""
+    sha256: str | None = Field(max_length=64)
+    """Hash of the canonical JSON of the content; none for a draft."""
+    frozen_at: datetime | None = Field(sa_type=UtcDateTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class ProposalEventRecord(SQLModel, table=True):
+    """Something that happened to a proposal."""
+
+    __tablename__ = "proposal_event"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id", "proposal_id"], ["proposal.workspace_id", "proposal.id"]),
+    )
+
+    proposal_id: str = Field(primary_key=True, max_length=40)
+    position: int = Field(primary_key=True)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    kind: str = Field(max_length=20)
+    at: datetime = Field(sa_type=UtcDateTime)
+    detail: dict[str, Any] = Field(sa_type=DOCUMENT)
+
+
+class ProposalArtifact(SQLModel, table=True):
+    """A file of a frozen proposal, rendered once and given out ever after."""
+
+    __tablename__ = "proposal_artifact"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id", "proposal_id"], ["proposal.workspace_id", "proposal.id"]),
+    )
+
+    proposal_id: str = Field(primary_key=True, max_length=40)
+    kind: str = Field(primary_key=True, max_length=20)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    sha256: str = Field(max_length=64)
+    data: bytes
+
+
+class ProposalShare(SQLModel, table=True):
+    """A link to a frozen proposal; of its token and its passphrase only hashes are kept."""
+
+    __tablename__ = "proposal_share"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id", "proposal_id"], ["proposal.workspace_id", "proposal.id"]),
+        Index("ix_proposal_share_proposal", "workspace_id", "proposal_id", "created_at"),
+    )
+
+    token_sha256: str = Field(primary_key=True, max_length=64)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    proposal_id: str = Field(max_length=40)
+    passphrase_salt: str | None = Field(max_length=64)
+    passphrase_hash: str | None = Field(max_length=128)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    expires_at: datetime = Field(sa_type=UtcDateTime)
+    revoked_at: datetime | None = Field(sa_type=UtcDateTime)
+    opened: int
+    """How often it was opened. [-]"""
+    noted_at: datetime | None = Field(sa_type=UtcDateTime)
+    """When an opening was last written down as an event."""
+    failures: int
+    """Wrong passphrases since the last right one. [-]"""
+    failed_at: datetime | None = Field(sa_type=UtcDateTime)
+
+
 class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 

@@ -23,7 +23,7 @@ TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=u
 @cache
 def fonts() -> tuple[str, ...]:
     """Return the files of the letters that pictures are written with."""
-    return tuple(str(path) for path in sorted(folder("static").glob("fonts/pretendard-*/*.otf")))
+    return tuple(str(path) for path in sorted(folder("static").glob("fonts/print/Pretendard-*.otf")))
 
 
 def figures(value: Any) -> Iterator[FigureView]:

@@ -18,7 +18,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message, NotFound, TooLarge, Unprocessable
+from app.errors import (
+    AppError,
+    BadInput,
+    Conflict,
+    FieldError,
+    Message,
+    NotFound,
+    TooLarge,
+    TooMany,
+    Unprocessable,
+)
 
 logger = logging.getLogger("rackline.web")
 
@@ -234,12 +244,15 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
         if page is not None and wants_page(request):
-            return page(request, error)
+            shown = page(request, error)
+            shown.headers.update(headers or {})
+            return shown
         return problem_response(error, headers)
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
-        return answer(request, error)
+        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+        return answer(request, error, headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

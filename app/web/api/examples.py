@@ -235,6 +235,32 @@ FLEET_PLAN: dict[str, Any] = {
     ],
     "currency": "USD",
 }
+PROPOSAL: dict[str, Any] = {
+    "comparison_id": "cmp_a2b3c4d5e6f7g2h3",
+    "customer": "하이퍼커넥트",
+    "locale": "ko",
+    "currency": "KRW",
+    "title": "BERT-Large 학습 인프라 제안",
+    "reason": "같은 예산으로 학습 시간을 가장 많이 줄입니다.",
+    "valid_until": "2099-12-31",
+    "options": ["1 × DGX A100", "IPU-POD64"],
+    "recommended": "IPU-POD64",
+    "deadline_s": 86400,
+    "budget": 50000000,
+    "scaling_efficiency": 0.9,
+    "term_years": 4,
+    "branding": {
+        "accent": "#0b5fff",
+        "footer": "TEN Inc.",
+        "logo": {
+            "media_type": "image/png",
+            "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+            "AABJRU5ErkJggg==",
+        },
+    },
+}
+PROPOSAL_CHANGED: dict[str, Any] = {"customer": "하이퍼커넥트 주식회사", "term_years": 3}
+SHARE: dict[str, Any] = {"expires_in_days": 14, "passphrase": "correct horse battery"}
 BOOK: dict[str, Any] = {
     "name": "Spring offers",
     "comment": "Offer 2026-114",

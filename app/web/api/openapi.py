@@ -30,6 +30,7 @@ TAGS = [
     {"name": "sizings", "description": "Which system, and how many of it, by deadline and budget."},
     {"name": "comparisons", "description": "Options side by side."},
     {"name": "studies", "description": "A customer's question with its options, in versions."},
+    {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
     {"name": "operation", "description": "The server itself."},

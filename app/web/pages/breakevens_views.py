@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from app.reports.figures import break_even as figures
 from app.reports.wording import Voice
+from app.reports.wording.values import written
 from app.sizing.break_even.documents import BreakEven, CashPoint, TornadoRow
 from app.web.breakeven_contexts import AnswerView, CashLine, DemandLine, TornadoLine, TraceLine
 from app.web.contexts import FigureView
-from app.web.pages.presenting import MOST_ROWS, grouped, view, written
+from app.web.pages.presenting import MOST_ROWS, grouped, view
 
 SHARES = {"discount_rate", "growth", "own_growth", "utilisation", "residual_share", "onprem.support"}
 AMOUNTS = {

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import JsonValue
-
 from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
 from app.reports.wording import Voice
+from app.reports.wording.values import written
 from app.services.accuracy import UNITS
-from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Text
+from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate
 from app.web.contexts import (
     ComparisonPage,
     EstimatePage,
@@ -242,23 +241,6 @@ def basis_rows(estimate: Estimate, voice: Voice) -> list[tuple[str, str]]:
     if "amortisation_years" in basis:
         basis.pop("term_years", None)
     return [(name, written(value, voice)) for name, value in basis.items()]
-
-
-def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
-    """Write any value of a document for reading; identifiers by what they mean in their place."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return voice.gettext("yes") if value else voice.gettext("no")
-    if isinstance(value, int | float):
-        return voice.number(value, digits=6)
-    if isinstance(value, Text):
-        return voice.say(value)
-    if isinstance(value, list):
-        return ", ".join(written(one, voice) for one in value) or "–"
-    if isinstance(value, dict):
-        return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
-    return voice.label(value, place)
 
 
 def scaling_page(

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 
 from app.reports.wording import Voice
+from app.reports.wording.values import written
 from app.services.catalogue import Catalogue
 from app.services.workbench import Workbench
 from app.sizing.document import Default
@@ -17,7 +18,6 @@ from app.web.contexts import Choice, Form
 from app.web.locale import PARAMETER as LANGUAGE
 from app.web.pages import choices
 from app.web.pages.forms import plain_number
-from app.web.pages.presenting import written
 from app.web.study_contexts import KnobView
 
 STATE = (LANGUAGE, "version", "pair", "previous", "option", "figure")

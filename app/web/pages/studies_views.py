@@ -10,6 +10,7 @@ from app.reports import figures
 from app.reports.figures import studies as drawn
 from app.reports.figures.comparisons import time_scale
 from app.reports.wording import Voice
+from app.reports.wording.values import written
 from app.services.study_trace import FIGURES, StudyTrace
 from app.services.workbench import Workbench
 from app.sizing.document import Text
@@ -23,7 +24,7 @@ from app.sizing.study.documents import (
 )
 from app.web.contexts import Choice, FigureView, Form
 from app.web.pages import choices
-from app.web.pages.presenting import LEGEND_ROWS, MOST_ROWS, REFUSAL, grouped, view, written
+from app.web.pages.presenting import LEGEND_ROWS, MOST_ROWS, REFUSAL, grouped, view
 from app.web.pages.shelves import statement_view
 from app.web.pages.studies_knobs import (
     OPTION_ROWS,

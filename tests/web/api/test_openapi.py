@@ -80,11 +80,18 @@ def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> Non
     made = {}
     for collection in ("/api/v1/comparisons", "/api/v1/price-books", "/api/v1/studies"):
         body = examples(openapi["paths"][collection]["post"])[0]
-        made[collection] = ask("POST", collection, json=body).json()["id"]
+        made[f"{collection}/{{id}}"] = ask("POST", collection, json=body).json()["id"]
+    comparison = made["/api/v1/comparisons/{id}"]
+    body = {"comparison_id": comparison, "customer": "Example"}
+    draft, frozen = (ask("POST", "/api/v1/proposals", json=body).json()["id"] for _ in range(2))
+    assert ask("POST", f"/api/v1/proposals/{frozen}/freeze").is_success
+    made |= {"/api/v1/proposals/{id}": draft, "/api/v1/proposals/{id}/share": frozen}
     tried = 0
     for method, path, operation in operations(openapi):
-        for body in examples(operation):
-            address = path.replace("{id}", made.get(path.partition("/{id}")[0], ""))
+        for example in examples(operation):
+            kept = made.get(path) or made.get(f"{path.partition('/{id}')[0]}/{{id}}", "")
+            address = path.replace("{id}", kept)
+            body = example | {"comparison_id": comparison} if "comparison_id" in example else example
             response = ask(method.upper(), address, json=body)
             assert response.is_success, (method, path, response.text[:300])
             tried += 1

@@ -1,0 +1,168 @@
+"""What a written proposal is made of: plain text in blocks, which page and PDF set each in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: what it says, and what stands small below it."""
+
+    text: str
+    under: str = ""
+    lang: str = ""
+    """Language of what is quoted, such as the title of a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Head of a column; numbers stand to the right, ``width`` is its share of the line."""
+
+    name: str
+    numeric: bool = False
+    width: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table; the first cell of every row is its name."""
+
+    id: str
+    caption: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[Cell]]
+    foot: Sequence[Cell] = ()
+    best: int | None = None
+    """Row that is recommended."""
+    type: Literal["grid"] = "grid"
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Text; a quiet one is small."""
+
+    text: str
+    quiet: bool = False
+    type: Literal["paragraph"] = "paragraph"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The author's own words, paragraph by paragraph."""
+
+    title: str
+    lines: Sequence[str]
+    type: Literal["quote"] = "quote"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The recommendation: an option, why, and its figures."""
+
+    title: str
+    option: str
+    lines: Sequence[str]
+    figures: Sequence[tuple[str, str, str]]
+    """Name, value, range."""
+    type: Literal["verdict"] = "verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Options not to buy, each with its reasons."""
+
+    title: str
+    options: Sequence[tuple[str, Sequence[str]]]
+    type: Literal["against"] = "against"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A warning."""
+
+    code: str
+    severity: str
+    word: str
+    text: str
+    options: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Warnings, the gravest first."""
+
+    flags: Sequence[Flag]
+    type: Literal["flags"] = "flags"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A source."""
+
+    id: str
+    kind: str
+    title: str
+    more: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Sources."""
+
+    entries: Sequence[Reference]
+    type: Literal["references"] = "references"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart, with what it shows in words for who cannot see it."""
+
+    id: str
+    caption: str
+    alt: str
+    type: Literal["drawing"] = "drawing"
+
+
+Block = Grid | Paragraph | Quote | Verdict | Against | Flags | References | Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the document."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What stands at the head: name and value."""
+
+    entries: Sequence[tuple[str, str]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A proposal in one language."""
+
+    language: str
+    title: str
+    kicker: str
+    """What kind of document it is."""
+    customer: str
+    facts: Facts
+    confidential: str
+    """The marking of every page; empty where there is none."""
+    footer: str
+    fingerprint: str
+    """First digits of the hash; what a draft is called where there is none."""
+    sections: Sequence[Section]
+
+    def section(self, name: str) -> Section | None:
+        """Return a part by its name."""
+        return next((section for section in self.sections if section.id == name), None)

@@ -1,0 +1,86 @@
+"""Names and values of the lines of a proposal, as its tables write them."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from app.reports.wording.proposals.options import scale_of_times
+from app.reports.wording.scales import HOUR
+from app.reports.wording.values import written
+from app.reports.wording.voice import Voice
+from app.sizing.document import Quantity
+from app.sizing.proposal.documents import Line, ProposalContent
+
+RANGE = ".range"
+PART = "part."
+PLACES = {
+    "plan": "plan",
+    "comparison": "line",
+    "logic": "line",
+    "term": "line",
+    "bill": "line",
+    "advice": "line",
+}
+"""Section of a line → place by which its name is looked up."""
+
+
+def line_name(section: str, name: str, voice: Voice) -> str:
+    """Return what a line is about, in words."""
+    if name.endswith(RANGE):
+        return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % band')})"
+    if section in {"warnings", "assumptions"}:
+        return voice.label(name)
+    if name.startswith(PART):
+        return voice.label(name.removeprefix(PART), "part")
+    if name.startswith("term.line."):
+        return voice.label(name.removeprefix("term.line."), "cost")
+    if name.startswith("bill.group."):
+        return voice.label(name.removeprefix("bill.group."), "bill")
+    if name.startswith("bill.") and name.count(".") > 1:
+        item, _, what = name.removeprefix("bill.").rpartition(".")
+        return f"{item} · {voice.label(what, 'line')}"
+    return voice.label(name, PLACES.get(section, "line"))
+
+
+def line_value(line: Line, content: ProposalContent, voice: Voice) -> str:
+    """Return the value of a line as the tables of the document write it, without its range."""
+    if line.name.startswith(PART) and isinstance(line.value, int | float):
+        return voice.part(line.value, scale_of_times(content), whole_of(line.option, content))
+    return value_written(line.section, line.name, line.value, line.unit, line.low is None, content, voice)
+
+
+def whole_of(option: str | None, content: ProposalContent) -> float:
+    """Return the time that the parts of an option add up to. [s]"""
+    row = next((row for row in content.comparison.rows if row.label == option), None)
+    parts = row.estimate.breakdown if row is not None and row.estimate is not None else None
+    return sum(part.seconds for part in parts or ()) or 1.0
+
+
+def value_written(
+    section: str,
+    name: str,
+    value: JsonValue,
+    unit: str,
+    exact: bool,
+    content: ProposalContent,
+    voice: Voice,
+) -> str:
+    """Return a value of a line as the tables of the document write it."""
+    if isinstance(value, list):
+        return "–".join(
+            value_written(section, name, one, unit, exact, content, voice) for one in value if one is not None
+        )
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return written(value, voice, PLACES.get(section, "")) if value is not None else voice.gettext("none")
+    if name == "ratio":
+        return voice.ratio(value)
+    if name == "samples":
+        return voice.count(value)
+    if (unit == "h" and name == "hours") or name == "time_to_train" or name.startswith(PART):
+        seconds = value * HOUR if unit == "h" else value
+        shown = Quantity(value=seconds, low=seconds, high=seconds * (1.0 if exact else 1.01), unit="s")
+        return voice.central(shown, scale_of_times(content))
+    if unit in {"", "a"} or name == "term.useful_hours_per_year":
+        return voice.number(value)
+    shown = Quantity(value=value, low=value, high=value if exact else value + abs(value), unit=unit)
+    return voice.central(shown)

@@ -1,0 +1,25 @@
+"""Any value of a document, written for reading."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from app.reports.wording.voice import Voice
+from app.sizing.document import Text
+
+
+def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
+    """Write any value of a document for reading; identifiers by what they mean in their place."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return voice.gettext("yes") if value else voice.gettext("no")
+    if isinstance(value, int | float):
+        return voice.number(value, digits=6)
+    if isinstance(value, Text):
+        return voice.say(value)
+    if isinstance(value, list):
+        return ", ".join(written(one, voice) for one in value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
+    return voice.label(value, place)

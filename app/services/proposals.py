@@ -1,0 +1,421 @@
+"""Make, change, freeze, replay and find proposals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from pydantic import Field, TypeAdapter
+
+from app.errors import AppError, BadInput, Conflict, FieldError, Message
+from app.reports.pdf import proposal_pdf, read_logo
+from app.reports.proposal_sheets import proposal_csv, proposal_workbook
+from app.services.comparisons import existing as existing_comparison
+from app.services.comparisons import of_row, stored
+from app.services.estimates import make_estimate
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.workbench import Workbench, no_such
+from app.sizing.compare import Option
+from app.sizing.document import Document, Text
+from app.sizing.proposal.content import build_content
+from app.sizing.proposal.documents import (
+    Frozen,
+    Logo,
+    Proposal,
+    ProposalContent,
+    ProposalEvent,
+    ProposalEvents,
+    Refused,
+    Replay,
+    ShareState,
+)
+from app.sizing.proposal.freezing import content_hash
+from app.sizing.proposal.replay import changes_between
+from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
+from app.sizing.questions import PublishedFigure, RowRequest
+from app.sizing.request import EstimateRequest
+from app.store.repository import Repository
+from app.store.tables import ProposalRecord
+from app.store.types import new_id, now
+
+PDF = "pdf"
+ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
+
+
+class ProposalSummary(Document):
+    """One line of the list of proposals."""
+
+    id: str = Field(description="Identifier of the proposal.")
+    title: str = Field(description="Its title.")
+    customer: str = Field(description="Whom it is for.")
+    status: str = Field(description="draft, frozen or expired.")
+    sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
+    valid_until: date | None = Field(description="Last day on which it holds.")
+    created_at: datetime = Field(description="When it was made.")
+    updated_at: datetime = Field(description="When it was last changed.")
+
+
+def create_proposal(
+    bench: Workbench, workspace_id: str, request: ProposalRequest, key: str | None = None
+) -> Proposal:
+    """Make a proposal of a comparison and keep it as a draft."""
+
+    def make() -> tuple[Proposal, Save]:
+        check_day(request.valid_until)
+        logo = read_logo(request.branding.logo) if request.branding.logo is not None else None
+        content = made_content(bench, workspace_id, request, logo)
+        moment = now()
+        record = ProposalRecord(
+            id=new_id("prp"),
+            workspace_id=workspace_id,
+            version=1,
+            sha256=None,
+            frozen_at=None,
+            created_at=moment,
+            updated_at=moment,
+            **columns_of(request, content),
+        )
+
+        def save(repository: Repository) -> None:
+            repository.add_proposal(record)
+            repository.of_proposal(record.id).add_event(
+                "created", moment, {"comparison": request.comparison_id}
+            )
+
+        return answered(record, None), save
+
+    return keep(bench, workspace_id, Once.of("proposals", key, request), Proposal, make)
+
+
+def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, Any]:
+    """Return what a record keeps of a draft; the logo is kept as it was drawn anew, in the content."""
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    asked.get("branding", {}).pop("logo", None)
+    return {
+        "title": content.title[:300],
+        "customer": content.customer[:300],
+        "request": asked,
+        "content": content.model_dump(mode="json"),
+        "valid_until": None if content.valid_until is None else content.valid_until.isoformat(),
+    }
+
+
+def check_day(day: date | None) -> None:
+    """Refuse a last day that is over."""
+    if day is not None and day < now().date():
+        raise BadInput.at("valid_until", "{day} is over; give a day from today on", day=day.isoformat())
+
+
+def made_content(
+    bench: Workbench, workspace_id: str, asked: ProposalRequest, logo: Logo | None
+) -> ProposalContent:
+    """Return what a proposal says, from the rows of its comparison as they stand."""
+    with bench.store.transaction(workspace_id) as repository:
+        record = named_comparison(repository, asked.comparison_id)
+        options = stored(repository, asked.comparison_id)
+    context = bench.context(workspace_id).priced(asked.price_book_id)
+    if asked.currency != record.currency or asked.price_book_id is not None:
+        options = [
+            priced_anew(bench, workspace_id, asked, position, option)
+            for position, option in enumerate(options)
+        ]
+    return build_content(asked, options, context, title=record.title, today=now().date(), logo=logo)
+
+
+def named_comparison(repository: Repository, identifier: str) -> Any:
+    """Return the comparison a proposal is made of, or say at its field that there is none."""
+    try:
+        return existing_comparison(repository, identifier)
+    except AppError as error:
+        error.errors = (FieldError("comparison_id", error.message),)
+        raise
+
+
+def priced_anew(
+    bench: Workbench, workspace_id: str, asked: ProposalRequest, position: int, option: Option
+) -> Option:
+    """Return an option in the currency and at the prices of a proposal."""
+    if isinstance(option.request, PublishedFigure):
+        return option
+    taken: dict[str, Any] = {"currency": asked.currency}
+    if asked.price_book_id is not None:
+        book = {"price_book_id": asked.price_book_id}
+        taken["assumptions"] = option.request.assumptions.model_copy(update=book)
+    request = option.request.model_copy(update=taken)
+    with of_row(position):
+        return Option(request, make_estimate(bench, workspace_id, request))
+
+
+def get_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Proposal:
+    """Return a proposal as it stands."""
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        share = repository.of_proposal(identifier).share(now())
+    state = None
+    if share is not None:
+        state = ShareState(
+            created_at=share.created_at,
+            expires_at=share.expires_at,
+            passphrase=share.passphrase_hash is not None,
+            opened=share.opened,
+        )
+    return answered(record, state)
+
+
+def answered(record: ProposalRecord, share: ShareState | None) -> Proposal:
+    """Return a record as an answer."""
+    content = ProposalContent.model_validate(record.content)
+    return Proposal(
+        id=record.id,
+        comparison_id=str(record.request["comparison_id"]),
+        status=status_of(record),
+        version=record.version,
+        sha256=record.sha256,
+        frozen_at=record.frozen_at,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        share=share,
+        content=content,
+    )
+
+
+def status_of(record: ProposalRecord) -> Any:
+    """Return how a proposal stands today: a last day that is over ends it, whether frozen or not."""
+    if record.valid_until is not None and date.fromisoformat(record.valid_until) < now().date():
+        return "expired"
+    return "draft" if record.frozen_at is None else "frozen"
+
+
+def list_proposals(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[ProposalSummary]:
+    """Return proposals, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.proposals(limit, read_cursor(cursor))
+    items = [
+        ProposalSummary(
+            id=row.id,
+            title=row.title,
+            customer=row.customer,
+            status=status_of(row),
+            sha256=row.sha256,
+            valid_until=None if row.valid_until is None else date.fromisoformat(row.valid_until),
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+        for row in listing.rows
+    ]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def change_proposal(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    patch: ProposalPatch,
+    version: int | None = None,
+) -> Proposal:
+    """Change a draft; its figures are put together anew from the comparison as it stands now.
+
+    Raises
+    ------
+    Conflict
+        When it is frozen, or somebody has changed it since the version given.
+    """
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+    check_draft(record)
+    if version is not None and version != record.version:
+        raise changed_meanwhile(record.version, version)
+    given = patch.model_dump(exclude_unset=True)
+    check_day(given.get("valid_until"))
+    before = ProposalContent.model_validate(record.content)
+    request = patched(record.request, patch)
+    content = made_content(bench, workspace_id, request, logo_after(patch, before.branding.logo))
+    moment = now()
+    values = {
+        **columns_of(request, content),
+        "version": record.version + 1,
+        "updated_at": moment,
+    }
+    with bench.store.transaction(workspace_id) as repository:
+        queries = repository.of_proposal(identifier)
+        if not queries.change(record.version, values):
+            check_draft(existing(repository, identifier))
+            raise changed_meanwhile(existing(repository, identifier).version, record.version)
+        queries.add_event("changed", moment, {"fields": sorted(given)})
+    return get_proposal(bench, workspace_id, identifier)
+
+
+def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest:
+    """Return a request with what a patch changes of it."""
+    given = patch.model_dump(mode="json", exclude_unset=True)
+    kept = {name: value for name, value in given.items() if value is not None or name not in REQUIRED}
+    branding = {**request.get("branding", {}), **(kept.pop("branding", None) or {})}
+    branding.pop("logo", None)
+    return ProposalRequest.model_validate({**request, **kept, "branding": branding})
+
+
+def logo_after(patch: ProposalPatch, before: Logo | None) -> Logo | None:
+    """Return the logo after a patch: a new one, none where it is taken away, else the one there was."""
+    branding = patch.branding
+    if branding is None or "logo" not in branding.model_fields_set:
+        return before
+    return None if branding.logo is None else read_logo(branding.logo)
+
+
+def check_draft(record: ProposalRecord) -> None:
+    """Refuse to change what is frozen."""
+    if record.frozen_at is not None:
+        raise Conflict(
+            Message(
+                "the proposal was frozen on {day} and cannot be changed; make a new one of its comparison",
+                {"day": record.frozen_at.date().isoformat()},
+            )
+        )
+
+
+def changed_meanwhile(found: int, expected: int) -> Conflict:
+    """Return the error for an edit that would overwrite one its author has not seen."""
+    return Conflict.at(
+        "If-Match",
+        "the proposal has been changed meanwhile (version {found}, not {expected}); read it again",
+        found=found,
+        expected=expected,
+    )
+
+
+def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Frozen:
+    """Freeze a draft: hash its content, set its document, and keep both for good.
+
+    Freezing what is frozen gives the same answer again.
+    """
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+    if record.frozen_at is None:
+        if status_of(record) == "expired":
+            raise Conflict.at("valid_until", "the last day of the proposal is over; give it a new one first")
+        moment = now().replace(microsecond=0)
+        sha256 = content_hash(ProposalContent.model_validate(record.content))
+        proposal = answered(record, None).model_copy(
+            update={"status": "frozen", "sha256": sha256, "frozen_at": moment}
+        )
+        pdf = proposal_pdf(proposal)
+        values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment}
+        with bench.store.transaction(workspace_id) as repository:
+            queries = repository.of_proposal(identifier)
+            if queries.change(record.version, values):
+                queries.add_artifact(PDF, file_hash(pdf), pdf)
+                queries.add_event("frozen", moment, {"sha256": sha256})
+            elif existing(repository, identifier).frozen_at is None:
+                raise changed_meanwhile(existing(repository, identifier).version, record.version)
+        with bench.store.transaction(workspace_id) as repository:
+            record = existing(repository, identifier)
+    assert record.sha256 is not None and record.frozen_at is not None, "it is frozen now"
+    status = "expired" if status_of(record) == "expired" else "frozen"
+    return Frozen(id=record.id, status=status, sha256=record.sha256, frozen_at=record.frozen_at)
+
+
+def pdf_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
+    """Return the PDF of a proposal: the one kept when it was frozen, or that of the draft as it stands."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        kept = repository.of_proposal(identifier).artifact(PDF)
+    return kept if kept is not None else proposal_pdf(get_proposal(bench, workspace_id, identifier))
+
+
+def csv_of(bench: Workbench, workspace_id: str, identifier: str) -> str:
+    """Return every line of a proposal as CSV."""
+    return proposal_csv(get_proposal(bench, workspace_id, identifier))
+
+
+def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
+    """Return a proposal as a workbook."""
+    return proposal_workbook(get_proposal(bench, workspace_id, identifier))
+
+
+def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, note: bool = True) -> Replay:
+    """Return what today's catalogue would say otherwise; the proposal is left as it is.
+
+    That it was replayed is written down as an event, unless somebody only looks at the page.
+    """
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+    then = ProposalContent.model_validate(record.content)
+    asked = ProposalRequest.model_validate(record.request)
+    context = bench.context(workspace_id).priced(asked.price_book_id)
+    options, refused = [], []
+    for written in then.requests:
+        try:
+            options.append(made_today(bench, workspace_id, written))
+        except AppError as error:
+            refused.append(Refused(label=str(written["label"]), text=Text.of(error.message)))
+    if options and not refused:
+        now_content = build_content(
+            asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
+            options,
+            context,
+            title=then.title,
+            today=now().date(),
+            logo=then.branding.logo,
+        )
+        compared, changes = changes_between(then, now_content)
+        version = now_content
+    else:
+        compared, changes, version = 0, [], then
+    moment = now()
+    if note:
+        with bench.store.transaction(workspace_id) as repository:
+            detail = {"changes": len(changes), "refused": len(refused)}
+            repository.of_proposal(identifier).add_event("replayed", moment, detail)
+    return Replay(
+        id=record.id,
+        sha256=record.sha256,
+        replayed_at=moment,
+        engine_version={"then": then.engine_version, "now": version.engine_version},
+        catalog_version={"then": then.catalog_version, "now": context.catalog.version},
+        compared=compared,
+        changes=changes,
+        refused=refused,
+    )
+
+
+def made_today(bench: Workbench, workspace_id: str, written: dict[str, Any]) -> Option:
+    """Return an option as it would be answered today."""
+    request = ROW.validate_python(written)
+    if isinstance(request, PublishedFigure):
+        return Option(request)
+    return Option(request, make_estimate(bench, workspace_id, request))
+
+
+def list_events(bench: Workbench, workspace_id: str, identifier: str) -> ProposalEvents:
+    """Return what happened to a proposal."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        rows = repository.of_proposal(identifier).events()
+    items = [
+        ProposalEvent(
+            position=row.position,
+            kind=row.kind,
+            at=row.at.astimezone(UTC),
+            detail=row.detail,
+        )
+        for row in rows
+    ]
+    return ProposalEvents(items=items)
+
+
+def existing(repository: Repository, identifier: str) -> ProposalRecord:
+    """Return a proposal's record or say that there is none."""
+    record = repository.proposal(identifier)
+    if record is None:
+        raise no_such("proposal", identifier)
+    return record
+
+
+def file_hash(data: bytes) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(data).hexdigest()

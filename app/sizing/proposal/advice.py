@@ -1,0 +1,268 @@
+"""What to take and what not to, from the options themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.engine.units import HOUR
+from app.errors import BadInput, Message
+from app.sizing.calibration_documents import GainRequest
+from app.sizing.document import Comparison, ComparisonRow, Quantity, Text
+from app.sizing.proposal.documents import Advice, Reasoned
+from app.sizing.quantities import money, significant
+from app.sizing.size.sentences import duration
+
+WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
+"""Gain under which a faster network is not worth its price, as measured gains are judged. [-]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the customer allows; None where nothing is said."""
+
+    deadline_s: float | None = None
+    budget: float | None = None
+
+
+def advise(comparison: Comparison, limits: Limits, chosen: str | None) -> Advice:
+    """Return which option to take, which not, and why.
+
+    Among the options that meet the limits the cheapest is recommended, where every one of them has a
+    cost on the same basis; else the fastest. An author's choice goes before the rule, and says so.
+
+    Raises
+    ------
+    BadInput
+        When the chosen option is none of the comparison, or cannot run.
+    """
+    rows = comparison.rows
+    running = [row for row in rows if row.hours is not None]
+    check_chosen(chosen, rows)
+    meeting = [row for row in running if meets(row, limits)]
+    cheapest = cheapest_of(meeting, comparison)
+    fastest = min(meeting, key=lambda row: row.hours or 0.0, default=None)
+    by_rule = cheapest or fastest
+    taken = next((row for row in rows if row.label == chosen), by_rule)
+    return Advice(
+        recommended=None if taken is None else taken.label,
+        by_rule=None if by_rule is None else by_rule.label,
+        reasons=texts(reasons_for(taken, by_rule, cheapest, fastest, comparison, limits)),
+        cheapest=None if cheapest is None else cheapest.label,
+        fastest=None if fastest is None else fastest.label,
+        avoid=[
+            Reasoned(label=row.label, reasons=texts(found))
+            for row in rows
+            if row is not taken and (found := reasons_against(row, taken, comparison, limits))
+        ],
+        deadline_s=limits.deadline_s,
+        budget=limits.budget,
+    )
+
+
+def texts(messages: Sequence[Message]) -> list[Text]:
+    """Return sentences as documents keep them."""
+    return [Text.of(message) for message in messages]
+
+
+def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
+    """Refuse to recommend what is not there or does not run."""
+    if chosen is None:
+        return
+    row = next((row for row in rows if row.label == chosen), None)
+    if row is None:
+        raise BadInput.at(
+            "recommended",
+            "is none of the options; choose one of {labels}",
+            labels=", ".join(r.label for r in rows),
+        )
+    if row.hours is None:
+        raise BadInput.at("recommended", "{label} does not fit and cannot be recommended", label=chosen)
+
+
+def cost_of(row: ComparisonRow) -> Quantity | None:
+    """Return the cost of a run, where it is known."""
+    return row.estimate.cost.run if row.estimate is not None and row.estimate.cost is not None else None
+
+
+def amount(row: ComparisonRow) -> float | None:
+    """Return the central cost of a run, where it is known."""
+    cost = cost_of(row)
+    return None if cost is None else cost.value
+
+
+def seconds(row: ComparisonRow) -> float:
+    """Return the time of an option that runs. [s]"""
+    return (row.hours or 0.0) * HOUR
+
+
+def meets(row: ComparisonRow, limits: Limits) -> bool:
+    """Tell whether an option keeps within what is allowed; an unknown cost keeps within no budget."""
+    cost = amount(row)
+    in_time = limits.deadline_s is None or seconds(row) <= limits.deadline_s
+    in_budget = limits.budget is None or (cost is not None and cost <= limits.budget)
+    return in_time and in_budget
+
+
+def cheapest_of(rows: Sequence[ComparisonRow], comparison: Comparison) -> ComparisonRow | None:
+    """Return the cheapest option, where costs of all are known and can be compared."""
+    if any(warning.code == "cost_bases_differ" for warning in comparison.warnings):
+        return None
+    costs = [(cost, index) for index, row in enumerate(rows) if (cost := amount(row)) is not None]
+    return rows[min(costs)[1]] if costs and len(costs) == len(rows) else None
+
+
+def reasons_for(
+    taken: ComparisonRow | None,
+    by_rule: ComparisonRow | None,
+    cheapest: ComparisonRow | None,
+    fastest: ComparisonRow | None,
+    comparison: Comparison,
+    limits: Limits,
+) -> list[Message]:
+    """Return why an option is recommended, and what to beware of in that."""
+    if taken is None:
+        return [Message("none of the options keeps within the limits; none is recommended")]
+    named: dict[str, object] = {"option": taken.label, "time": duration(seconds(taken))}
+    cost = amount(taken)
+    if cost is not None:
+        named["cost"] = money(cost, comparison.currency)
+    limited = limits.deadline_s is not None or limits.budget is not None
+    found: list[Message] = []
+    if taken is not by_rule:
+        found.append(Message("{option} is the author's choice: {time}", named))
+        if by_rule is not None:
+            found.append(
+                Message("by time, cost and limits alone it would be {option}", {"option": by_rule.label})
+            )
+    elif taken is cheapest and limited:
+        found.append(
+            Message("{option} is the cheapest that keeps within the limits: {cost} in {time}", named)
+        )
+    elif taken is cheapest:
+        found.append(Message("{option} is the cheapest of the options: {cost} in {time}", named))
+    elif limited:
+        found.append(Message("{option} is the fastest that keeps within the limits: {time}", named))
+    else:
+        found.append(Message("{option} is the fastest of the options: {time}", named))
+    if taken is cheapest and taken is fastest:
+        found.append(Message("no option that keeps within the limits is faster"))
+    if taken is cheapest and fastest is not None and not faster_network(fastest, taken):
+        found += dearer_and_faster(fastest, taken, comparison)
+    found += sureness(taken, comparison)
+    if taken is by_rule and cheapest is None:
+        found.append(Message("costs are not known on one basis for all options, so the time decides"))
+    if taken.kind in {"vendor", "linear"}:
+        found.append(
+            Message(
+                "the time of {option} is what its vendor states or what was scaled from it; have it measured "
+                "with your own model before signing",
+                {"option": taken.label},
+            )
+        )
+    return found
+
+
+def dearer_and_faster(fastest: ComparisonRow, taken: ComparisonRow, comparison: Comparison) -> list[Message]:
+    """Return what more money would buy."""
+    cost, best = amount(fastest), amount(taken)
+    if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(taken):
+        return []
+    named = {
+        "option": fastest.label,
+        "saved": duration(seconds(taken) - seconds(fastest)),
+        "extra": money(cost - best, comparison.currency),
+    }
+    return [Message("{option} would be done {saved} sooner for {extra} more", named)]
+
+
+def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
+    """Return how sure it is that an option is faster than the next one."""
+    return [
+        Message(
+            "it is faster than {other} with a probability of {share} %",
+            {"other": ratio.slower, "share": round(100.0 * ratio.probability)},
+        )
+        for ratio in comparison.ratios
+        if ratio.faster == taken.label and ratio.probability is not None
+    ][-1:]
+
+
+def reasons_against(
+    row: ComparisonRow, taken: ComparisonRow | None, comparison: Comparison, limits: Limits
+) -> list[Message]:
+    """Return why not to buy an option; nothing where nothing speaks against it."""
+    if row.hours is None:
+        return [does_not_fit(row)]
+    found: list[Message] = []
+    if limits.deadline_s is not None and seconds(row) > limits.deadline_s:
+        late = {"time": duration(seconds(row)), "limit": duration(limits.deadline_s)}
+        found.append(Message("misses the deadline: {time} instead of {limit}", late))
+    cost = amount(row)
+    if limits.budget is not None and cost is not None and cost > limits.budget:
+        dear = {"cost": money(cost, comparison.currency), "limit": money(limits.budget, comparison.currency)}
+        found.append(Message("exceeds the budget: {cost} instead of {limit}", dear))
+    if taken is not None and taken.hours is not None:
+        found += against(row, taken, comparison, limits)
+    if row.kind == "linear":
+        found.append(Message("was never run at this size: its time is an extrapolation that flatters it"))
+    return found
+
+
+def does_not_fit(row: ComparisonRow) -> Message:
+    """Return how far a model is from fitting."""
+    memory = None if row.estimate is None else row.estimate.memory
+    if memory is None:
+        return Message("cannot run the model")
+    return Message(
+        "does not fit: {need} GB needed of {have} GB per device",
+        {
+            "need": significant(memory.per_device.value / 1e9),
+            "have": significant(memory.capacity.value / 1e9),
+        },
+    )
+
+
+def against(
+    row: ComparisonRow, taken: ComparisonRow, comparison: Comparison, limits: Limits
+) -> list[Message]:
+    """Return what speaks against an option beside the one that is taken."""
+    cost, best = amount(row), amount(taken)
+    slower = seconds(row) > seconds(taken)
+    comparable = not any(warning.code == "cost_bases_differ" for warning in comparison.warnings)
+    dearer = comparable and cost is not None and best is not None and cost > best
+    if dearer and cost is not None and best is not None:
+        extra = money(cost - best, comparison.currency)
+        named = {"extra": extra, "option": taken.label, "ratio": significant(seconds(row) / seconds(taken))}
+        if slower:
+            return [Message("costs {extra} more than {option} and takes {ratio} times as long", named)]
+        if faster_network(row, taken):
+            return [network_not_worth_it(row, taken, extra)]
+        if limits.deadline_s is None:
+            return []
+        saved = duration(seconds(taken) - seconds(row))
+        kept = {"option": taken.label, "extra": extra, "saved": saved}
+        return [Message("{option} keeps the deadline already; this costs {extra} more to save {saved}", kept)]
+    if slower and cost is None and best is None:
+        named = {"option": taken.label, "ratio": significant(seconds(row) / seconds(taken))}
+        return [Message("takes {ratio} times as long as {option}", named)]
+    return []
+
+
+def faster_network(row: ComparisonRow, taken: ComparisonRow) -> bool:
+    """Tell whether an option differs by its network alone, and gains less than is worthwhile."""
+    one, other = row.estimate, taken.estimate
+    if one is None or other is None:
+        return False
+    alike = (one.system.id, one.system.count) == (other.system.id, other.system.count)
+    gain = seconds(taken) / seconds(row) - 1.0
+    return alike and one.system.fabric != other.system.fabric and gain < WORTHWHILE
+
+
+def network_not_worth_it(row: ComparisonRow, taken: ComparisonRow, extra: Message) -> Message:
+    """Return by how little a faster network helps."""
+    gain = seconds(taken) / seconds(row) - 1.0
+    return Message(
+        "not recommended: its network gains {gain} %, under the threshold of {threshold} %, for {extra}",
+        {"gain": significant(100.0 * gain), "threshold": significant(100.0 * WORTHWHILE), "extra": extra},
+    )

@@ -1,0 +1,212 @@
+"""The content of a proposal, put together from the options of a comparison."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Sequence
+
+from app import __version__
+from app.catalog import Catalog
+from app.engine.units import YEAR
+from app.errors import NotFound
+from app.sizing.compare import Option, compare, comparison_warnings, row_labels
+from app.sizing.context import SizingContext
+from app.sizing.cost.documents import CostFigure
+from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, SourceRef
+from app.sizing.proposal.advice import Limits, advise
+from app.sizing.proposal.bill import option_bills
+from app.sizing.proposal.branding import accent_of
+from app.sizing.proposal.documents import (
+    Assumption,
+    Branding,
+    Logo,
+    OptionBill,
+    ProposalContent,
+    SaidWarning,
+)
+from app.sizing.proposal.request import ProposalRequest
+from app.sizing.proposal.term import term_of
+from app.sizing.questions import PublishedFigure
+
+EDITION = 1
+SEVERITIES = ("serious", "caution", "info")
+
+
+def build_content(
+    asked: ProposalRequest,
+    options: Sequence[Option],
+    context: SizingContext,
+    *,
+    title: str,
+    today: datetime.date,
+    logo: Logo | None,
+) -> ProposalContent:
+    """Return what a proposal says.
+
+    Parameters
+    ----------
+    asked : ProposalRequest
+        What the author wants in it. [-]
+    options : sequence of Option
+        Every row of the comparison, with estimates in the currency of the proposal. [-]
+    context : SizingContext
+        Catalogue with the prices to take. [-]
+    title : str
+        Where the author gives none. [-]
+    today : date
+        Day on which it is put together. [-]
+    logo : Logo or None
+        Picture at the head, drawn anew. [-]
+    """
+    catalog = context.catalog
+    labels = row_labels(options)
+    whole = compare(
+        options,
+        catalog=catalog,
+        scaling_efficiency=asked.scaling_efficiency,
+        title=asked.title or title,
+        locale=asked.locale,
+        currency=asked.currency,
+    )
+    shown = chosen_labels(asked.options, labels)
+    comparison = narrowed(whole, shown, catalog)
+    rows = comparison.rows
+    estimates = [row.estimate for row in rows if row.estimate is not None]
+    bills, asked_of_bills = option_bills(rows, context, asked.currency)
+    accent, note = accent_of(asked.branding.accent)
+    first = estimates[0] if estimates else None
+    return ProposalContent(
+        edition=EDITION,
+        title=comparison.title,
+        customer=asked.customer,
+        locale=asked.locale,
+        currency=asked.currency,
+        reason=asked.reason or None,
+        valid_until=asked.valid_until,
+        price_book_id=asked.price_book_id,
+        confidential=asked.confidential,
+        branding=Branding(accent=accent, footer=asked.branding.footer or None, logo=logo, note=note),
+        made_on=today,
+        engine_version=first.engine_version if first else __version__,
+        catalog_version=first.catalog_version if first else catalog.version,
+        requests=needed_requests(options, labels, shown),
+        comparison=comparison,
+        advice=advise(comparison, Limits(asked.deadline_s, asked.budget), asked.recommended),
+        bills=bills,
+        term=term_of(rows, asked.term_years or usual_years(rows, catalog)),
+        warnings=said_warnings(comparison, asked_of_bills),
+        assumptions=assumptions_of(rows),
+        sources=sources_of(estimates, bills),
+    )
+
+
+def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[str]:
+    """Return the labels to show in the order of the comparison.
+
+    Raises
+    ------
+    NotFound
+        When one is none of the comparison's.
+    """
+    if wanted is None:
+        return list(labels)
+    for position, label in enumerate(wanted):
+        if label not in labels:
+            raise NotFound.named("row", label, labels, f"options.{position}")
+    return [label for label in labels if label in wanted]
+
+
+def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
+    """Return a comparison with the rows that are shown alone, without samples."""
+    rows = [
+        row
+        if row.estimate is None
+        else row.model_copy(update={"estimate": row.estimate.model_copy(update={"time_samples": None})})
+        for row in whole.rows
+        if row.label in shown
+    ]
+    ratios = [one for one in whole.ratios if one.slower in shown and one.faster in shown]
+    return whole.model_copy(
+        update={"rows": rows, "ratios": ratios, "warnings": comparison_warnings(rows, catalog)}
+    )
+
+
+def needed_requests(
+    options: Sequence[Option], labels: Sequence[str], shown: Sequence[str]
+) -> list[dict[str, object]]:
+    """Return what was asked of the rows that are shown and of those they are scaled from."""
+    asked = {label: option.request for label, option in zip(labels, options, strict=True)}
+    needed = set(shown)
+    for label in shown:
+        request = asked[label]
+        while isinstance(request, PublishedFigure) and request.scaled_from in asked:
+            needed.add(request.scaled_from)
+            request = asked[request.scaled_from]
+    return [
+        {**request.model_dump(mode="json", exclude_unset=True), "label": label}
+        for label, request in asked.items()
+        if label in needed
+    ]
+
+
+def usual_years(rows: Sequence[ComparisonRow], catalog: Catalog) -> float:
+    """Return the years over which the catalogue writes systems off."""
+    system = next((row.system for row in rows if row.estimate is not None and row.system), None)
+    if system is None:
+        return 1.0
+    return catalog.cost_defaults(catalog.system(system).chip_kind).amortisation.si / YEAR
+
+
+def said_warnings(comparison: Comparison, more: Sequence[tuple[str, CheckWarning]]) -> list[SaidWarning]:
+    """Return every warning once with the options it concerns, the gravest first."""
+    found: dict[tuple[str, str], tuple[CheckWarning, list[str]]] = {}
+    said: list[tuple[str | None, CheckWarning]] = [(None, one) for one in comparison.warnings]
+    said += [(row.label, one) for row in comparison.rows if row.estimate for one in row.estimate.warnings]
+    said += more
+    for label, warning in said:
+        _, labels = found.setdefault((warning.code, warning.message), (warning, []))
+        if label is not None:
+            labels.append(label)
+    warnings = [
+        SaidWarning(code=one.code, severity=one.severity, text=one.text, options=labels)
+        for one, labels in found.values()
+    ]
+    return sorted(warnings, key=lambda one: SEVERITIES.index(one.severity))
+
+
+def assumptions_of(rows: Sequence[ComparisonRow]) -> list[Assumption]:
+    """Return everything that was taken for granted, once with the options it concerns."""
+    found: dict[str, Assumption] = {}
+    for row in rows:
+        for default in row.estimate.defaults if row.estimate is not None else ():
+            key = json.dumps([default.field, default.value, default.why])
+            one = found.setdefault(
+                key, Assumption(field=default.field, value=default.value, why=default.text, options=[])
+            )
+            one.options.append(row.label)
+    return sorted(found.values(), key=lambda one: one.field)
+
+
+def figures_of(estimate: Estimate) -> list[CostFigure]:
+    """Return the figures that a cost rests on."""
+    cost = estimate.cost
+    if cost is None:
+        return []
+    carbon = [cost.carbon.intensity] if cost.carbon is not None else []
+    return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]
+
+
+def sources_of(estimates: Iterable[Estimate], bills: Iterable[OptionBill]) -> list[SourceRef]:
+    """Return every source, by identifier."""
+    found: dict[str, SourceRef] = {}
+    for estimate in estimates:
+        for step in estimate.trace:
+            found |= {source.id: source for source in step.source}
+        for figure in figures_of(estimate):
+            if figure.source is not None:
+                found[figure.source.id] = figure.source
+    for bill in bills:
+        for line in bill.lines:
+            found |= {source.id: source for source in line.sources}
+    return [found[name] for name in sorted(found)]

@@ -1,0 +1,181 @@
+"""The figures of a proposal as lines: what CSV and XLSX list and what a replay compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from app.sizing.document import ComparisonRow, Quantity
+from app.sizing.proposal.documents import Line, ProposalContent
+
+ESTIMATED = ("step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy")
+"""Quantities of an estimate."""
+
+MEMORY = ("per_device", "capacity")
+COSTS = ("run", "capex", "hourly")
+PLANNED = (
+    *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
+    *("recompute", "sequence_parallel", "sharding", "sharding_ranks", "expert", "offload"),
+    *("rts", "rts_optimizer", "phases"),
+)
+
+
+def lines_of(content: ProposalContent) -> list[Line]:
+    """Return every figure of a proposal in the order of the document."""
+    return [
+        *of_advice(content),
+        *of_rows(content),
+        *of_ratios(content),
+        *of_bills(content),
+        *of_term(content),
+    ]
+
+
+def plain(path: str, section: str, option: str | None, name: str, value: JsonValue, unit: str = "") -> Line:
+    """Return a line without a range."""
+    return Line(
+        path=path, section=section, option=option, name=name, value=value, low=None, high=None, unit=unit
+    )
+
+
+def ranged(path: str, section: str, option: str | None, name: str, one: Quantity | None) -> Iterator[Line]:
+    """Return the line of a quantity, where there is one."""
+    if one is None:
+        return
+    exact = one.low == one.high
+    yield Line(
+        path=path,
+        section=section,
+        option=option,
+        name=name,
+        value=one.value,
+        low=None if exact else one.low,
+        high=None if exact else one.high,
+        unit=one.unit,
+    )
+
+
+def of_advice(content: ProposalContent) -> Iterator[Line]:
+    """Return what is recommended."""
+    for name in ("recommended", "cheapest", "fastest"):
+        yield plain(f"advice.{name}", "advice", None, name, getattr(content.advice, name))
+    for position, one in enumerate(content.advice.avoid):
+        yield plain(f"advice.avoid.{position}.label", "advice", one.label, "avoid", one.reasons[0].message)
+
+
+def of_rows(content: ProposalContent) -> Iterator[Line]:
+    """Return the figures of every option."""
+    for position, row in enumerate(content.comparison.rows):
+        place = f"comparison.rows.{position}"
+        if row.hours is not None:
+            yield Line(
+                path=f"{place}.hours",
+                section="comparison",
+                option=row.label,
+                name="hours",
+                value=row.hours,
+                low=row.low,
+                high=row.high,
+                unit="h",
+            )
+        yield plain(f"{place}.kind", "comparison", row.label, "kind", row.kind)
+        yield from of_estimate(row, f"{place}.estimate")
+
+
+def of_estimate(row: ComparisonRow, place: str) -> Iterator[Line]:
+    """Return the figures of an estimate."""
+    one = row.estimate
+    if one is None:
+        return
+    section, label = "comparison", row.label
+    yield plain(f"{place}.fits", section, label, "fits", one.fits)
+    for name in ESTIMATED:
+        yield from ranged(f"{place}.{name}", section, label, name, getattr(one, name))
+    if one.memory is not None:
+        for name in MEMORY:
+            yield from ranged(
+                f"{place}.memory.{name}", section, label, f"memory.{name}", getattr(one.memory, name)
+            )
+    if one.cost is not None:
+        for name in COSTS:
+            yield from ranged(f"{place}.cost.{name}", section, label, f"cost.{name}", getattr(one.cost, name))
+        if one.cost.carbon is not None:
+            yield from ranged(f"{place}.cost.carbon.run", section, label, "carbon", one.cost.carbon.run)
+    yield from ranged(f"{place}.system.power", section, label, "system.power", one.system.power)
+    yield plain(f"{place}.system.devices", section, label, "devices", one.system.devices)
+    for name in ("steps", "samples"):
+        if getattr(one, name) is not None:
+            yield plain(f"{place}.{name}", "logic", label, name, getattr(one, name))
+    for index, part in enumerate(one.breakdown or ()):
+        yield plain(
+            f"{place}.breakdown.{index}.seconds", "logic", label, f"part.{part.part}", part.seconds, "s"
+        )
+    if one.plan is not None:
+        for name in PLANNED:
+            yield plain(f"{place}.plan.{name}", "plan", label, name, getattr(one.plan, name))
+
+
+def of_ratios(content: ProposalContent) -> Iterator[Line]:
+    """Return how many times as long one option takes as another."""
+    for position, one in enumerate(content.comparison.ratios):
+        yield Line(
+            path=f"comparison.ratios.{position}.ratio",
+            section="comparison",
+            option=f"{one.slower} / {one.faster}",
+            name="ratio",
+            value=one.ratio,
+            low=one.low,
+            high=one.high,
+            unit="1",
+        )
+
+
+def of_bills(content: ProposalContent) -> Iterator[Line]:
+    """Return the parts of every option."""
+    for position, bill in enumerate(content.bills):
+        for index, line in enumerate(bill.lines):
+            place, name = f"bills.{position}.lines.{index}", f"bill.{line.item} ({line.use})"
+            yield plain(f"{place}.quantity", "bill", bill.label, f"{name}.quantity", line.quantity)
+            yield from ranged(
+                f"{place}.unit_price", "bill", bill.label, f"{name}.unit_price", line.unit_price
+            )
+            yield from ranged(f"{place}.total", "bill", bill.label, f"{name}.total", line.total)
+        for index, group in enumerate(bill.groups):
+            place, name = f"bills.{position}.groups.{index}.total", f"bill.group.{group.group}"
+            yield from ranged(place, "bill", bill.label, name, group.total)
+        yield from ranged(f"bills.{position}.total", "bill", bill.label, "bill.total", bill.total)
+        yield from ranged(f"bills.{position}.power", "bill", bill.label, "bill.power", bill.power)
+        for name in ("racks", "rack_units"):
+            if getattr(bill, name) is not None:
+                yield plain(
+                    f"bills.{position}.{name}", "bill", bill.label, f"bill.{name}", getattr(bill, name)
+                )
+
+
+def of_term(content: ProposalContent) -> Iterator[Line]:
+    """Return what every option costs over the term."""
+    if content.term is None:
+        return
+    yield plain("term.years", "term", None, "term.years", content.term.years, "a")
+    yield plain(
+        "term.useful_hours_per_year",
+        "term",
+        None,
+        "term.useful_hours_per_year",
+        content.term.useful_hours_per_year,
+        "h",
+    )
+    for position, one in enumerate(content.term.options):
+        place = f"term.options.{position}"
+        for name in ("hourly", "yearly", "over_term"):
+            yield from ranged(f"{place}.{name}", "term", one.label, f"term.{name}", getattr(one, name))
+        for index, line in enumerate(one.lines):
+            yield plain(
+                f"{place}.lines.{index}.amount",
+                "term",
+                one.label,
+                f"term.line.{line.item}",
+                line.amount,
+                content.currency,
+            )

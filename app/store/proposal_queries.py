@@ -1,0 +1,157 @@
+"""Every query about proposals by name: events, files and links, each within one workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select, update
+
+from app.store.tables import (
+    ProposalArtifact,
+    ProposalEventRecord,
+    ProposalRecord,
+    ProposalShare,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBy:
+    """Where a link leads."""
+
+    workspace_id: str
+    proposal_id: str
+
+
+def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
+    """Return where a link of any workspace leads, whether it still works or not."""
+    found = session.get(ProposalShare, token_sha256)
+    return None if found is None else SharedBy(found.workspace_id, found.proposal_id)
+
+
+class ProposalQueries:
+    """The queries of one proposal."""
+
+    def __init__(self, session: Session, workspace_id: str, proposal_id: str) -> None:
+        self._session = session
+        self._workspace_id = workspace_id
+        self._proposal_id = proposal_id
+
+    def change(self, version: int, values: dict[str, Any]) -> bool:
+        """Change a draft of this version; tell whether it was still that draft."""
+        changed = self._session.execute(
+            update(ProposalRecord)
+            .where(
+                col(ProposalRecord.workspace_id) == self._workspace_id,
+                col(ProposalRecord.id) == self._proposal_id,
+                col(ProposalRecord.version) == version,
+                col(ProposalRecord.frozen_at).is_(None),
+            )
+            .values(**values)
+        )
+        return changed.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+
+    def add_event(self, kind: str, at: datetime, detail: dict[str, Any]) -> None:
+        """Write down what happened."""
+        self._session.flush()
+        last = self._session.scalar(
+            sa.select(sa.func.max(col(ProposalEventRecord.position))).where(
+                col(ProposalEventRecord.workspace_id) == self._workspace_id,
+                col(ProposalEventRecord.proposal_id) == self._proposal_id,
+            )
+        )
+        self._session.add(
+            ProposalEventRecord(
+                proposal_id=self._proposal_id,
+                position=0 if last is None else last + 1,
+                workspace_id=self._workspace_id,
+                kind=kind,
+                at=at,
+                detail=detail,
+            )
+        )
+
+    def events(self) -> Sequence[ProposalEventRecord]:
+        """Return what happened, in its order."""
+        query = (
+            select(ProposalEventRecord)
+            .where(
+                ProposalEventRecord.workspace_id == self._workspace_id,
+                ProposalEventRecord.proposal_id == self._proposal_id,
+            )
+            .order_by(col(ProposalEventRecord.position))
+        )
+        return self._session.exec(query).all()
+
+    def add_artifact(self, kind: str, sha256: str, data: bytes) -> None:
+        """Keep a file."""
+        self._session.add(
+            ProposalArtifact(
+                proposal_id=self._proposal_id,
+                kind=kind,
+                workspace_id=self._workspace_id,
+                sha256=sha256,
+                data=data,
+            )
+        )
+
+    def artifact(self, kind: str) -> bytes | None:
+        """Return a file."""
+        query = select(ProposalArtifact).where(
+            ProposalArtifact.workspace_id == self._workspace_id,
+            ProposalArtifact.proposal_id == self._proposal_id,
+            ProposalArtifact.kind == kind,
+        )
+        found = self._session.exec(query).first()
+        return None if found is None else found.data
+
+    def add_share(self, share: ProposalShare) -> None:
+        """Keep a link."""
+        self._session.add(share)
+
+    def share(self, moment: datetime) -> ProposalShare | None:
+        """Return the link that works at a moment, the newest where there are several."""
+        query = (
+            select(ProposalShare)
+            .where(
+                ProposalShare.workspace_id == self._workspace_id,
+                ProposalShare.proposal_id == self._proposal_id,
+                col(ProposalShare.revoked_at).is_(None),
+                col(ProposalShare.expires_at) > moment,
+            )
+            .order_by(col(ProposalShare.created_at).desc())
+        )
+        return self._session.exec(query).first()
+
+    def share_of(self, token_sha256: str, moment: datetime) -> ProposalShare | None:
+        """Return the link of a token, if it works at a moment."""
+        found = self.share(moment)
+        return found if found is not None and found.token_sha256 == token_sha256 else None
+
+    def count_attempt(self, token_sha256: str) -> None:
+        """Count a passphrase before it is looked at; whoever tries at the same time waits for this one."""
+        self._session.execute(
+            update(ProposalShare)
+            .where(
+                col(ProposalShare.workspace_id) == self._workspace_id,
+                col(ProposalShare.token_sha256) == token_sha256,
+            )
+            .values(failures=col(ProposalShare.failures) + 1)
+        )
+
+    def revoke_shares(self, moment: datetime) -> int:
+        """Take all links back, and return how many still worked."""
+        revoked = self._session.execute(
+            update(ProposalShare)
+            .where(
+                col(ProposalShare.workspace_id) == self._workspace_id,
+                col(ProposalShare.proposal_id) == self._proposal_id,
+                col(ProposalShare.revoked_at).is_(None),
+                col(ProposalShare.expires_at) > moment,
+            )
+            .values(revoked_at=moment)
+        )
+        return int(revoked.rowcount)  # type: ignore[attr-defined]

@@ -1,0 +1,118 @@
+"""Links to one frozen proposal: no login, not for search engines, nothing else to be seen."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from app.services import proposals, sharing
+from app.services.sharing import Shared, WrongPassphrase
+from app.services.workbench import Workbench
+from app.sizing.proposal.documents import Proposal
+from app.web.deps import BenchDep
+from app.web.files import CSV, PDF, XLSX, attachment
+from app.web.pages.forms import typed
+from app.web.pages.proposals_views import shared_page
+from app.web.pages.start import read_form
+from app.web.problems import Forbidden
+from app.web.proposal_contexts import LockedPage
+from app.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+COOKIE = "rackline_link_{link}"
+"""Name of the cookie that holds the proof of a passphrase; each link has its own."""
+
+HEADERS = {
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+    "Cache-Control": "private, no-store",
+    # The address is the secret: it must not be told to whoever a link in the page leads to.
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def private(response: Response) -> Response:
+    """Keep an answer out of search engines and stores."""
+    response.headers.update(HEADERS)
+    return response
+
+
+def cookie_of(token: str) -> str:
+    """Return the name of the cookie of a link, which does not tell the link."""
+    return COOKIE.format(link=sharing.token_hash(token)[:16])
+
+
+def opened(request: Request, bench: Workbench, token: str) -> Shared:
+    """Return what a link shows to this browser."""
+    return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)))
+
+
+def unlocked(request: Request, bench: Workbench, token: str) -> tuple[Proposal, str]:
+    """Return the proposal of a link and its workspace, or refuse before the passphrase is given."""
+    found = opened(request, bench, token)
+    if found.proposal is None:
+        raise Forbidden("open the link in a browser and give its passphrase first")
+    return found.proposal, found.workspace_id
+
+
+@router.get("/s/{token}.json")
+def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
+    """Return the proposal of a link as data."""
+    proposal, _ = unlocked(request, bench, token)
+    return private(Response(public(proposal).model_dump_json(), media_type="application/json"))
+
+
+@router.get("/s/{token}.pdf")
+def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
+    """Give the document of a link."""
+    proposal, workspace = unlocked(request, bench, token)
+    return private(attachment(proposals.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
+
+
+@router.get("/s/{token}.xlsx")
+def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
+    """Give the tables of a link."""
+    proposal, workspace = unlocked(request, bench, token)
+    return private(attachment(proposals.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
+
+
+@router.get("/s/{token}.csv")
+def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
+    """Give every line of a link's proposal."""
+    proposal, workspace = unlocked(request, bench, token)
+    data = proposals.csv_of(bench, workspace, proposal.id).encode()
+    return private(attachment(data, CSV, "proposal.csv"))
+
+
+def public(proposal: Proposal) -> Proposal:
+    """Return a proposal without what is the author's business: the link and its use."""
+    return proposal.model_copy(update={"share": None})
+
+
+@router.get("/s/{token}", response_class=HTMLResponse)
+def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
+    """Show the proposal of a link, or ask for its passphrase."""
+    found = opened(request, bench, token)
+    if found.proposal is None:
+        return private(render(request, "shared_locked.html", LockedPage(token=token, message=None)))
+    page = shared_page(public(found.proposal), token, found.expires_at.date().isoformat())
+    return private(render(request, "shared.html", page))
+
+
+@router.post("/s/{token}", response_class=HTMLResponse)
+def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Response:
+    """Take the passphrase of a link; the browser keeps a proof of it, for this link alone."""
+    given = typed(form).get("passphrase", [""])[0]
+    try:
+        proof = sharing.unlock_share(bench, token, given)
+    except WrongPassphrase as error:
+        page = LockedPage(token=token, message=error.message)
+        return private(render(request, "shared_locked.html", page, status=error.status))
+    response = RedirectResponse(f"/s/{token}", 303)
+    response.set_cookie(cookie_of(token), proof, path="/s/", httponly=True, samesite="lax")
+    return private(response)

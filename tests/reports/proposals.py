@@ -1,0 +1,74 @@
+"""Proposals made by hand: what renderers are given, without a store behind them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+from app.sizing.compare import Option, compare
+from app.sizing.document import Comparison, Estimate
+from app.sizing.proposal.content import build_content
+from app.sizing.proposal.documents import Logo, Proposal, ProposalContent
+from app.sizing.proposal.freezing import content_hash
+from app.sizing.proposal.request import ProposalRequest
+from app.sizing.questions import PublishedFigure
+from app.sizing.request import EstimateRequest, ModelInput, SystemInput
+from tests.sizing.asking import sizing_context
+from tests.web.pages.documents import estimate
+
+MOMENT = datetime.datetime(2026, 11, 2, 9, 30, tzinfo=datetime.UTC)
+CLAIMED = [
+    Option(PublishedFigure(label="1 × DGX A100", hours=69.5, kind="vendor", system="dgx-a100-320gb")),
+    Option(PublishedFigure(label="3 × DGX A100", kind="linear", scaled_from="1 × DGX A100", factor=3)),
+    Option(PublishedFigure(label="1 × IPU-POD64", hours=13.2, kind="vendor", system="ipu-pod64")),
+]
+
+
+def modelled(currency: str = "KRW") -> list[Option]:
+    """Return options that were estimated: two that run and one that does not fit."""
+    rows = [
+        estimate("a", "128 × DGX A100", 34.2 * 86400, currency),
+        estimate("b", "64 × DGX A100", 66.0 * 86400, currency),
+        estimate("c", "1 × DGX A100", 1.0, currency, fits=False),
+    ]
+    return [Option(request_of(one), one) for one in rows]
+
+
+def request_of(one: Estimate) -> EstimateRequest:
+    system = SystemInput(id="dgx-a100-640gb", count=one.system.count)
+    return EstimateRequest(model=ModelInput(preset="gpt3-175b"), system=system, label=one.label)
+
+
+def content(options: Sequence[Option] = (), logo: Logo | None = None, **asked: Any) -> ProposalContent:
+    """Return what a proposal says."""
+    body = {"comparison_id": "cmp_x", "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"} | asked
+    return build_content(
+        ProposalRequest.model_validate(body),
+        options or CLAIMED,
+        sizing_context(),
+        title="BERT-Large",
+        today=MOMENT.date(),
+        logo=logo,
+    )
+
+
+def proposal(options: Sequence[Option] = (), logo: Logo | None = None, **asked: Any) -> Proposal:
+    """Return a frozen proposal."""
+    said = content(options, logo, **asked)
+    return Proposal(
+        id="prp_x",
+        comparison_id="cmp_x",
+        status="frozen",
+        version=1,
+        sha256=content_hash(said),
+        frozen_at=MOMENT,
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        share=None,
+        content=said,
+    )
+
+
+def compared(options: Sequence[Option]) -> Comparison:
+    return compare(options, catalog=sizing_context().catalog)

@@ -1,0 +1,137 @@
+"""Page, JSON, PDF, workbook and CSV of one proposal agree on every number."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import openpyxl
+import pytest
+
+from app.reports.pdf import proposal_pdf
+from app.reports.proposal_sheets import proposal_csv, proposal_workbook
+from app.reports.wording import voice
+from app.reports.wording.proposals import write_proposal
+from app.sizing.compare import Option
+from app.sizing.proposal.documents import Line, Proposal
+from app.sizing.proposal.lines import lines_of
+from tests.reports.proposals import CLAIMED, modelled, proposal
+from tests.reports.test_proposal_pdf import squeezed, text_of
+
+UNPRINTED = {"cheapest", "fastest", "kind", "fits"}
+"""Lines that are words for programs; documents say them in sentences."""
+
+
+def at(document: Any, path: str) -> Any:
+    """Return what stands at a dotted path."""
+    for name in path.split("."):
+        document = document[int(name)] if isinstance(document, list) else document[name]
+    return document.get("value") if isinstance(document, dict) else document
+
+
+def printed(line: Line, made: Proposal) -> bool:
+    """Tell whether a line is printed: of what is recommended every part, of the others sums by group."""
+    recommended = line.option == made.content.advice.recommended
+    if ".lines." in line.path and line.section == "bill":
+        return recommended
+    return not (recommended and ".groups." in line.path)
+
+
+def words_of(made: Proposal) -> str:
+    """Return every text of the written proposal, which the page is made of."""
+    return repr(write_proposal(made, voice(made.content.locale)))
+
+
+@pytest.mark.parametrize("options", [CLAIMED, modelled()], ids=["claimed", "modelled"])
+@pytest.mark.parametrize("locale", ["ko", "en"])
+def test_every_number_is_the_same_everywhere(options: list[Option], locale: str) -> None:
+    made = proposal(options, locale=locale)
+    document = made.content.model_dump(mode="json")
+    rows = {row["path"]: row for row in csv.DictReader(io.StringIO(proposal_csv(made)))}
+    book = openpyxl.load_workbook(io.BytesIO(proposal_workbook(made)))
+    sheet = book[voice(locale).gettext("Figures")]
+    cells = {row[8]: row for row in sheet.iter_rows(min_row=2, values_only=True)}
+    page, paper = squeezed(words_of(made)), squeezed(text_of(proposal_pdf(made)))
+    assert len(lines_of(made.content)) == len(cells) > 15
+    for line in lines_of(made.content):
+        stated = at(document, line.path) if line.name != "avoid" else line.value
+        row, cell = rows[line.path], cells[line.path]
+        assert line.value == stated
+        if isinstance(line.value, bool) or not isinstance(line.value, int | float):
+            continue
+        assert float(row["value"]) == line.value
+        # A workbook keeps sixteen digits.
+        assert cell[3] == pytest.approx(line.value, rel=1e-14)
+        assert row["written"] == cell[7]
+        if line.name not in UNPRINTED and printed(line, made):
+            assert squeezed(row["written"]) in paper, line
+            assert squeezed(row["written"]) in page, line
+
+
+def test_every_warning_of_the_page_is_in_the_pdf_and_the_tables() -> None:
+    made = proposal(modelled())
+    paper = squeezed(text_of(proposal_pdf(made)))
+    told = {
+        row["written"]
+        for row in csv.DictReader(io.StringIO(proposal_csv(made)))
+        if row["section"] == "warnings"
+    }
+    for warning in made.content.warnings:
+        said = voice("ko").sentence(warning.text)
+        assert squeezed(said) in paper
+        assert said in told
+
+
+def computed(sheet: Any, reference: str) -> float:
+    """Return the value of a cell, its formula computed: products, sums and references of one sheet."""
+    value = sheet[reference.replace("$", "")].value
+    if not isinstance(value, str) or not value.startswith("="):
+        return float(value or 0.0)
+    rounded = re.fullmatch(r"=ROUND\((.+),(\d)\)", value)
+    if rounded:
+        return round(product(sheet, rounded[1]), int(rounded[2]))
+    summed = re.fullmatch(r"=SUM\(([A-Z]+)(\d+):[A-Z]+(\d+)\)", value)
+    if summed:
+        column, first, last = summed.groups()
+        return sum(computed(sheet, f"{column}{row}") for row in range(int(first), int(last) + 1))
+    return product(sheet, value[1:])
+
+
+def product(sheet: Any, text: str) -> float:
+    """Return the product of cells."""
+    found = 1.0
+    for factor in text.split("*"):
+        found *= computed(sheet, factor)
+    return found
+
+
+def test_the_formulas_of_the_workbook_give_the_totals_of_the_proposal() -> None:
+    made = proposal(modelled())
+    book = openpyxl.load_workbook(io.BytesIO(proposal_workbook(made)))
+    bill = book["구성 명세"] if "구성 명세" in book else book[voice("ko").gettext("Bill of materials")]
+    totals = [
+        computed(bill, f"F{row[0].row}") for row in bill.iter_rows() if row[0].value in {"합계", "합계(최소)"}
+    ]
+    assert totals == pytest.approx([one.total.value for one in made.content.bills if one.total])
+    assert made.content.term is not None
+    term = book[voice("ko").gettext("Cost over the term")]
+    for row, one in enumerate(made.content.term.options, start=5):
+        assert computed(term, f"E{row}") == pytest.approx(one.over_term.value)
+    term["B1"].value = 2 * made.content.term.years
+    assert computed(term, "E5") == pytest.approx(2 * made.content.term.options[0].over_term.value)
+
+
+def test_text_that_looks_like_a_formula_stays_text_in_the_tables() -> None:
+    made = proposal(customer="=1+1", title="@SUM(A1)", reason="+cmd|' /C calc'!A0\x07")
+    book = openpyxl.load_workbook(io.BytesIO(proposal_workbook(made)))
+    cells = [cell for row in book[voice("ko").gettext("Proposal")].iter_rows() for cell in row]
+    assert {"=1+1", "@SUM(A1)"} <= {cell.value for cell in cells}
+    assert all(cell.data_type != "f" for cell in cells)
+    assert "'=1+1" in proposal_csv(made)
+
+
+def test_equal_workbooks_are_equal_bytes() -> None:
+    made = proposal(modelled())
+    assert proposal_workbook(made) == proposal_workbook(made)

@@ -1,0 +1,198 @@
+"""The PDF of a proposal: what it says, that it is accessible, that it is the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pypdf
+import pytest
+import rfc8785
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pypdf.generic import DictionaryObject
+
+from app.reports import prints
+from app.reports.fonts import SUBSTITUTE, coverage, printable
+from app.reports.pdf import proposal_pdf
+from app.reports.pdf.payload import charts
+from app.reports.wording import voice
+from app.sizing.proposal.documents import Proposal
+from tests.reports.proposals import CLAIMED, compared, modelled, proposal
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = [
+    '#strong[x] *bold* _it_ `raw` $x^2$ @ref <label> // no /* */ \\ #import "x"',
+    "<script>alert(1)</script>&amp;]]>",
+    "W" * 200,
+    "👩🏽‍💻🚀 emoji",
+    "李在明 漢字 體",
+    "مرحبا بالعالم שלום",
+    "a\x00b\x1b[31m\u202egnp.exe\u2066",
+    '=HYPERLINK("http://x")',
+    "{braces} %s %(x)s {{ 7*7 }}",
+    "\n\n\t  ",
+    "é ﷽ ‍ ",
+]
+TEXT = st.text(min_size=1, max_size=60) | st.sampled_from(HOSTILE)
+
+
+def pages(data: bytes) -> list[str]:
+    return [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages]
+
+
+def text_of(data: bytes) -> str:
+    """Return the text of a PDF; invisible places to break a line at are not part of it."""
+    return "\n".join(pages(data)).replace("\u200b", "")
+
+
+def squeezed(text: str) -> str:
+    """Return text without white space: lines are broken where the page is full."""
+    return re.sub(r"\s+", "", text)
+
+
+@pytest.fixture(scope="module")
+def korean() -> Proposal:
+    return proposal(modelled(), reason="전력과 상면을 먼저 확보해야 합니다.", valid_until="2026-12-31")
+
+
+def test_a_claimed_comparison_in_korean_says_what_the_customer_must_read() -> None:
+    made = proposal()
+    text = text_of(proposal_pdf(made))
+    assert made.sha256 is not None
+    for word in ("하이퍼커넥트", "69.5", "13.2", "23.2", "가정", "출처", "대외비", made.sha256[:12]):
+        assert word in text
+    for warning in made.content.warnings:
+        assert squeezed(voice("ko").sentence(warning.text)) in squeezed(text)
+
+
+@pytest.mark.parametrize("locale", ["ko", "en"])
+def test_a_modelled_comparison_has_six_to_twelve_numbered_pages(locale: str) -> None:
+    found = pages(proposal_pdf(proposal(modelled(), locale=locale)))
+    assert 6 <= len(found) <= 12
+    for number, text in enumerate(found, start=1):
+        assert f"{number} / {len(found)}" in text
+
+
+def test_the_summary_is_one_page_with_recommendation_and_advice_against(korean: Proposal) -> None:
+    first = pages(proposal_pdf(korean))[0]
+    for word in ("추천", "128 × DGX A100", "구매하지 말아야 할 것", "1 × DGX A100", "전력과 상면"):
+        assert word in first
+
+
+def test_the_document_is_tagged_and_every_chart_has_words(korean: Proposal) -> None:
+    reader = pypdf.PdfReader(io.BytesIO(proposal_pdf(korean)))
+    root = reader.trailer["/Root"]
+    assert root["/MarkInfo"]["/Marked"] is True or root["/MarkInfo"]["/Marked"] == True  # noqa: E712
+    assert root["/Lang"].startswith("ko")
+    assert "pdfuaid" in root["/Metadata"].get_data().decode()
+    alternatives = list(alternative_texts(root["/StructTreeRoot"]))
+    drawn = charts(korean, voice("ko"))
+    assert len(alternatives) == len(drawn) == 5
+    assert all(len(text) > 20 for text in alternatives)
+    assert any("34.2" in text for text in alternatives)
+
+
+def alternative_texts(node: object) -> list[str]:
+    """Return the alternative texts of the figures of a structure tree."""
+    found: list[str] = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        one = one.get_object() if hasattr(one, "get_object") else one
+        if isinstance(one, DictionaryObject):
+            if one.get("/S") == "/Figure" and "/Alt" in one:
+                found.append(str(one["/Alt"]))
+            waiting.append(one.get("/K"))
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return found
+
+
+def test_only_our_fonts_are_in_it(korean: Proposal) -> None:
+    reader = pypdf.PdfReader(io.BytesIO(proposal_pdf(korean)))
+    names = {
+        str(font.get_object()["/BaseFont"])
+        for page in reader.pages
+        for font in page["/Resources"].get("/Font", {}).values()
+    }
+    assert names
+    assert all("Pretendard" in name or "NotoSansCJK" in name for name in names)
+
+
+def test_the_content_is_attached_and_hashes_to_what_is_printed(korean: Proposal) -> None:
+    reader = pypdf.PdfReader(io.BytesIO(proposal_pdf(korean)))
+    (attached,) = reader.attachments["proposal.json"]
+    assert hashlib.sha256(attached).hexdigest() == korean.sha256
+    assert rfc8785.dumps(json.loads(attached)) == attached
+
+
+def test_the_same_proposal_is_the_same_bytes_in_every_process(korean: Proposal) -> None:
+    here = proposal_pdf(korean)
+    assert proposal_pdf(korean) == here
+    program = (
+        "import hashlib, sys; from app.reports.pdf import proposal_pdf; "
+        "from app.sizing.proposal.documents import Proposal; "
+        "print(hashlib.sha256(proposal_pdf(Proposal.model_validate_json(sys.stdin.read()))).hexdigest())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        input=korean.model_dump_json(),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert told.stdout.strip() == hashlib.sha256(here).hexdigest()
+
+
+@settings(max_examples=12)
+@given(customer=TEXT, title=TEXT, reason=TEXT, footer=TEXT, label=st.text(min_size=1, max_size=40))
+@example(*(HOSTILE[0],) * 4, "a <b> & c")
+@example(*(HOSTILE[2],) * 4, "W" * 40)
+@example(*(HOSTILE[3],) * 4, HOSTILE[5])
+@example(*(HOSTILE[6],) * 4, HOSTILE[6][:30])
+@example(*(HOSTILE[4],) * 4, HOSTILE[4])
+def test_any_text_in_any_field_is_printed_and_never_read(
+    customer: str, title: str, reason: str, footer: str, label: str
+) -> None:
+    figure = CLAIMED[0].request.model_copy(update={"label": label})
+    options = [type(CLAIMED[0])(figure), CLAIMED[2]] if label != "1 × IPU-POD64" else CLAIMED
+    branding = {"footer": footer}
+    made = proposal(options, customer=customer, title=title, reason=reason, branding=branding)
+    text = squeezed(text_of(proposal_pdf(made)))
+    for said in (customer, footer, label):
+        assert squeezed(printable(said).strip())[:60] in text
+
+
+@given(st.text())
+def test_what_is_printed_is_covered_and_as_long_as_can_be_seen(text: str) -> None:
+    written = printable(text)
+    known = coverage()
+    assert all(ord(character) in known for character in written)
+    assert printable(written) == written
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_mark_stands_for_what_no_font_has(text: str) -> None:
+    written = printable(text)
+    assert len(written) <= len(text)
+    if all(ord(character) in coverage() for character in text):
+        assert SUBSTITUTE not in written
+    assert not re.search(r"[\x00-\x1f\u202a-\u202e\u2066-\u2069]", written)
+
+
+def test_charts_are_the_same_svg_every_time_with_text_as_text() -> None:
+    comparison = compared(modelled())
+    drawn = prints.time(comparison, voice("ko"))
+    assert drawn == prints.time(comparison, voice("ko"))
+    found = ElementTree.fromstring(drawn)
+    words = " ".join(one.text or "" for one in found.iter("{http://www.w3.org/2000/svg}text"))
+    assert "34.2일" in words and "128 × DGX A100" in words
+    assert "date" not in drawn.lower()

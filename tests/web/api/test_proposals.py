@@ -1,0 +1,368 @@
+"""Proposals through the API: drafts, freezing, files, links, replay."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pypdf
+import pytest
+import rfc8785
+from fastapi import FastAPI
+
+from app.catalog import load_catalog
+from app.services import proposals, sharing
+from app.web.api.examples import BOW, HEAD_TO_HEAD, RESNET
+
+from .conftest import Ask
+
+DATA = Path(__file__).parents[3] / "data"
+
+
+@pytest.fixture(scope="module")
+def claimed(ask: Ask) -> str:
+    """Identifier of a comparison of published figures."""
+    return str(ask("POST", "/api/v1/comparisons", json=HEAD_TO_HEAD).json()["id"])
+
+
+@pytest.fixture(scope="module")
+def modelled(ask: Ask) -> str:
+    """Identifier of a comparison of estimates in dollars."""
+    return str(ask("POST", "/api/v1/comparisons", json={"rows": [RESNET, BOW]}).json()["id"])
+
+
+def made(ask: Ask, comparison: str, **more: Any) -> dict[str, Any]:
+    body = {
+        "comparison_id": comparison,
+        "customer": "하이퍼커넥트",
+        "locale": "ko",
+        "currency": "KRW",
+        **more,
+    }
+    response = ask("POST", "/api/v1/proposals", json=body)
+    assert response.status_code == 201, response.text
+    return dict(response.json())
+
+
+def frozen(ask: Ask, comparison: str, **more: Any) -> dict[str, Any]:
+    draft = made(ask, comparison, **more)
+    response = ask("POST", f"/api/v1/proposals/{draft['id']}/freeze")
+    assert response.status_code == 200, response.text
+    return dict(ask("GET", f"/api/v1/proposals/{draft['id']}").json())
+
+
+def test_one_key_makes_one_proposal(ask: Ask, claimed: str) -> None:
+    body = {"comparison_id": claimed, "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"}
+    answers = [
+        ask("POST", "/api/v1/proposals", json=body, headers={"Idempotency-Key": "quote-1"}) for _ in range(2)
+    ]
+    assert answers[0].json() == answers[1].json()
+    listed = ask("GET", "/api/v1/proposals?limit=200").json()["items"]
+    assert [one["id"] for one in listed].count(answers[0].json()["id"]) == 1
+    other = ask(
+        "POST", "/api/v1/proposals", json={**body, "customer": "x"}, headers={"Idempotency-Key": "quote-1"}
+    )
+    assert other.status_code == 409
+
+
+def test_the_fastest_claim_is_recommended_with_its_reservation(ask: Ask, claimed: str) -> None:
+    advice = made(ask, claimed)["content"]["advice"]
+    assert advice["recommended"] == "IPU-POD64"
+    assert any("vendor states" in reason["message"] for reason in advice["reasons"])
+    assert {one["label"] for one in advice["avoid"]} == {"1 × DGX A100", "3 × DGX A100"}
+
+
+def test_a_currency_of_its_own_is_that_of_every_price(ask: Ask, modelled: str) -> None:
+    content = made(ask, modelled)["content"]
+    costs = [row["estimate"]["cost"]["run"]["unit"] for row in content["comparison"]["rows"]]
+    prices = [line["unit_price"]["unit"] for bill in content["bills"] for line in bill["lines"]]
+    assert {*costs, *prices, content["term"]["options"][0]["hourly"]["unit"]} == {"KRW"}
+
+
+def test_a_draft_changes_and_a_frozen_proposal_does_not(ask: Ask, claimed: str) -> None:
+    draft = made(ask, claimed, deadline_s=86400)
+    address = f"/api/v1/proposals/{draft['id']}"
+    changed = ask("PATCH", address, json={"customer": "다른 고객", "deadline_s": None})
+    assert changed.status_code == 200
+    assert changed.json()["content"]["customer"] == "다른 고객"
+    assert changed.json()["content"]["advice"]["deadline_s"] is None
+    assert ask("PATCH", address, json={}, headers={"If-Match": '"1"'}).status_code == 409
+    first = ask("POST", f"{address}/freeze").json()
+    assert first.keys() == {"id", "status", "sha256", "frozen_at"}
+    assert ask("POST", f"{address}/freeze").json() == first
+    before = ask("GET", address).json()
+    assert ask("PATCH", address, json={"customer": "x"}).status_code == 409
+    assert ask("GET", address).json() == before
+
+
+def test_the_hash_is_that_of_the_canonical_content(ask: Ask, modelled: str) -> None:
+    found = frozen(ask, modelled)
+    assert hashlib.sha256(rfc8785.dumps(found["content"])).hexdigest() == found["sha256"]
+    assert ask("GET", f"/api/v1/proposals/{found['id']}.json").json() == found
+
+
+def test_a_frozen_document_is_rendered_once_and_given_out_again(
+    ask: Ask, modelled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = frozen(ask, modelled)
+    monkeypatch.setattr(proposals, "proposal_pdf", lambda proposal: pytest.fail("rendered anew"))
+    first, second = (ask("GET", f"/api/v1/proposals/{found['id']}.pdf") for _ in range(2))
+    assert first.headers["content-type"] == "application/pdf"
+    assert first.content == second.content
+    reader = pypdf.PdfReader(io.BytesIO(first.content))
+    assert found["sha256"][:12] in reader.pages[0].extract_text()
+    day = datetime.fromisoformat(found["frozen_at"])
+    assert reader.metadata is not None and reader.metadata.creation_date is not None
+    assert reader.metadata.creation_date.date() == day.date()
+
+
+def test_tables_are_files_that_programs_read(ask: Ask, modelled: str) -> None:
+    identifier = frozen(ask, modelled)["id"]
+    table = ask("GET", f"/api/v1/proposals/{identifier}.csv")
+    assert table.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(table.text)))
+    assert {"proposal", "comparison", "bill", "term", "assumptions", "sources"} <= {
+        row["section"] for row in rows
+    }
+    book = ask("GET", f"/api/v1/proposals/{identifier}.xlsx")
+    assert len(openpyxl.load_workbook(io.BytesIO(book.content)).sheetnames) == 7
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"comparison_id": "cmp_none"}, 404, "comparison_id"),
+        ({"customer": ""}, 400, "customer"),
+        ({"customer": None}, 422, "customer"),
+        ({"valid_until": "2000-01-01"}, 400, "valid_until"),
+        ({"valid_until": "tomorrow"}, 422, "valid_until"),
+        ({"options": ["nothing"]}, 404, "options.0"),
+        ({"options": []}, 400, "options"),
+        ({"recommended": "nothing"}, 400, "recommended"),
+        ({"branding": {"accent": "red"}}, 400, "branding.accent"),
+        ({"branding": {"logo": {"media_type": "image/png", "data": "!"}}}, 400, "branding.logo.data"),
+        ({"term_years": 0}, 400, "term_years"),
+        ({"scaling_efficiency": 1.5}, 400, "scaling_efficiency"),
+        ({"locale": "fr"}, 422, "locale"),
+        ({"price_book_id": "prb_none"}, 404, "price_book_id"),
+        ({"unknown": 1}, 422, "unknown"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    ask: Ask, claimed: str, body: dict[str, Any], status: int, field: str
+) -> None:
+    whole = {"comparison_id": claimed, "customer": "x", **body}
+    response = ask("POST", "/api/v1/proposals", json=whole)
+    assert response.status_code == status, response.text
+    assert field in [error["field"] for error in response.json()["errors"]]
+
+
+def test_any_characters_in_any_field_are_taken_and_printed(ask: Ask, claimed: str) -> None:
+    hostile = "#x *b* <b>\u202e\u0007👩🏽‍💻 مرحبا 漢 " + "W" * 60
+    found = frozen(
+        ask, claimed, customer=hostile, title=hostile, reason=hostile, branding={"footer": hostile}
+    )
+    for kind in ("pdf", "xlsx", "csv", "json"):
+        assert ask("GET", f"/api/v1/proposals/{found['id']}.{kind}").status_code == 200
+
+
+def test_what_happened_is_told_in_order(ask: Ask, claimed: str) -> None:
+    found = made(ask, claimed)
+    address = f"/api/v1/proposals/{found['id']}"
+    ask("PATCH", address, json={"title": "x"})
+    ask("POST", f"{address}/freeze")
+    ask("POST", f"{address}/freeze")
+    token = ask("POST", f"{address}/share", json={}).json()["token"]
+    ask("GET", f"/s/{token}")
+    ask("DELETE", f"{address}/share")
+    ask("POST", f"{address}/replay")
+    kinds = [event["kind"] for event in ask("GET", f"{address}/events").json()["items"]]
+    assert kinds == ["created", "changed", "frozen", "shared", "opened", "unshared", "replayed"]
+
+
+@pytest.fixture
+def dearer(application: FastAPI, tmp_path: Path) -> Iterator[None]:
+    """A catalogue in which a DGX A100 costs twice as much."""
+    bench = application.state.workbench
+    before = bench.sizing
+    for path in DATA.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    lines = (DATA / "prices.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    changed = []
+    for line in lines:
+        cells = next(csv.reader([line]))
+        if cells[:2] == ["dgx-a100-640gb", "price"] and "accepted" in cells:
+            cells[3:7] = [str(2 * float(cells[3])), cells[4], "", ""]
+            buffer = io.StringIO()
+            csv.writer(buffer, lineterminator="\n").writerow(cells)
+            line = buffer.getvalue()
+        changed.append(line)
+    assert changed != lines
+    (tmp_path / "prices.csv").unlink()
+    (tmp_path / "prices.csv").write_text("".join(changed), encoding="utf-8")
+    bench.sizing = dataclasses.replace(before, catalog=load_catalog(tmp_path))
+    yield
+    bench.sizing = before
+
+
+def test_a_replay_without_a_change_finds_none(ask: Ask, modelled: str) -> None:
+    replay = ask("POST", f"/api/v1/proposals/{frozen(ask, modelled)['id']}/replay").json()
+    assert replay["changes"] == replay["refused"] == []
+    assert replay["compared"] > 50
+
+
+def test_a_replay_lists_what_a_new_price_changes_and_touches_nothing(
+    ask: Ask, modelled: str, request: pytest.FixtureRequest
+) -> None:
+    found = frozen(ask, modelled)
+    address = f"/api/v1/proposals/{found['id']}"
+    before = ask("GET", f"{address}.pdf").content
+    request.getfixturevalue("dearer")
+    replay = ask("POST", f"{address}/replay").json()
+    by_name = {(one["option"], one["name"]): one for one in replay["changes"]}
+    price = by_name["One DGX A100", "bill.dgx-a100-640gb (machine).unit_price"]
+    assert price["now"] == pytest.approx(2 * price["then"])
+    assert price["relative"] == pytest.approx(1.0)
+    assert ("One DGX A100", "cost.run") in by_name
+    assert not any(option == "One Bow Pod16" for option, _ in by_name)
+    assert ("One DGX A100", "hours") not in by_name
+    assert replay["catalog_version"]["then"] != replay["catalog_version"]["now"]
+    assert ask("GET", f"{address}.pdf").content == before
+    assert ask("GET", address).json() == found
+
+
+def test_an_option_that_is_not_there_any_more_is_named(
+    ask: Ask, modelled: str, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = frozen(ask, modelled)
+    bench = application.state.workbench
+
+    def gone(*_: object) -> Any:
+        raise proposals.no_such("system", "dgx-a100-640gb")
+
+    monkeypatch.setattr(proposals, "make_estimate", gone)
+    replay = ask("POST", f"/api/v1/proposals/{found['id']}/replay").json()
+    assert [one["label"] for one in replay["refused"]] == ["One DGX A100", "One Bow Pod16"]
+    assert replay["changes"] == []
+    assert bench is application.state.workbench
+
+
+def test_a_draft_cannot_be_shared(ask: Ask, claimed: str) -> None:
+    address = f"/api/v1/proposals/{made(ask, claimed)['id']}/share"
+    assert ask("POST", address, json={}).status_code == 409
+
+
+def test_a_link_shows_its_proposal_alone_and_can_be_taken_back(ask: Ask, claimed: str) -> None:
+    found = frozen(ask, claimed)
+    address = f"/api/v1/proposals/{found['id']}"
+    shared = ask("POST", f"{address}/share", json={"expires_in_days": 7}).json()
+    page = ask("GET", shared["url"])
+    assert page.status_code == 200
+    assert "noindex" in page.headers["x-robots-tag"]
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert "no-store" in page.headers["cache-control"]
+    for inside in ("/comparisons/", "/estimates/", "/catalog", found["id"], found["comparison_id"]):
+        assert inside not in page.text
+    kept = ask("GET", f"{address}.pdf").content
+    assert ask("GET", f"{shared['url']}.pdf").content == kept
+    data = ask("GET", f"{shared['url']}.json").json()
+    assert data["content"] == found["content"] and data["share"] is None
+    assert ask("GET", address).json()["share"]["opened"] >= 1
+    assert ask("DELETE", f"{address}/share").status_code == 204
+    for path in ("", ".pdf", ".json", ".csv", ".xlsx"):
+        gone = ask("GET", shared["url"] + path)
+        assert gone.status_code == 404
+    assert ask("GET", address).json()["share"] is None
+
+
+def test_a_new_link_ends_the_earlier_one(ask: Ask, claimed: str) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
+    first, second = (ask("POST", address, json={}).json()["url"] for _ in range(2))
+    assert ask("GET", first).status_code == 404
+    assert ask("GET", second).status_code == 200
+
+
+def test_a_link_ends_with_its_time(ask: Ask, claimed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
+    url = ask("POST", address, json={"expires_in_days": 1}).json()["url"]
+    later = datetime.now(UTC) + timedelta(days=1, minutes=1)
+    monkeypatch.setattr(sharing, "now", lambda: later)
+    assert ask("GET", url).status_code == 404
+
+
+def test_neither_token_nor_passphrase_is_kept(ask: Ask, claimed: str, application: FastAPI) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
+    key = {"Idempotency-Key": "share-1"}
+    body = {"passphrase": "unmistakable words"}
+    first = ask("POST", address, json=body, headers=key).json()
+    again = ask("POST", address, json=body, headers=key).json()
+    assert again == {**first, "url": None, "token": None}
+    database = Path(application.state.workbench.store.engine.url.database)
+    stored = b"".join(path.read_bytes() for path in database.parent.iterdir() if path.is_file())
+    assert first["token"].encode() not in stored
+    assert b"unmistakable words" not in stored
+    # Nor a fast hash of the passphrase in what a key repeats.
+    assert hashlib.sha256(b"unmistakable words").hexdigest().encode() not in stored
+
+
+def test_a_passphrase_stands_before_everything_and_guesses_are_slowed(
+    ask: Ask, claimed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
+    url = ask("POST", address, json={"passphrase": "open sesame"}).json()["url"]
+    asked = ask("GET", url)
+    assert asked.status_code == 200 and "하이퍼커넥트" not in asked.text
+    assert "noindex" in asked.headers["x-robots-tag"]
+    assert ask("GET", f"{url}.pdf").status_code == 403
+    assert ask("POST", url, data={"passphrase": "wrong"}).status_code == 403
+    opened = ask("POST", url, data={"passphrase": "open sesame"})
+    assert opened.status_code == 303
+    cookie = opened.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "open sesame" not in cookie
+    headers = {"cookie": cookie.split(";")[0]}
+    assert "하이퍼커넥트" in ask("GET", url, headers=headers).text
+    assert ask("GET", f"{url}.pdf", headers=headers).status_code == 200
+    assert ask("GET", f"{url}.pdf", headers={"cookie": headers["cookie"][:-1] + "x"}).status_code == 403
+    guesses = [ask("POST", url, data={"passphrase": f"guess {index}"}) for index in range(7)]
+    assert [one.status_code for one in guesses] == [403] * 5 + [429] * 2
+    assert 0 < int(guesses[-1].headers["retry-after"]) <= 15 * 60
+    assert ask("POST", url, data={"passphrase": "open sesame"}).status_code == 429
+    later = datetime.now(UTC) + sharing.PAUSE + timedelta(seconds=5)
+    monkeypatch.setattr(sharing, "now", lambda: later)
+    assert ask("POST", url, data={"passphrase": "open sesame"}).status_code == 303
+
+
+@pytest.mark.parametrize("token", ["x", "a" * 43, "x" * 5000])
+def test_a_token_nobody_has_leads_nowhere(ask: Ask, token: str) -> None:
+    assert ask("GET", f"/s/{token}").status_code == 404
+
+
+def test_a_proposal_past_its_last_day_is_expired(
+    ask: Ask, claimed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    identifier = frozen(ask, claimed, valid_until=day)["id"]
+    draft = made(ask, claimed, valid_until=day)["id"]
+    url = ask("POST", f"/api/v1/proposals/{identifier}/share", json={}).json()["url"]
+    later = datetime.now(UTC) + timedelta(days=3)
+    monkeypatch.setattr(proposals, "now", lambda: later)
+    assert ask("GET", f"/api/v1/proposals/{identifier}").json()["status"] == "expired"
+    assert ask("POST", f"/api/v1/proposals/{draft}/freeze").status_code == 409
+    assert ask("POST", f"/api/v1/proposals/{identifier}/share", json={}).status_code == 409
+    assert 'role="status"' in ask("GET", url, headers={"accept": "text/html"}).text
+
+
+def test_another_workspace_has_no_proposal_of_ours(ask: Ask, claimed: str, application: FastAPI) -> None:
+    identifier = made(ask, claimed)["id"]
+    bench = application.state.workbench
+    with bench.store.transaction("ws_other") as repository:
+        assert repository.proposal(identifier) is None
+        assert repository.of_proposal(identifier).events() == []
+        assert repository.of_proposal(identifier).artifact("pdf") is None

@@ -1,0 +1,193 @@
+"""Pages of proposals: the form, the document, what can be done with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.web.pages.conftest import Reader
+from tests.web.pages.test_language import sentences
+
+FORM = {
+    "customer": "하이퍼커넥트",
+    "title": "BERT-Large",
+    "locale": "ko",
+    "currency": "KRW",
+    "reason": "첫 문단\n둘째 문단",
+    "valid_until": "2099-12-31",
+    "scaling_efficiency": "90",
+    "deadline_h": "24",
+    "confidential": "yes",
+    "accent": "#ffe600",
+}
+
+
+def identifier_of(address: str) -> str:
+    return address.rsplit("/", 1)[-1].split("?")[0]
+
+
+def drafted(reader: Reader, comparison: str, **more: str) -> str:
+    """Make a draft through the form and return its address."""
+    found = identifier_of(comparison)
+    options = [row["label"] for row in reader.data(f"{comparison}.json")["rows"]]
+    fields = {**FORM, "options": options, **more}
+    response = reader.submit(f"/proposals/new?comparison={found}", fields)
+    assert response.status_code == 303, response.text
+    return str(response.headers["location"])
+
+
+def text_of(page: BeautifulSoup) -> str:
+    return page.get_text(" ", strip=True)
+
+
+def test_the_comparison_leads_to_the_form_with_its_efficiency(reader: Reader, claimed: str) -> None:
+    page = reader.page(f"{claimed}?scaling_efficiency=0.85")
+    link = page.find("a", string="Make a proposal")["href"]
+    form = reader.page(link).find("form", class_="proposal-form")
+    assert form.find("input", id="scaling_efficiency")["value"] == "85"
+    assert len(form.find_all("input", attrs={"name": "options", "checked": True})) == 3
+
+
+def test_what_is_typed_becomes_a_draft_that_says_it(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+    page = reader.page(address)
+    article = page.find("article", class_="proposal")
+    assert article["lang"] == "ko"
+    for said in ("하이퍼커넥트", "69.5", "13.2", "25.7", "첫 문단", "둘째 문단", "대외비", "2099. 12. 31."):
+        assert said in text_of(article)
+    data = reader.data(f"{address}.json")
+    assert data["content"]["advice"]["deadline_s"] == 86400
+    assert data["content"]["branding"]["accent"] != "#ffe600"
+    assert data["content"]["branding"]["note"] is not None
+    assert "#ffe600" in text_of(article)
+
+
+def test_every_section_of_the_document_is_on_the_page(reader: Reader, modelled: str) -> None:
+    page = reader.page(drafted(reader, modelled))
+    sections = [one["id"] for one in page.select("article.proposal > section")]
+    assert sections == [
+        *("summary", "comparison", "logic", "bill", "term"),
+        *("risks", "assumptions", "sources", "method", "plan"),
+    ]
+    links = {one["href"] for one in page.select(".proposal-contents a")}
+    assert links == {f"#{one}" for one in sections}
+    assert {one["id"] for one in page.select("section .chart")} >= {
+        "figure-time",
+        "figure-cost",
+        "figure-term",
+    }
+
+
+def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Reader, claimed: str) -> None:
+    found = identifier_of(claimed)
+    fields = {**FORM, "customer": "", "valid_until": "2001-01-01", "accent": "red", "options": "nothing"}
+    response = reader.submit(f"/proposals/new?comparison={found}", fields)
+    assert response.status_code in (400, 404, 422)
+    page = BeautifulSoup(response.text, "html.parser")
+    assert page.find("input", id="title")["value"] == "BERT-Large"
+    assert "is required" in page.find(id="customer-error-1").get_text().lower()
+    response = reader.submit(
+        f"/proposals/new?comparison={found}", {**FORM, "valid_until": "2001-01-01", "options": "1 × DGX A100"}
+    )
+    page = BeautifulSoup(response.text, "html.parser")
+    assert "is over" in page.find(id="valid_until-error-1").get_text()
+
+
+def test_a_hostile_logo_is_refused_beside_its_field(reader: Reader, claimed: str) -> None:
+    evil = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>alert(1)</script></svg>'
+    response = reader.submit(
+        f"/proposals/new?comparison={identifier_of(claimed)}",
+        {**FORM, "options": "1 × DGX A100"},
+        files={"logo": ("logo.svg", evil, "image/svg+xml")},
+    )
+    assert response.status_code == 400
+    assert "script" in BeautifulSoup(response.text, "html.parser").find(id="logo-error-1").get_text()
+
+
+def test_a_draft_is_changed_and_keeps_its_logo(reader: Reader, claimed: str) -> None:
+    fine = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
+    response = reader.submit(
+        f"/proposals/new?comparison={identifier_of(claimed)}",
+        {**FORM, "options": ["1 × DGX A100", "1 × IPU-POD64"]},
+        files={"logo": ("logo.svg", fine, "image/svg+xml")},
+    )
+    address = str(response.headers["location"])
+    form = reader.page(f"{address}/edit").find("form", class_="proposal-form")
+    assert form.find("input", id="customer")["value"] == "하이퍼커넥트"
+    kept = {**FORM, "customer": "다른 고객", "options": ["1 × IPU-POD64"]}
+    assert reader.submit(f"{address}/edit", kept).status_code == 303
+    content = reader.data(f"{address}.json")["content"]
+    assert content["customer"] == "다른 고객" and content["branding"]["logo"]
+    assert [row["label"] for row in content["comparison"]["rows"]] == ["1 × IPU-POD64"]
+    assert (
+        reader.page(address)
+        .find("img", class_="proposal-logo")["src"]
+        .startswith("data:image/svg+xml;base64,")
+    )
+    reader.submit(f"{address}/edit", {**kept, "no_logo": "yes"})
+    assert reader.data(f"{address}.json")["content"]["branding"]["logo"] is None
+
+
+def test_freezing_ends_the_editing(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+    assert reader.ask("POST", f"{address}/freeze").status_code == 303
+    page = reader.page(address)
+    sha256 = reader.data(f"{address}.json")["sha256"]
+    assert sha256 in text_of(page)
+    assert page.find("form", action=f"{address}/freeze") is None
+    response = reader.submit(f"{address}/edit", {**FORM, "customer": "x"})
+    assert response.status_code == 409
+    assert "was frozen on" in response.text
+    assert [one.span.get_text() for one in page.select("#events li")] == ["created", "frozen"]
+
+
+def test_a_link_is_shown_once_and_taken_back(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+    assert reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"}).status_code == 409
+    reader.ask("POST", f"{address}/freeze")
+    wrong = reader.ask("POST", f"{address}/share", data={"expires_in_days": "0", "passphrase": "short"})
+    assert wrong.status_code == 422 and "passphrase-error-1" in wrong.text and "short" not in wrong.text
+    shown = reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"})
+    link = re.search(r"http://localhost(/s/[\w-]+)", shown.text)
+    assert link is not None
+    assert link[1] not in reader.get(address).text
+    page = reader.page(link[1])
+    assert page.find("meta", attrs={"name": "robots"})["content"].startswith("noindex")
+    assert page.find("nav", class_="menu") is None
+    assert "69.5" in text_of(page)
+    assert reader.ask("POST", f"{address}/unshare").status_code == 303
+    assert reader.get(link[1]).status_code == 404
+
+
+def test_the_list_names_proposals_and_what_to_make_one_of(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+    page = reader.page("/proposals")
+    assert page.select_one(f'#proposals a[href="{address}"]') is not None
+    assert page.select_one(f'a[href="/proposals/new?comparison={identifier_of(claimed)}"]') is not None
+    assert identifier_of(address) in [one["id"] for one in reader.data("/proposals.json")["items"]]
+
+
+def test_then_and_now_are_the_same_today(reader: Reader, modelled: str) -> None:
+    address = drafted(reader, modelled)
+    page = reader.page(f"{address}/replay")
+    assert "would be the same today" in text_of(page)
+    assert reader.data(f"{address}/replay.json")["changes"] == []
+    kinds = [one["kind"] for one in reader.data(f"/api/v1{address}/events")["items"]]
+    assert kinds == ["created"], "looking is no event"
+
+
+@pytest.mark.parametrize("example", ["vendor-claim", "bert-large", "gpt3-175b"])
+def test_a_korean_proposal_is_korean(korean: Reader, example: str) -> None:
+    address = drafted(korean, korean.example(example))
+    korean.ask("POST", f"{address}/freeze")
+    for path in (address, f"{address}/replay", "/proposals", f"{address}/edit"):
+        assert list(sentences(korean.page(path))) == [], path
+
+
+def test_files_of_the_page_are_those_of_the_api(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+    reader.ask("POST", f"{address}/freeze")
+    for kind in ("pdf", "csv", "xlsx"):
+        assert reader.get(f"{address}.{kind}").content == reader.get(f"/api/v1{address}.{kind}").content
