@@ -14,7 +14,7 @@ from typing import Any
 
 import onnx
 
-from app.web.api.examples import CONFIG, PRICE_BOOK, STUDY_FILE, TRANSFORMER
+from app.web.api.examples import BOOK, CONFIG, STUDY_FILE, TRANSFORMER
 from tests.profiles.graphs import encoder, resnet50
 from tests.profiles.test_config import CONFIGS
 from tests.profiles.test_layer_table import FVCORE, TABLE, TORCHINFO
@@ -110,7 +110,7 @@ def seeds() -> tuple[Seed, ...]:
     book = io.StringIO()
     writer = csv.writer(book)
     writer.writerow(("item", "parameter", "condition", "value", "unit", "note"))
-    for row in PRICE_BOOK["rows"]:
+    for row in BOOK["rows"]:
         writer.writerow(
             [row.get(name, "") for name in ("item", "parameter", "condition", "value", "unit", "note")]
         )

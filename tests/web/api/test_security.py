@@ -4,6 +4,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.routing import Mount
 
+from app.catalog.books import BookRow
+from app.reports.sweeps import written
+from app.sizing.books.sheets import write_rows
 from app.web.api.examples import CHECK
 
 from .conftest import Ask
@@ -96,3 +99,11 @@ def test_no_link_of_ours_leads_to_another_site(ask: Ask, path: str) -> None:
 def test_what_a_customer_keeps_is_not_stored_on_the_way(ask: Ask) -> None:
     assert ask("GET", "/", headers={"accept": "text/html"}).headers["cache-control"] == "private, no-cache"
     assert ask("GET", "/api/v1/workloads").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "＝", "＋", "－", "＠"])
+def test_no_cell_of_text_begins_as_a_formula(sign: str) -> None:
+    note = f"{sign}HYPERLINK(1)"
+    assert written(note) == f"'{note}"
+    row = BookRow(item="h100", parameter="price", condition="", value=1.0, unit="USD", note=note)
+    assert f"'{note}" in write_rows([row])
