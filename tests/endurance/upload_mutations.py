@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -176,9 +177,10 @@ def rearranged(data: bytes, chance: random.Random) -> bytes:
             case 1:
                 parent[key] = [parent[key]]
             case 2 if isinstance(parent, dict):
-                parent[chance.choice(list(parent))] = parent.pop(key)
+                other = chance.choice(list(parent))
+                parent[other] = parent.pop(key)
             case _:
-                parent[key] = chance.choice(ODD)
+                parent[key] = deepcopy(chance.choice(ODD))
     return json.dumps(value, ensure_ascii=chance.random() < 0.8).encode("utf-8", "surrogatepass")
 
 
