@@ -145,3 +145,8 @@ def test_lengths_that_all_differ_are_packed_at_once() -> None:
     # No packing needs fewer rows than the tokens fill; rounding adds less than two in a thousand.
     least = sum(lengths) / (1 << 22)
     assert least <= sample.samples / sample.packing_factor < 1.005 * least
+
+
+def test_a_name_in_a_graph_that_is_not_text_is_refused() -> None:
+    with pytest.raises(Unprocessable, match="neither"):
+        read_profile("upload", encoder().replace(b"MatMul_", b"MatMul\xff"))
