@@ -93,7 +93,10 @@ class SystemEntry(Entry):
     availability: str
     bill: tuple[BillLine, ...]
     price: Spread | None
-    """Sum of the bill where every part has a price; None for rented systems. [USD]"""
+    """Of the whole where one is stated, else the sum of the bill where every part has a price; None for
+    rented systems. [USD]"""
+    whole_price: Figure | None
+    """Of a system of several parts, where a price book states one. [USD]"""
     price_hour: Figure | None
     """Newest rent on demand of a rented system. [USD/h]"""
     power_typical: Spread
@@ -153,7 +156,8 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     bill = _bill(lookup, name, machine.id, count("machines"), count("hosts"))
     acquisition = Acquisition(text("acquisition"))
     owned = acquisition is Acquisition.OWN
-    priced = [(line.count, line.price) for line in bill]
+    whole = lookup.find(name, "price") if owned and name != machine.id else None
+    priced = [(line.count, line.price) for line in bill] if whole is None else [(1, whole)]
     return SystemEntry(
         *shared,
         machine=machine.id,
@@ -169,6 +173,7 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
         availability=text("availability"),
         bill=bill,
         price=total(priced, "USD") if owned and all(price for _, price in priced) else None,
+        whole_price=whole,
         price_hour=None if owned else lookup.find(name, "price_hour"),
         power_typical=total(((line.count, line.power_typical) for line in bill), "W"),
         power_max=total(((line.count, line.power_max or line.power_typical) for line in bill), "W"),

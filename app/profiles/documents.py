@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from time import monotonic
 
@@ -155,8 +156,8 @@ def _refuse_constant(text: str) -> float:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in times.items() if count > 1)
         raise _Refused(Message("the field {field} occurs twice", {"field": printable(twice)}))
     return document
 

@@ -65,7 +65,8 @@ def number(
         raise Unprocessable.at(
             field_name, "{field} must be a number, not {value}", field=name, value=shown(value)
         )
-    if not math.isfinite(value) or not least <= value <= most:
+    # The range first: a whole number of hundreds of digits has no float to ask about.
+    if not least <= value <= most or not math.isfinite(value):
         raise BadInput.at(
             field_name,
             "{field} must be a finite number between {least} and {most}, not {value}",

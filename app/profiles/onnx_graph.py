@@ -75,6 +75,7 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
     deadline = Deadline(name, SECONDS)
     try:
         model = onnx.load_model_from_string(data)
+        _check_names(model.graph)
     except Exception as error:  # whatever the native parser raises
         raise unreadable(
             "{file} is neither an ONNX model nor text; accepted as text are a config.json, "
@@ -94,6 +95,17 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
     )
     converter = Converter(graph, sizes.batch, deadline)
     return _profile(name, converter.run(), sizes, converter.notes)
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
+    """Refuse names that are no text: the parser hands on bytes that are not UTF-8 as they are."""
+    named = (*graph.initializer, *graph.input, *graph.node)
+    texts: list[object] = [entry.name for entry in named]
+    for node in graph.node:
+        texts += [node.op_type, node.domain, *node.input, *node.output]
+        texts += [attribute.name for attribute in node.attribute]
+    if any(not isinstance(text, str) for text in texts):
+        raise ValueError("a name is not UTF-8")
 
 
 def _check(name: str, model: onnx.ModelProto) -> None:

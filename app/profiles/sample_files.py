@@ -158,8 +158,9 @@ def _length(name: str, line: int, column: str, value: object) -> int:
         except ValueError:
             number = None
     if isinstance(number, int | float) and not isinstance(number, bool):
-        whole = math.isfinite(number) and 0 <= number == int(number)
-        if whole:
+        # A whole number of hundreds of digits has no float to ask about.
+        finite = isinstance(number, int) or math.isfinite(number)
+        if finite and 0 <= number == int(number):
             return max(int(number), 1)
     raise unreadable(
         "{file}, line {line}: {column} must be a whole number of tokens, not {value}",

@@ -22,6 +22,10 @@ MOST_SAMPLES = 5_000_000
 MOST_LENGTH = 10_000_000
 SECONDS = 60.0
 BINS = 40
+MOST_DISTINCT = 2_000
+"""Distinct lengths that are packed as they are."""
+PRECISION = 512
+"""Beyond them, lengths are rounded up by less than one part in so many. [-]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +228,17 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     """Return the rows that first-fit-decreasing packing fills.
 
     Works on counts, not on samples: equal lengths are placed together, so that five million
-    samples take as long as their distinct lengths.
+    samples take as long as their distinct lengths. Of more than :data:`MOST_DISTINCT`, long ones
+    are rounded up by less than one part in :data:`PRECISION`, so that there are about as
+    many rows too many at most.
 
     Examples
     --------
     >>> packed_rows({512: 1, 300: 2, 200: 2}, 512)
     3
     """
+    if len(lengths) > MOST_DISTINCT:
+        lengths = rounded_up(lengths, row)
     free: Counter[int] = Counter()
     rows = 0
     for length, count in sorted(lengths.items(), reverse=True):
@@ -259,6 +267,19 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
             free[row - rest * length] += 1
         del free[0]
     return rows
+
+
+def rounded_up(lengths: Mapping[int, int], row: int) -> Counter[int]:
+    """Return counts of lengths that are rounded up to a few significant bits, none beyond the row.
+
+    >>> rounded_up({5: 1, 1001: 2, 1002: 1}, 2000)
+    Counter({1004: 3, 5: 1})
+    """
+    coarse: Counter[int] = Counter()
+    for length, count in lengths.items():
+        step = 1 << max(length.bit_length() - PRECISION.bit_length(), 0)
+        coarse[min(-(-length // step) * step, row)] += count
+    return coarse
 
 
 def _percentile(lengths: list[tuple[int, int]], samples: int, share: float) -> int:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from app.errors import BadInput
 from app.sizing.sweep.rows import SweepRow, cells, columns
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Characters that make a spreadsheet read the text of a cell as a formula (OWASP, CSV Injection)."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Characters that make a spreadsheet read the text of a cell as a formula (OWASP, CSV Injection); the wide
+forms of East Asian text among them."""
 
 
 def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:

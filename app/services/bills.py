@@ -20,8 +20,11 @@ from app.sizing.bill.request import BillRequest, check_asked
 from app.sizing.document import Document
 from app.store.types import new_id
 
-FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency")
+FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id")
 """Fields that an estimate fills where the request leaves them out."""
+
+WITH_PODS = ("count", "currency", "price_book_id")
+"""Those of them that a pod takes, which comes with its network."""
 
 
 class BillSummary(Document):
@@ -45,7 +48,7 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
 
 
 def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> BillRequest:
-    """Return a request with the system, count and network of the estimate it names, if it names one."""
+    """Return a request with the system, network and price book of the estimate it names, if it names one."""
     check_asked(request)
     if request.estimate_id is None:
         return request
@@ -54,13 +57,14 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
     except NotFound as error:
         raise NotFound(error.message, [FieldError("estimate_id", error.message)]) from None
     own = estimate.system.model_dump(include={"count", "fabric", "ports_per_node"}) | {
-        "currency": estimate.currency
+        "currency": estimate.currency,
+        "price_book_id": estimate.assumptions.price_book_id,
     }
     stated = request.model_fields_set
     filled = {name: own[name] for name in FROM_ESTIMATE if name not in stated and own[name] is not None}
     system = bench.sizing.catalog.system(estimate.system.id)
     if system.chip_kind.value == "ipu":
-        filled = {name: value for name, value in filled.items() if name in ("count", "currency")}
+        filled = {name: value for name, value in filled.items() if name in WITH_PODS}
     return request.model_copy(update={"system": estimate.system.id, "estimate_id": None, **filled})
 
 

@@ -9,6 +9,7 @@ from app.services.workbench import Workbench
 from app.sizing.break_even.deciding import decide
 from app.sizing.break_even.documents import BreakEven, CashPoint
 from app.sizing.break_even.request import BreakEvenRequest
+from app.sizing.quote import rounded
 
 
 def break_even(bench: Workbench, workspace_id: str, request: BreakEvenRequest) -> BreakEven:
@@ -23,6 +24,7 @@ def cash_flow_csv(answer: BreakEven) -> str:
     writer = csv.writer(written)
     writer.writerow(heads)
     for point in answer.cash_flow:
-        values = point.model_dump().values()
-        writer.writerow(["" if value is None else f"{value:.10g}" for value in values])
+        month, *amounts = point.model_dump().values()
+        printed = ["" if value is None else f"{rounded(value, answer.currency):f}" for value in amounts]
+        writer.writerow([f"{month:.10g}", *printed])
     return written.getvalue()

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from app.errors import Unprocessable
 from app.profiles.model import ModelProfile
+from app.profiles.numbers import printable
 from app.profiles.readers import read_profile
 from app.profiles.samples import WorkloadSample, read_sample
 from app.services.catalogue import operators
@@ -135,13 +136,15 @@ def upload_workload(
     key: str | None = None,
 ) -> KeptWorkload:
     """Count the lengths in a sample of the data and keep the counts; the text is let go."""
+    # Names are shown in lists and messages, and PostgreSQL keeps no U+0000.
+    title = printable(name, MAX_NAME) or "file"
 
     def make() -> tuple[KeptWorkload, Save]:
-        identifier, sample = new_id("wkl"), read_sample(name, content, seq_len=seq_len)
+        identifier, sample = new_id("wkl"), read_sample(title, content, seq_len=seq_len)
         document = sample.to_json()
-        return workload_document(identifier, name, sample), lambda repository: repository.add_workload_sample(
-            identifier, name[:MAX_NAME], document
-        )
+        return workload_document(
+            identifier, title, sample
+        ), lambda repository: repository.add_workload_sample(identifier, title, document)
 
     once = Once.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
     return keep(bench, workspace_id, once, KeptWorkload, make)

@@ -6,10 +6,13 @@ used, by name, with an error that says what is allowed (400, 404, 409).
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Hashable, Iterator
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=False)]
@@ -19,6 +22,37 @@ class Schema(BaseModel):
     """Base of every request: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse true and false where a number is asked for; pydantic would count them as 1 and 0."""
+        if isinstance(value, bool | list):
+            kind = _numeric(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
+            held = value if isinstance(value, list) else [value]
+            if kind is not None and any(isinstance(one, bool) for one in held):
+                raise PydanticKnownError("int_type" if kind is int else "float_type")
+        return value
+
+
+@functools.cache
+def _numeric(annotation: Hashable) -> type[int] | type[float] | None:
+    """Return int or float where an annotation takes such numbers, one or a list, and no true or false."""
+    kinds = set(_kinds(annotation))
+    if bool in kinds:
+        return None
+    return int if int in kinds else float if float in kinds else None
+
+
+def _kinds(annotation: object) -> Iterator[object]:
+    """Yield the plain types of an annotation; those of objects and literals are none."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Literal, dict):
+        return
+    if not parts:
+        yield annotation
+    for part in parts[:1] if origin is Annotated else parts:
+        yield from _kinds(part)
 
 
 class TransformerInput(Schema):

@@ -144,7 +144,11 @@ class StrictRoute(APIRoute):
             if kind == "application/json" or kind.endswith("+json"):
                 if await strict.body():
                     await strict.json()
-            elif kind != "multipart/form-data" and await strict.body():
+            elif kind == "multipart/form-data":
+                # A form may be larger than JSON: where JSON is due it is not read at all.
+                if self.body_field is not None:
+                    raise UnsupportedMediaType("send the body as application/json")
+            elif await strict.body():
                 raise UnsupportedMediaType("send the body as application/json")
             return await handle(strict)
 

@@ -120,4 +120,5 @@ def address_in(request: Request, language: str) -> str:
     if request.method != "GET":
         return f"/?{locale.PARAMETER}={language}"
     address = request.url.include_query_params(**{locale.PARAMETER: language})
-    return f"{address.path}?{address.query}"
+    # Two slashes at the start would name another site.
+    return f"/{address.path.lstrip('/')}?{address.query}"

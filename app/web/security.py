@@ -71,8 +71,9 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if scope["path"].startswith("/api/"):
-                    headers.setdefault("Cache-Control", "no-store")
+                # What is kept here is a customer's: API answers are never stored, pages asked for again.
+                api = scope["path"].startswith("/api/")
+                headers.setdefault("Cache-Control", "no-store" if api else "private, no-cache")
             await send(message)
 
         headers = Headers(scope=scope)

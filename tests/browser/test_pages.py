@@ -124,7 +124,8 @@ def test_scaling_curve_comes_when_it_is_scrolled_to(window: Seat, modelled: str)
     page = window.open(modelled)
     page.locator("#scaling-title").scroll_into_view_if_needed()
     page.mouse.wheel(0, 4000)
-    expect(page.locator("#scaling-table")).to_be_visible()
+    # Estimates of every size are made while the page waits.
+    expect(page.locator("#scaling-table")).to_be_visible(timeout=30_000)
     charts_drawn(page)
     assert window.complaints == []
 

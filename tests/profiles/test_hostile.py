@@ -1,6 +1,7 @@
 """Files meant to break the reader raise errors with an explanation, and nothing else."""
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -119,3 +120,33 @@ def test_control_characters_of_a_name_are_not_repeated() -> None:
     with pytest.raises(Unprocessable) as caught:
         read_profile("evil\x1b[31m\n.csv", b"")
     assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"length": ' + b"9" * 390 + b"}", b'[{"kind": "norm", "elements": %s}]' % (b"9" * 390)]
+)
+def test_a_number_beyond_every_float_is_refused(data: bytes) -> None:
+    _read(data)
+
+
+def test_a_name_that_occurs_twice_is_found_at_once() -> None:
+    names = ",".join(f'"{index}": 1' for index in range(100_000))
+    begun = process_time()
+    with pytest.raises(Unprocessable, match="99999 occurs twice"):
+        read_profile("upload", f'{{{names}, "99999": 2}}'.encode())
+    assert process_time() - begun < 3
+
+
+def test_lengths_that_all_differ_are_packed_at_once() -> None:
+    lengths = range(37, 3_700_037, 37)
+    begun = process_time()
+    sample = read_sample("data.csv", "\n".join(("length", *map(str, lengths))).encode(), seq_len=1 << 22)
+    assert process_time() - begun < 5
+    # No packing needs fewer rows than the tokens fill; rounding adds less than two in a thousand.
+    least = sum(lengths) / (1 << 22)
+    assert least <= sample.samples / sample.packing_factor < 1.005 * least
+
+
+def test_a_name_in_a_graph_that_is_not_text_is_refused() -> None:
+    with pytest.raises(Unprocessable, match="neither"):
+        read_profile("upload", encoder().replace(b"MatMul_", b"MatMul\xff"))

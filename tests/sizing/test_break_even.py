@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, NotFound, Unprocessable
+from app.sizing.bill.network import network_bill
 from app.sizing.break_even.deciding import decide
 from app.sizing.break_even.documents import BreakEven
 from app.sizing.break_even.request import BreakEvenRequest
@@ -150,7 +151,8 @@ def test_a_cluster_is_priced_from_the_catalogue(context: SizingContext) -> None:
     lines = {line.item: line.amount for line in found.capex_lines}
     rate = context.catalog.figure("cost-defaults", "exchange_rate", "krw").si
     assert lines["machines"] == pytest.approx(20 * 199_000 * rate)
-    assert lines["fabric"] / (lines["fabric"] + lines["machines"]) == pytest.approx(0.174)
+    network = network_bill(context.catalog, fabric="hdr-infiniband", nodes=20, ports_per_node=8)
+    assert lines["fabric"] == pytest.approx(network.price.value * rate), "its switches and cables, no share"
     assert sum(lines.values()) == pytest.approx(found.capex.value)
     assert sum(line.amount for line in found.onprem_lines) == pytest.approx(found.onprem_monthly)
     assert found.cloud_lines[0].amount == pytest.approx(found.cloud_monthly)
@@ -281,6 +283,7 @@ def test_what_cannot_be_is_refused_at_its_field(
         ({"teams_now": 2}, BadInput, "teams_then"),
         ({"teams_now": 2, "teams_then": 3, "demand_factor": 2}, BadInput, "demand_factor"),
         ({"demand": [0.0, 0.0]}, BadInput, "demand"),
+        ({"demand": [1e-300]}, BadInput, "demand"),
         ({"demand": [0.5, -1.0]}, BadInput, "demand.1"),
         ({"ranges": {"capex": {"low": 1, "high": 2}}}, BadInput, "ranges.capex"),
         ({"ranges": {"growth": {"low": 0, "high": 1}}}, BadInput, "ranges.growth"),

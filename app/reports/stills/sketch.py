@@ -8,6 +8,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 
 from app.reports.drawings.svg import FILLS, GROUND, INK, PANEL, RULE, SOFT, Area, Box, Drawing, Label, Line
 from app.reports.stills.picture import DRAWING, SETTINGS, learn_fonts
@@ -61,9 +62,11 @@ def _draw(axes: Axes, one: Box | Line | Label | Area, order: int) -> None:
         )
     elif isinstance(one, Label):
         ink = GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK
+        # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
+        rim = [withStroke(linewidth=4 * POINTS, foreground=GROUND)] if one.kind == "quiet" else None
         axes.text(
             one.x, one.y, one.text, color=ink, fontsize=one.size * POINTS, ha=ALIGNED[one.anchor],
-            va="baseline", zorder=order,
+            va="baseline", zorder=order, path_effects=rim,
         )  # fmt: skip
     else:
         boxes = one.boxes if isinstance(one, Area) else ((one.x, one.y, one.width, one.height),)

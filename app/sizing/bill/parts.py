@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
-from app.catalog import HOST, Catalog, ChipKind, SystemEntry
+from app.catalog import HOST, Catalog, ChipKind, Figure, SystemEntry
 from app.catalog.entries import BillLine
 from app.errors import Message
 from app.sizing.bill.lines import Group, Part, part
@@ -22,6 +23,9 @@ GATEWAY = 400 * GIGABIT
 def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
     """Give machines, hosts and the switches that come with pods.
 
+    A price book may state the price of a pod as a whole: its machines share it evenly, and what else comes
+    with the pod is paid for with them.
+
     Parameters
     ----------
     catalog : Catalog
@@ -31,6 +35,23 @@ def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
     count : int
         How many of it. [-]
     """
+    whole = system.whole_price
+    for one in _parts_of(catalog, system, count):
+        if whole is None or whole.value is None:
+            yield one
+        else:
+            share = 1.0 / system.machines if one.use == "machine" else 0.0
+            yield replace(one, price=_share_of(whole, share, system))
+
+
+def _share_of(whole: Figure, share: float, system: SystemEntry) -> Figure:
+    """Return what one part of a system takes of its price as a whole."""
+    note = f"{whole.value:,.15g} {whole.unit.name} × {share:.4g} ({system.name})"
+    value = (whole.value or 0.0) * share
+    return replace(whole, value=value, text=repr(value), note="; ".join(filter(None, (note, whole.note))))
+
+
+def _parts_of(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
     yield part(
         catalog,
         system.machine,

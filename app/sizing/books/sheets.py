@@ -20,8 +20,8 @@ MOST_BYTES = 1_000_000
 MOST_FAULTS = 50
 """Faults that are named; the rest are counted."""
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would run."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a cell begins that a spreadsheet would run, in the wide forms of East Asian text too."""
 
 GUARD = "'"
 """Put before such a cell; spreadsheets then show it as text."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.catalog import HOST, CostDefaults, Figure
+from app.catalog import RENTALS, CostDefaults, Figure
 from app.catalog.entries import ChipKind
 from app.engine.units import HOUR, YEAR
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
@@ -15,19 +15,16 @@ from app.sizing.break_even.documents import AmountLine
 from app.sizing.break_even.lines import MONTHS, line
 from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
 from app.sizing.context import SizingContext
+from app.sizing.cost.capital import capital_of
+from app.sizing.cost.prices import in_dollars
+from app.sizing.cost.terms import terms_of
 from app.sizing.document import Default, SourceRef
 from app.sizing.hardware import Hardware
+from app.sizing.request import AssumptionsInput
 from app.sizing.trace import source_ref
 
 KILOWATT, KILOWATT_HOUR = 1e3, 3.6e6
 KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
-CONDITIONS = {
-    "on-demand": "",
-    "reserved-1-year": "reserved 1 year",
-    "reserved-3-years": "reserved 3 years",
-    "spot": "spot",
-}
-"""Kind of rent → condition of its figure in the catalogue."""
 
 
 @dataclass(slots=True)
@@ -114,41 +111,35 @@ class _Reader:
             found.inputs["capex"] = self.request.capex
             found.capex_with_fabric = bool(self.request.capex_includes_fabric)
             return
-        if own.entry.price is None:
+        asked = AssumptionsInput(acquisition="own")
+        catalog = self.context.catalog
+        capital = capital_of(own, None, asked, terms_of(own, asked, catalog), self.rates, catalog)
+        if not capital.lines:
             raise BadInput.at(
                 "hardware.system",
                 "no price is published for {system}; give capex instead",
                 system=own.entry.name,
             )
         rate = self._dollars()
-        price = own.entry.price
-        equipment = price.value * own.count * rate
-        lines = [
-            line(
-                "machines",
-                equipment,
-                Message("{count} × {system}", {"count": own.count, "system": own.entry.name}),
-            )
+        lines = [line(name, price * rate, bought(name, own)) for name, price in capital.lines.items()]
+        equipment = sum(one.amount for one in lines)
+        for name, share in (
+            ("install", self.rates.installation_share),
+            ("spares", self.rates.spares_share),
+        ):
+            rule = Message("{share} % of the equipment", {"share": round(100 * share.si, 1)})
+            lines.append(line(name, equipment * share.si, rule))
+            found.figures.setdefault("capex", []).append(share)
+        found.figures["capex"] += [
+            figure for rests in capital.figures.values() for figure in rests if isinstance(figure, Figure)
         ]
-        figures = [line.price for line in own.entry.bill if line.price is not None]
-        if own.machines > 1 and not _has_switches(own):
-            share = self.context.catalog.figure("dgx-cluster", "network_share")
-            figures.append(share)
-            network = equipment * share.si / (1.0 - share.si)
-            why = Message("{share} % of machines and network together", {"share": round(100 * share.si, 1)})
-            lines.append(line("fabric", network, why))
         found.capex_with_fabric = True
-        total = sum(line.amount for line in lines)
-        install = self.rates.installation_share
-        figures.append(install)
-        why = Message("{share} % of the equipment", {"share": round(100 * install.si, 1)})
-        lines.append(line("install", total * install.si, why))
         found.capex_lines = lines
-        whole = sum(line.amount for line in lines)
+        whole = sum(one.amount for one in lines)
         found.inputs["capex"] = whole
-        if price.value > 0 and price.high > price.low:
-            found.capex_range = (whole * price.low / price.value, whole * price.high / price.value)
-        found.figures["capex"] = figures
+        if capital.high > capital.low > 0:
+            prices = sum(capital.lines.values())
+            found.capex_range = (whole * capital.low / prices, whole * capital.high / prices)
 
     def _onprem(self) -> None:
         asked = self.request.onprem
@@ -222,12 +213,12 @@ class _Reader:
     def _rent(self, asked: CloudInput, rented: Hardware) -> float:
         if asked.hourly_price is not None:
             return asked.hourly_price
-        series = self.context.catalog.rents(rented.entry.id, CONDITIONS[asked.rental])
+        series = self.context.catalog.rents(rented.entry.id, RENTALS[asked.rental])
         known = [figure for figure in series if figure.value]
         if not known:
             kinds = [
                 kind
-                for kind, condition in CONDITIONS.items()
+                for kind, condition in RENTALS.items()
                 if any(one.value for one in self.context.catalog.rents(rented.entry.id, condition))
             ]
             raise BadInput.at(
@@ -262,11 +253,10 @@ class _Reader:
 
     def _money(self, figure: Figure, per: float) -> float:
         """Return a price or rate of the catalogue in the currency, per so many SI units."""
-        if figure.si_unit.startswith("KRW") == self.won:
-            return figure.si * per
-        self.found.conversions = [self.rates.won_per_dollar]
-        rate = self.rates.won_per_dollar.si
-        return figure.si * per * (rate if self.won else 1.0 / rate)
+        dollars = in_dollars(figure, self.rates) * per
+        if not figure.si_unit.startswith(self.request.currency):
+            self.found.conversions = [self.rates.won_per_dollar]
+        return dollars * (self.rates.won_per_dollar.si if self.won else 1.0)
 
     def _default(self, name: str, value: float, figure: Figure, part: str) -> None:
         why = Message(
@@ -296,11 +286,13 @@ PLACES = {"system.id": "system", "system.count": "count", "system.fabric": "fabr
 """Field of an estimate → field of a part of this request."""
 
 
-def _has_switches(hardware: Hardware) -> bool:
-    """Tell whether the price of a system holds its fabric: a pod joined by its own links, or switches."""
-    own = hardware.entry.chip_kind is ChipKind.IPU and hardware.count == 1
-    known = {hardware.entry.machine, HOST}
-    return own or any(line.item not in known for line in hardware.entry.bill)
+def bought(name: str, own: Hardware) -> Message:
+    """Return how much is bought of a line of the purchase price."""
+    if name == "hosts":
+        return Message("{count} host servers", {"count": own.entry.hosts * own.count})
+    if name == "fabric":
+        return Message("switches, cables and adapters between {count} machines", {"count": own.machines})
+    return Message("{count} × {system}", {"count": own.count, "system": own.entry.name})
 
 
 WITHOUT = {

@@ -223,7 +223,7 @@ def _check_demand(request: BreakEvenRequest) -> None:
             raise BadInput.at(
                 f"demand.{place}", "{value} is not between {least} and {most}", value=level, least=0, most=100
             )
-    if math.fsum(request.demand) == 0:
+    if math.fsum(request.demand) < LEAST_DEMAND * len(request.demand):
         raise BadInput.at("demand", "some demand is needed to say what is worth owning")
 
 
@@ -258,6 +258,9 @@ def _check_ranges(request: BreakEvenRequest) -> None:
                 most=most,
             )
 
+
+LEAST_DEMAND = 1e-6
+"""Mean demand, over the capacity of the cluster, below which there is nothing to own or rent. [-]"""
 
 LIMITS = {
     "capex": (0.0, DEAREST),

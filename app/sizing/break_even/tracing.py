@@ -36,7 +36,7 @@ def trace_of(
         steps.append(
             TraceStep(
                 name="capex",
-                formula="capex = machines + fabric + install",
+                formula="capex = " + " + ".join(line.item for line in amounts.capex_lines),
                 inputs={line.item: line.amount for line in amounts.capex_lines},
                 value=inputs["capex"],
                 unit=currency,

@@ -34,7 +34,9 @@ def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> Amounts:
         return Amounts(*(_times(asked.dgx_per_pod64, one) for one in _each(machine)))
     entry = catalog.system(system)
     stated = next((getattr(asked, name) for name, known in PRICES.items() if known == system), None)
-    price = _with_fewest_hosts(entry, entry.price, catalog, "price") if entry.price else None
+    price = entry.price
+    if price is not None and entry.whole_price is None:
+        price = _with_fewest_hosts(entry, price, catalog, "price")
     if stated is not None:
         price = Spread(stated, stated, stated, "USD")
     if price is None:

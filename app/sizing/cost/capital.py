@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.catalog import HOST, Catalog, CostDefaults, Figure, Spread
+from app.catalog import HOST, Catalog, CostDefaults, Spread
 from app.errors import BadInput
 from app.sizing.bill.network import has_bill, network_bill
 from app.sizing.cost.figures import Basis, Stated
@@ -24,13 +24,20 @@ class Capital:
 
     lines: Mapping[str, float]
     """[USD]"""
-    deviation: float
-    """Log-deviation of the prices. [-]"""
+    low: float
+    """Where the prices of machines, hosts and network may begin; 0 where they are exact. [USD]"""
+    high: float
+    """Where they may end. [USD]"""
     figures: Mapping[str, list[Basis]]
     """What each line rests on."""
 
+    @property
+    def deviation(self) -> float:
+        """Log-deviation of the prices. [-]"""
+        return math.log(self.high / self.low) / DECILES if self.low > 0 else 0.0
 
-NOTHING = Capital(lines={}, deviation=0.0, figures={})
+
+NOTHING = Capital(lines={}, low=0.0, high=0.0, figures={})
 
 
 def capital_of(
@@ -58,12 +65,12 @@ def capital_of(
     catalog : Catalog
         Prices of parts. [-]
     """
-    whole = _whole_price(hardware, catalog)
+    whole = hardware.entry.whole_price
     lines: dict[str, float] = {}
     figures: dict[str, list[Basis]] = {}
     low = high = 0.0
     if price is not None:
-        lines["machines"] = price * hardware.count
+        lines["machines"] = low = high = price * hardware.count
         figures["machines"] = [Stated("system_price", price, "USD")]
     elif whole is not None:
         lines["machines"] = whole.si * hardware.count
@@ -75,7 +82,7 @@ def capital_of(
         low, high = bought.low * hardware.count, bought.high * hardware.count
     else:
         return NOTHING
-    if price is None and hardware.count > 1 and "fabric" in terms.include and "fabric" not in lines:
+    if hardware.count > 1 and "fabric" in terms.include and not _brings_network(hardware):
         network, rests = _network(hardware, sum(lines.values()), catalog)
         lines["fabric"], figures["fabric"] = network.value, rests
         low, high = low + network.low, high + network.high
@@ -83,7 +90,7 @@ def capital_of(
         size = stored_bytes(hardware, asked, defaults)
         lines[STORAGE] = size * defaults.storage_flash.si
         figures[STORAGE] = [storage_size(size, asked, defaults), defaults.storage_flash]
-    return Capital(lines=lines, deviation=_deviation(low, high), figures=figures)
+    return Capital(lines=lines, low=low, high=high, figures=figures)
 
 
 def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
@@ -143,10 +150,10 @@ def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Sprea
     return Spread(price, price, price, "USD"), [share]
 
 
-def _whole_price(hardware: Hardware, catalog: Catalog) -> Figure | None:
-    """Price of a pod as a whole, where a price book states one."""
-    entry = hardware.entry
-    return None if entry.id == entry.machine else catalog.find(entry.id, "price")
+def _brings_network(hardware: Hardware) -> bool:
+    """Tell whether a system has switches of its own, which its price holds."""
+    own = {hardware.entry.machine, HOST}
+    return any(part.item not in own for part in hardware.entry.bill)
 
 
 def _parts(
@@ -158,7 +165,3 @@ def _parts(
         if part.price is not None and (name == "machines" or name in terms.include):
             lines[name] = lines.get(name, 0.0) + part.count * part.price.si * hardware.count
             figures.setdefault(name, []).append(part.price)
-
-
-def _deviation(low: float, high: float) -> float:
-    return math.log(high / low) / DECILES if low > 0 else 0.0

@@ -61,7 +61,9 @@ class Measured:
         """
         mean, deviation = self.option.mean, self.option.deviation
         reach = ONE_SIDED * (noise * mean if deviation is None else deviation)
-        return Quantity(value=mean, low=max(mean - reach, 0.0), high=mean + reach, unit="samples/s")
+        # Scatter may reach below zero, a throughput cannot: then the slowest run stands for the low end.
+        low = mean - reach if mean > reach else min(self.option.runs)
+        return Quantity(value=mean, low=low, high=mean + reach, unit="samples/s")
 
 
 def measured_on(runs: Mapping[str, Sequence[float]]) -> dict[str, Measured]:

@@ -12,6 +12,8 @@ MOST_REQUESTS = 200
 MOST_COUNT = 1024
 MOST_TEAMS = 20
 MOST_DEVICES = 65_536
+SHORTEST = 0.001
+"""Shortest duration that is taken for a job and not for a slip of the unit. [h]"""
 
 Team = Annotated[str, Field(min_length=1, max_length=60)]
 
@@ -72,10 +74,13 @@ class TeamLoad(Schema):
         description="Accelerators of one job; left out, those of the estimate. [-]",
     )
     hours: Number | None = Field(
-        None, gt=0, le=8766, description="Mean duration; left out, the time to train of the estimate. [h]"
+        None,
+        ge=SHORTEST,
+        le=8766,
+        description="Mean duration; left out, the time to train of the estimate. [h]",
     )
     hours_deviation: Number | None = Field(
-        None, gt=0, le=87_660, description="Standard deviation of the duration, for “lognormal”. [h]"
+        None, ge=SHORTEST, le=87_660, description="Standard deviation of the duration, for “lognormal”. [h]"
     )
     distribution: Literal["exponential", "lognormal", "fixed"] | None = Field(
         None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,20 +84,27 @@ def raised(tree: ast.AST) -> Iterator[WarningCode]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        named = dict(assigned_sentences(function))
+        assigned = list(assigned_sentences(function))
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "CheckWarning.of":
                 code, severity, message = node.args[:3]
                 if isinstance(code, ast.Constant) and isinstance(severity, ast.Constant):
-                    text = named.get(message.id, "") if isinstance(message, ast.Name) else sentence(message)
+                    text = nearest(assigned, node) if isinstance(message, ast.Name) else sentence(message)
                     yield WarningCode(str(code.value), str(severity.value), text)
 
 
-def assigned_sentences(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Return the variables of a function that hold a message, with its template."""
+def assigned_sentences(function: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
+    """Return the lines of a function that put a message into a variable, with its name and template."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and sentence(node.value):
-            yield node.targets[0].id, sentence(node.value)
+            yield node.lineno, node.targets[0].id, sentence(node.value)
+
+
+def nearest(assigned: Iterable[tuple[int, str, str]], call: ast.Call) -> str:
+    """Return the message that a variable holds at a call: the last that it was given above."""
+    name = ast.unparse(call.args[2])
+    above = [(line, text) for line, variable, text in assigned if variable == name and line < call.lineno]
+    return max(above, default=(0, ""))[1]
 
 
 def sentence(node: ast.expr) -> str:

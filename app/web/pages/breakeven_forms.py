@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
-
 from app.errors import AppError, FieldError, Message
 from app.sizing.break_even.request import BreakEvenRequest
 from app.web.contexts import Form
-from app.web.pages.forms import nested, plain_number, refused
+from app.web.pages.forms import checked, nested, plain_number, refused
 
 ARTICLE = {
     "currency": "KRW",
@@ -164,7 +162,7 @@ def request_of(values: Mapping[str, str]) -> BreakEvenRequest:
     stated = any(name == "onprem_monthly" or name.startswith("onprem.") for name in fields)
     if "hardware.system" in fields and not stated:
         fields["onprem"] = {}
-    return BreakEvenRequest.model_validate(nested(fields))
+    return checked(BreakEvenRequest, nested(fields))
 
 
 def query_of(values: Mapping[str, str]) -> str:
@@ -172,7 +170,7 @@ def query_of(values: Mapping[str, str]) -> str:
     return urlencode(values)
 
 
-def form_of(values: Mapping[str, str], error: AppError | ValidationError | None = None) -> Form:
+def form_of(values: Mapping[str, str], error: AppError | None = None) -> Form:
     """Return what is shown in the form: what was typed, with errors at the names it was typed under."""
     shown = {name: [value] for name, value in values.items()}
     if error is None:

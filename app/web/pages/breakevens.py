@@ -6,7 +6,6 @@ from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import ValidationError
 
 from app.errors import AppError
 from app.services.break_evens import break_even, cash_flow_csv
@@ -22,7 +21,6 @@ from app.web.pages.breakevens_views import answer_view
 from app.web.pages.choices import RENTED, system_names
 from app.web.pages.documents import available
 from app.web.pages.forms import typed
-from app.web.problems import from_validation
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
@@ -36,13 +34,13 @@ def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:
 @router.get("/breakevens.json")
 def show_break_even_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BreakEven:
     """Return the answer of the page of the same address."""
-    return _refusing(request, bench, workspace)
+    return answered(request, bench, workspace)
 
 
 @router.get("/breakevens.csv")
 def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Return the months of the page of the same address."""
-    lines = cash_flow_csv(_refusing(request, bench, workspace))
+    lines = cash_flow_csv(answered(request, bench, workspace))
     headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
     return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -55,8 +53,8 @@ def show_break_even(
     values = forms.known_values(typed(request.query_params))
     try:
         answer = break_even(bench, workspace, forms.request_of(values))
-    except (AppError, ValidationError) as error:
-        return refusal(request, bench, workspace, forms.form_of(values, error), previous, _status(error))
+    except AppError as error:
+        return refusal(request, bench, workspace, forms.form_of(values, error), previous, error.status)
     page = page_of(
         request, bench, workspace, forms.form_of(values), answer, forms.query_of(values), stale=False
     )
@@ -71,7 +69,7 @@ def refusal(
     if previous:
         try:
             answer = break_even(bench, workspace, forms.request_of(forms.known_values(parse_qs(previous))))
-        except (AppError, ValidationError):
+        except AppError:
             previous = ""
     page = page_of(request, bench, workspace, form, answer, previous, stale=True)
     return render(request, "breakeven.html", page, status=status)
@@ -109,16 +107,3 @@ def page_of(
         csv_url="" if stale or answer is None else f"/breakevens.csv?{query}",
         folds=forms.open_folds(form),
     )
-
-
-def _status(error: AppError | ValidationError) -> int:
-    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
-    return known.status
-
-
-def _refusing(request: Request, bench: Workbench, workspace: str) -> BreakEven:
-    """Return the answer to an address; what it lacks is refused as the API would refuse it."""
-    try:
-        return answered(request, bench, workspace)
-    except ValidationError as error:
-        raise from_validation(error.errors(include_url=False)) from None

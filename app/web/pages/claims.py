@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError
@@ -22,7 +21,7 @@ from app.web.locale import voice_of
 from app.web.pages.claims_view import claim_page, claims_page
 from app.web.pages.comparisons import PARAMETER, address, share_of
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, refused, typed
+from app.web.pages.forms import checked, plain_number, refused, typed
 from app.web.pages.start import read_form
 from app.web.rendering import render
 
@@ -40,7 +39,7 @@ def asked(values: Mapping[str, Sequence[str]]) -> ClaimsRequest:
     for name in values.keys() & set(FIELDS):
         text = values[name][0]
         found[name] = text if name in WORDS else share_of(text) if name == PARAMETER else plain_number(text)
-    return ClaimsRequest.model_validate(found)
+    return checked(ClaimsRequest, found)
 
 
 def known(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -61,7 +60,7 @@ def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> R
     try:
         wanted = asked(values)
         found = list_claims(bench, workspace, wanted)
-    except (AppError, ValidationError) as error:
+    except AppError as error:
         return refusal(request, bench, workspace, refused(values, error, ()), error)
     query = canonical(values, wanted)
     if query != urlencode([one for one in request.query_params.multi_items() if one[0] in FIELDS]):
@@ -86,9 +85,7 @@ def shown(values: Mapping[str, Sequence[str]], wanted: ClaimsRequest) -> dict[st
     }
 
 
-def refusal(
-    request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | ValidationError
-) -> Response:
+def refusal(request: Request, bench: Workbench, workspace: str, form: Form, error: AppError) -> Response:
     """Return the claims under the catalogue's figures, with what is wrong beside the fields."""
     found = list_claims(bench, workspace, ClaimsRequest())
     page = claims_page(found, form, "", voice_of(request), available())

@@ -16,6 +16,7 @@ from app.services.estimates import create_estimate, get_estimate, priced_estimat
 from app.services.price_books import list_books
 from app.services.workbench import Workbench
 from app.sizing.document import Estimate
+from app.sizing.request import EstimateRequest
 from app.web.contexts import Choice, Form
 from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
@@ -23,6 +24,7 @@ from app.web.money_contexts import CostsPage
 from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.presenting import REFUSAL, basis_rows, grouped
+from app.web.problems import from_validation
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
@@ -53,6 +55,16 @@ def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return {**words, **{name: plain_number(first[name]) for name in NUMBERS if name in first}}
 
 
+def priced(
+    bench: Workbench, workspace: str, identifier: str, values: Mapping[str, Sequence[str]]
+) -> tuple[EstimateRequest, Estimate]:
+    """Return an estimate on the terms of an address, or refuse them as the API does."""
+    try:
+        return priced_estimate(bench, workspace, identifier, asked_terms(values))
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None
+
+
 def terms_in(request: Request) -> dict[str, list[str]]:
     """Return the fields of an address that are terms of a cost."""
     known = {*WORDS, *NUMBERS}
@@ -62,7 +74,7 @@ def terms_in(request: Request) -> dict[str, list[str]]:
 @router.get("/estimates/{identifier}/costs.json")
 def show_costs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
     """Return the estimate of the page of the same address."""
-    return priced_estimate(bench, workspace, identifier, asked_terms(terms_in(request)))[1]
+    return priced(bench, workspace, identifier, terms_in(request))[1]
 
 
 @router.get("/estimates/{identifier}/costs", response_class=HTMLResponse)
@@ -71,10 +83,9 @@ def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     values = terms_in(request)
     kept = get_estimate(bench, workspace, identifier)
     try:
-        shown = priced_estimate(bench, workspace, identifier, asked_terms(values))[1]
-    except (AppError, ValidationError) as error:
-        form = at_fields(refused(values, error, ()))
-        status = error.status if isinstance(error, AppError) else 422
+        shown = priced(bench, workspace, identifier, values)[1]
+    except AppError as error:
+        form, status = at_fields(refused(values, error, ())), error.status
         page = costs_page(bench, workspace, kept, form, "", voice_of(request), stale=True)
         return render(request, "costs.html", page, status=status)
     query = urlencode({name: one[0] for name, one in values.items()})
@@ -85,7 +96,7 @@ def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
 @router.post("/estimates/{identifier}/costs")
 def keep_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Keep the estimate on the terms of the address as one of its own, and go there."""
-    asked, _ = priced_estimate(bench, workspace, identifier, asked_terms(terms_in(request)))
+    asked, _ = priced(bench, workspace, identifier, terms_in(request))
     return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)
 
 

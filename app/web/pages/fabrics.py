@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import ValidationError
 
 from app.errors import AppError
 from app.reports.drawings.topology import topology
@@ -19,7 +18,7 @@ from app.web.contexts import Choice, Form
 from app.web.locale import voice_of
 from app.web.pages.bills_views import drawing_view
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, refused, typed
+from app.web.pages.forms import checked, plain_number, refused, typed
 from app.web.pages.presenting import grouped
 from app.web.rendering import render
 
@@ -53,8 +52,9 @@ FIELDS = frozenset(TWENTY)
 
 def asked(values: Mapping[str, Sequence[str]]) -> FabricRequest:
     """Return what a form asks for; an empty field is left out."""
-    return FabricRequest.model_validate(
-        {name: plain_number(one[0]) for name, one in values.items() if name in FIELDS and one[0].strip()}
+    return checked(
+        FabricRequest,
+        {name: plain_number(one[0]) for name, one in values.items() if name in FIELDS and one[0].strip()},
     )
 
 
@@ -89,7 +89,7 @@ def show_fabric(request: Request, previous: str = "") -> Response:
     values = typed_in or {name: [value] for name, value in TWENTY.items()}
     try:
         found = plan(asked(values))
-    except (AppError, ValidationError) as error:
+    except AppError as error:
         return refusal(request, refused(values, error, ()), previous)
     query = urlencode({name: one[0] for name, one in values.items()})
     return render(request, "fabric.html", page_of(request, Form(values), found, False, query))
@@ -99,7 +99,7 @@ def refusal(request: Request, form: Form, previous: str) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         found = plan(asked(parse_qs(previous))) if previous else None
-    except (AppError, ValidationError):
+    except AppError:
         found = None
     page = page_of(request, form, found, True, previous if found else "")
     return render(request, "fabric.html", page, status=400)

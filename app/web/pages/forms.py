@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, FieldError
@@ -25,6 +25,8 @@ MULTIPLES = {
 """Words people write after a number: 175B, 3000억."""
 
 NUMBER = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbt만억조]?)", re.IGNORECASE)
+
+Checked = TypeVar("Checked", bound=BaseModel)
 
 ROW = re.compile(r"^rows\.(\d+)\.(?:\((?:estimate|figure)\)\.)?")
 
@@ -55,6 +57,14 @@ def plain_number(text: str) -> str:
     except ValueError:
         return text
     return str(int(value)) if value.is_integer() and abs(value) < 1e18 else repr(value)
+
+
+def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:
+    """Return what an address or a form asks for; what the schema does not take is refused as the API does."""
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import ValidationError
 
 from app.errors import AppError
 from app.services.planning import map_onto_ipus
@@ -18,7 +17,7 @@ from app.web.contexts import Choice, Form, MappingPage
 from app.web.deps import BenchDep
 from app.web.pages.choices import ipu_systems
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, refused, typed
+from app.web.pages.forms import checked, plain_number, refused, typed
 from app.web.pages.presenting import grouped
 from app.web.rendering import render
 
@@ -54,8 +53,9 @@ EXAMPLES = {
 def asked(values: Values[str, Sequence[str]]) -> MappingRequest:
     """Return what a form asks for."""
     fields = {name: one[0] for name, one in values.items() if name in MappingRequest.model_fields}
-    return MappingRequest.model_validate(
-        {name: value if name == "system" else plain_number(value) for name, value in fields.items()}
+    return checked(
+        MappingRequest,
+        {name: value if name == "system" else plain_number(value) for name, value in fields.items()},
     )
 
 
@@ -91,7 +91,7 @@ def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> Respo
     values = typed_in or {name: [value] for name, value in GPT3.items()}
     try:
         mapping = map_onto_ipus(bench, asked(values))
-    except (AppError, ValidationError) as error:
+    except AppError as error:
         return refusal(request, bench, refused(values, error, ()), previous)
     query = urlencode({name: one[0] for name, one in values.items()})
     return render(request, "mapping.html", page_of(bench, Form(values), mapping, False, query))
@@ -101,7 +101,7 @@ def refusal(request: Request, bench: Workbench, form: Form, previous: str) -> Re
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         mapping = map_onto_ipus(bench, asked(parse_qs(previous))) if previous else None
-    except (AppError, ValidationError):
+    except AppError:
         mapping = None
     page = page_of(bench, form, mapping, True, previous if mapping else "")
     return render(request, "mapping.html", page, status=409 if mapping else 400)

@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import ValidationError
 
 from app.errors import AppError, Message
 from app.reports.drawings.pod import pod_drawing
@@ -22,9 +21,9 @@ from app.web.deps import BenchDep
 from app.web.locale import voice_of
 from app.web.pages import choices
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, typed
+from app.web.pages.forms import checked, plain_number, typed
 from app.web.pages.presenting import grouped
-from app.web.pages.sharing_forms import Values, filled_rows, known, refused_form, shown_rows, whole_message
+from app.web.pages.sharing_forms import Values, filled_rows, refused_form, shown_rows
 from app.web.rendering import render
 from app.web.tenancy_contexts import PartitionsPage, PlacedTeam
 
@@ -88,7 +87,7 @@ def asked(values: Values) -> PartitionRequest:
             if text:
                 one[column] = text if column in WORDS else plain_number(text)
         rows.append(one)
-    return PartitionRequest.model_validate(fields | {GROUP: rows})
+    return checked(PartitionRequest, fields | {GROUP: rows})
 
 
 def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
@@ -146,7 +145,7 @@ def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Re
     values, voice = asked_values(typed(request.query_params)), voice_of(request)
     try:
         plan = share_devices(bench, asked(values))
-    except (AppError, ValidationError) as error:
+    except AppError as error:
         rows = filled_rows(values, GROUP, MOST_REQUESTS)
         form = refused_form(values, error, GROUP, rows)
         return refusal(request, bench, form, previous, error)
@@ -154,13 +153,11 @@ def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Re
     return render(request, "partitions.html", page_of(bench, voice, Form(values), plan, query))
 
 
-def refusal(
-    request: Request, bench: Workbench, form: Form, previous: str, error: AppError | ValidationError
-) -> Response:
+def refusal(request: Request, bench: Workbench, form: Form, previous: str, error: AppError) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         plan = share_devices(bench, asked(asked_values(parse_qs(previous)))) if previous else None
-    except (AppError, ValidationError):
+    except AppError:
         plan = None
-    page = page_of(bench, voice_of(request), form, plan, previous if plan else "", whole_message(error))
-    return render(request, "partitions.html", page, status=known(error).status)
+    page = page_of(bench, voice_of(request), form, plan, previous if plan else "", error.message)
+    return render(request, "partitions.html", page, status=error.status)

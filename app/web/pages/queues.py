@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import ValidationError
 
 from app.errors import AppError, Message
 from app.reports.figures.queues import line_over_time, wait_scale, waits_by_count, waits_by_team
@@ -22,9 +21,9 @@ from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages import choices
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, typed
+from app.web.pages.forms import checked, plain_number, typed
 from app.web.pages.presenting import SEVERITIES, grouped, view
-from app.web.pages.sharing_forms import Values, filled_rows, known, refused_form, shown_rows, whole_message
+from app.web.pages.sharing_forms import Values, filled_rows, refused_form, shown_rows
 from app.web.rendering import render
 from app.web.tenancy_contexts import QueuesPage
 
@@ -89,7 +88,7 @@ def asked(values: Values) -> QueueRequest:
             if text:
                 one[column] = text if column in WORDS else plain_number(text)
         rows.append(one)
-    return QueueRequest.model_validate(fields | {GROUP: rows})
+    return checked(QueueRequest, fields | {GROUP: rows})
 
 
 def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
@@ -149,7 +148,7 @@ def show_queue(request: Request, bench: BenchDep, workspace: WorkspaceDep, previ
     values, voice = asked_values(typed(request.query_params)), voice_of(request)
     try:
         answer = share_time(bench, workspace, asked(values))
-    except (AppError, ValidationError) as error:
+    except AppError as error:
         form = refused_form(values, error, GROUP, filled_rows(values, GROUP, MOST_TEAMS))
         return refusal(request, bench, workspace, form, previous, error)
     query = urlencode({name: one[0] for name, one in values.items()})
@@ -162,12 +161,12 @@ def refusal(
     workspace: str,
     form: Form,
     previous: str,
-    error: AppError | ValidationError,
+    error: AppError,
 ) -> Response:
     """Return the form with its errors beside the fields and the earlier result, if there is one."""
     try:
         answer = share_time(bench, workspace, asked(asked_values(parse_qs(previous)))) if previous else None
-    except (AppError, ValidationError):
+    except AppError:
         answer = None
-    page = page_of(bench, voice_of(request), form, answer, previous if answer else "", whole_message(error))
-    return render(request, "queues.html", page, status=known(error).status)
+    page = page_of(bench, voice_of(request), form, answer, previous if answer else "", error.message)
+    return render(request, "queues.html", page, status=error.status)

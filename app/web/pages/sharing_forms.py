@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pydantic import ValidationError
-
-from app.errors import AppError, FieldError, Message
+from app.errors import AppError, FieldError
 from app.web.contexts import Form
-from app.web.problems import from_validation
 
 SPARE_ROWS = 2
 LEAST_ROWS = 4
@@ -29,24 +26,12 @@ def shown_rows(filled: Sequence[int], most: int) -> list[int]:
     return list(range(min(max(last + SPARE_ROWS, LEAST_ROWS), most)))
 
 
-def refused_form(values: Values, error: AppError | ValidationError, group: str, rows: Sequence[int]) -> Form:
+def refused_form(values: Values, error: AppError, group: str, rows: Sequence[int]) -> Form:
     """Return a form with what was typed, and errors at the rows they were typed in."""
     found = []
-    for one in known(error).errors:
+    for one in error.errors:
         match = re.fullmatch(rf"{group}\.(\d+)(.*)", one.field)
         inside = match is not None and int(match[1]) < len(rows)
         field = f"{group}.{rows[int(match[1])]}{match[2]}" if match and inside else one.field
         found.append(FieldError(field, one.message))
     return Form(values, found)
-
-
-def known(error: AppError | ValidationError) -> AppError:
-    """Return a refusal as one of ours."""
-    return from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
-
-
-def whole_message(error: AppError | ValidationError) -> Message:
-    """Return what is wrong as a whole."""
-    if isinstance(error, ValidationError):
-        return Message("some fields cannot be used as they are")
-    return error.message

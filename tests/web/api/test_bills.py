@@ -117,3 +117,13 @@ def test_two_bills_are_compared(ask: Ask) -> None:
     assert [warning["code"] for warning in answer["warnings"]] == ["power_basis_differs"]
     for ids, status in [(pod["id"], 400), (f"{pod['id']},bom_none", 404), ("", 400)]:
         assert ask("GET", f"{PATH}/compare", params={"ids": ids}).status_code == status
+
+
+def test_the_bill_of_an_estimate_is_priced_with_its_book(ask: Ask) -> None:
+    rows = [{"item": "dgx-a100-640gb", "parameter": "price", "value": 150_000, "unit": "USD"}]
+    book = ask("POST", "/api/v1/price-books", json={"name": "Offers", "rows": rows}).json()["id"]
+    asked = {**RESNET, "assumptions": {"price_book_id": book}}
+    estimate = ask("POST", "/api/v1/estimates", json=asked).json()["id"]
+    found = made(ask, {"estimate_id": estimate})
+    assert found["request"]["price_book_id"] == book
+    assert found["lines"][0]["unit_price"]["value"] == 150_000

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.web.api.examples import CHECK, GPT3, HEAD_TO_HEAD
+from app.web.api.examples import (
+    BILL,
+    BREAK_EVEN,
+    CHECK,
+    FABRIC,
+    FABRICS_MEASURED,
+    GPT3,
+    HEAD_TO_HEAD,
+    PARTITIONS,
+    QUEUE,
+)
 
 from .conftest import Ask
 
@@ -265,3 +275,41 @@ def test_no_body_makes_any_endpoint_fail(ask: Ask, body: object) -> None:
 
 def test_a_check_that_is_right_passes(ask: Ask) -> None:
     assert ask("POST", "/api/v1/checks", json=CHECK).json()["suggested_devices"] == 128
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "wrong"),
+    [
+        ("fabrics", FABRIC, "nodes"),
+        ("boms", BILL, "count"),
+        ("breakevens", BREAK_EVEN, "onprem_monthly"),
+        ("estimates", GPT3, "system.count"),
+        ("estimates", GPT3, "workload.tokens"),
+        ("partitions", PARTITIONS, "requests.0.devices"),
+    ],
+)
+def test_true_is_no_number(ask: Ask, path: str, body: dict[str, Any], wrong: str) -> None:
+    """Pydantic would count it as 1."""
+    copy = json.loads(json.dumps(body))
+    *above, last = wrong.split(".")
+    target = copy
+    for name in above:
+        target = target[int(name) if name.isdigit() else name]
+    target[last] = True
+    assert fields(ask("POST", f"/api/v1/{path}", json=copy), 422) == [wrong]
+
+
+@pytest.mark.parametrize("hours", [1e-300, 1e-9])
+def test_a_job_of_no_length_is_refused(ask: Ask, hours: float) -> None:
+    body = changed(QUEUE, "teams", [QUEUE["teams"][1] | {"hours": hours}])
+    assert fields(ask("POST", "/api/v1/queues", json=body), 400) == ["teams.0.hours"]
+
+
+def test_runs_that_scatter_beyond_their_mean_are_weighed(ask: Ask) -> None:
+    """Their band would reach below zero, which is no throughput."""
+    body = {**FABRICS_MEASURED, "measured": {"infiniband": [0.5, 998, 999], "roce": [985, 990, 980]}}
+    answer = ask("POST", "/api/v1/fabric-choices", json=body)
+    assert answer.status_code == 200, answer.text[:500]
+    option = next(one for one in answer.json()["options"] if one["label"] == "infiniband")
+    assert option["measured"]["runs"][0] == 0.5
+    assert option["time_to_train"]["high"] > option["time_to_train"]["value"]

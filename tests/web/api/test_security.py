@@ -4,6 +4,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.routing import Mount
 
+from app.catalog.books import BookRow
+from app.reports.sweeps import written
+from app.sizing.books.sheets import write_rows
 from app.web.api.examples import CHECK
 
 from .conftest import Ask
@@ -68,3 +71,39 @@ def test_no_route_documents_itself_from_elsewhere(application: FastAPI) -> None:
     assert application.redoc_url is None
     mounts = [route.path for route in application.routes if isinstance(route, Mount)]
     assert mounts == ["/static"]
+
+
+def test_a_form_is_not_read_where_json_is_due(ask: Ask) -> None:
+    response = ask("POST", "/api/v1/checks", files={"file": ("a", b"x" * 300_000)})
+    assert response.status_code == 415
+
+
+@pytest.mark.parametrize("name", ["a\u202ecod.exe", "a\x07b.txt", "a\x00b.txt"])
+def test_names_of_files_are_kept_without_control_characters(ask: Ask, name: str) -> None:
+    head = (
+        f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\nsome text\r\n--b--\r\n'
+    )
+    kind = {"content-type": "multipart/form-data; boundary=b"}
+    response = ask("POST", "/api/v1/workloads", content=head.encode(), headers=kind)
+    assert response.status_code < 500
+    if response.status_code == 201:
+        assert response.json()["name"].isprintable()
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "///evil.example", "/nowhere"])
+def test_no_link_of_ours_leads_to_another_site(ask: Ask, path: str) -> None:
+    page = ask("GET", f"http://localhost{path}", headers={"accept": "text/html"}).text
+    assert 'href="//' not in page
+
+
+def test_what_a_customer_keeps_is_not_stored_on_the_way(ask: Ask) -> None:
+    assert ask("GET", "/", headers={"accept": "text/html"}).headers["cache-control"] == "private, no-cache"
+    assert ask("GET", "/api/v1/workloads").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "＝", "＋", "－", "＠"])
+def test_no_cell_of_text_begins_as_a_formula(sign: str) -> None:
+    note = f"{sign}HYPERLINK(1)"
+    assert written(note) == f"'{note}"
+    row = BookRow(item="h100", parameter="price", condition="", value=1.0, unit="USD", note=note)
+    assert f"'{note}" in write_rows([row])

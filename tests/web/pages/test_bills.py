@@ -142,3 +142,13 @@ def test_parity_of_a_pod_and_three_dgx(reader: Reader) -> None:
 
 def test_lists_lead_to_the_form(reader: Reader) -> None:
     assert reader.get("/boms").headers["location"] == "/boms/new"
+
+
+def test_drawings_can_be_had_as_files(reader: Reader) -> None:
+    page = reader.page("/fabrics")
+    files = {link.get_text(): link["href"] for link in page.select("figure.drawn a[download]")}
+    assert set(files) == {"SVG", "PNG"}
+    drawn, picture = reader.get(files["SVG"]), reader.get(files["PNG"])
+    assert drawn.headers["content-type"] == "image/svg+xml" and drawn.content.startswith(b"<svg")
+    assert picture.content.startswith(b"\x89PNG")
+    assert reader.get("/fabrics?chart=topology.csv").status_code == 404

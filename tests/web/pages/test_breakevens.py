@@ -110,6 +110,8 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
     response = reader.get(link)
     assert response.headers["content-type"].startswith("text/csv")
     rows = list(csv.DictReader(response.text.splitlines()))
+    won = [value for row in rows for name, value in row.items() if name.endswith("[KRW]") and value]
+    assert won and all(value.lstrip("-").isdigit() for value in won), "whole won, written out"
     assert [row["month"] for row in rows] == [str(month) for month in range(49)]
     assert float(rows[0]["own [KRW]"]) == 4.378e9
     assert float(rows[12]["cloud [KRW]"]) == 3.6e9
@@ -173,7 +175,9 @@ def test_a_price_book_prices_the_cluster(reader: Reader) -> None:
     book = {"price_book_id": kept.json()["id"]}
     page = reader.page(address(**priced, **book))
     cheap = reader.data(str(page.select_one("link[rel=alternate]")["href"]))
-    assert cheap["capex"]["value"] == pytest.approx(dear["capex"]["value"] * 150_000 / 199_000)
+    paid, usual = ({one["item"]: one["amount"] for one in found["capex_lines"]} for found in (cheap, dear))
+    assert paid["machines"] == pytest.approx(usual["machines"] * 150_000 / 199_000)
+    assert paid["fabric"] == pytest.approx(usual["fabric"]), "the book says nothing of switches"
     assert months(page) == f"{cheap['months']:.1f}"
     assert page.select_one("#price_book_id option[selected]").get_text(strip=True) == "Ours"
     unknown = reader.page(address(price_book_id="pbk_nobody"), status=404)

@@ -1,0 +1,32 @@
+"""Data of pages whose address is their question: what cannot be read is refused as the API refuses it."""
+
+import pytest
+
+from app.web.api.examples import RESNET
+
+from .conftest import Reader
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/fabrics.json?nodes=x&ports_per_node=8&port_gbps=200&switch_ports=40", "nodes"),
+        ("/mappings.json?system=ipu-pod256&tensor=x", "tensor"),
+        ("/queues.json?system=dgx-a100-640gb&days=x", "days"),
+        ("/partitions.json?system=bow-pod64&count=x", "count"),
+        ("/claims.json?pod64_price=x", "pod64_price"),
+        ("/breakevens.json?currency=KRW&capex=x", "capex"),
+    ],
+)
+def test_a_word_for_a_number_is_refused_at_its_field(reader: Reader, path: str, field: str) -> None:
+    answer = reader.get(path)
+    assert answer.status_code == 422, answer.text[:300]
+    assert field in [one["field"] for one in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize("tail", ["price_date=x", "pue=x", "currency=x"])
+def test_terms_of_a_cost_that_cannot_be_read(reader: Reader, tail: str) -> None:
+    estimate = reader.ask("POST", "/api/v1/estimates", json=RESNET).json()["id"]
+    answer = reader.get(f"/estimates/{estimate}/costs.json?{tail}")
+    assert answer.status_code == 422, answer.text[:300]
+    assert reader.get(f"/estimates/{estimate}/costs?{tail}").status_code == 422
