@@ -266,6 +266,7 @@ LABELS = {
     "assumptions.price_book_id": "Price book",
     "figure.hours": "Stated hours",
     "figure.factor": "Times the hardware",
+    "knob.utilisation": "Utilisation",
     "knob.scaling_efficiency": "Efficiency of scaling",
     "knob.batch": "Global batch",
     "knob.years": "Years of amortisation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from babel import Locale
@@ -27,6 +28,7 @@ class Grouping:
     size: float
     word: str
     decimals: int
+    """Decimals that are known; below zero, digits before the point that are not. [-]"""
 
     @classmethod
     def of(cls, amount: float, language: str, digits: int = 3) -> Grouping:
@@ -34,12 +36,18 @@ class Grouping:
         found = ((size, word) for size, word in GROUPS[language] if abs(amount) >= FROM.get(word, size))
         size, word = next(found, (1.0, ""))
         decimals = decimals_of(amount / size, digits)
+        if not word and abs(amount) >= 10.0**digits:
+            decimals = digits - math.floor(math.log10(abs(amount))) - 1
         return cls(size, word, decimals)
 
     def digits(self, amount: float, locale: Locale, trim: bool = False) -> str:
         """Write an amount in this unit; trimmed of the zeros a round value ends on."""
-        places = ("#" if trim else "0") * self.decimals
-        written = format_decimal(amount / self.size, f"#,##0.{places}" if places else "#,##0", locale=locale)
+        places = ("#" if trim else "0") * max(self.decimals, 0)
+        written = format_decimal(
+            round(amount / self.size, self.decimals) if self.decimals < 0 else amount / self.size,
+            f"#,##0.{places}" if places else "#,##0",
+            locale=locale,
+        )
         return f"{written}{self.word}"
 
 
@@ -53,9 +61,9 @@ def compact(amount: float, currency: str, language: str, locale: Locale, trim: b
     """
     grouping = Grouping.of(amount, language)
     if not grouping.word and currency in WHOLE:
-        grouping = Grouping(1.0, "", 0)
+        grouping = Grouping(1.0, "", min(grouping.decimals, 0))
     elif not grouping.word and abs(amount) >= 1:
-        grouping = Grouping(1.0, "", 0 if abs(amount) >= 1000 else 2)
+        grouping = Grouping(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
     sign = "-" if amount < 0 else ""
     return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), locale, trim)}"
 

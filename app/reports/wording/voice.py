@@ -213,10 +213,9 @@ class Voice:
         """Write the range of an amount of money as ``full`` writes its value."""
         if quantity is None or quantity.low == quantity.high:
             return ""
-        ends = (self.full(end, quantity.unit) for end in (quantity.low, quantity.high))
-        return self._between(
-            *(end.lstrip("-$₩") if end[0] != "-" else f"-{end.lstrip('-$₩')}" for end in ends)
-        )
+        ends = (quantity.low, quantity.high)
+        whole = quantity.unit in money.WHOLE or max(map(abs, ends)) >= 1000
+        return self._between(*(self.decimal(end, 0 if whole else 2) for end in ends))
 
     def _between(self, low: str, high: str) -> str:
         """Write the ends of a range; a dash before a minus sign could not be told from it."""

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from app.errors import AppError, BadInput, FieldError, Unprocessable
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.request import EstimateRequest
-from app.web.locale import PARAMETER
+from app.web.asides import ASIDES
 from app.web.pages.forms import plain_number, typed
 from app.web.problems import from_validation
 
@@ -35,8 +35,8 @@ Values = Mapping[str, str]
 
 
 def read_query(query: QueryParams) -> dict[str, str]:
-    """Return the parameters of an address apart from the language; of repeated ones the last."""
-    return {name: found[-1] for name, found in typed(query).items() if name != PARAMETER}
+    """Return the parameters of an address apart from how it is shown; of repeated ones the last."""
+    return {name: found[-1] for name, found in typed(query).items() if name not in ASIDES}
 
 
 def written_query(values: Mapping[str, str]) -> str:

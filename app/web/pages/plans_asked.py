@@ -15,7 +15,7 @@ from app.services.workbench import Workbench
 from app.sizing.document import Estimate, PlanSummary
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.search_documents import Search, SearchRequest
-from app.web.locale import PARAMETER
+from app.web.asides import ASIDES
 from app.web.pages.forms import nested, plain_number, typed
 from app.web.problems import from_validation
 
@@ -62,8 +62,8 @@ Values = Mapping[str, str]
 
 
 def read_query(query: QueryParams) -> dict[str, str]:
-    """Return the parameters of an address apart from the language; repeated ones are joined by commas."""
-    return {name: ",".join(found) for name, found in typed(query).items() if name != PARAMETER}
+    """Return the parameters of an address apart from how it is shown; repeated ones are joined by commas."""
+    return {name: ",".join(found) for name, found in typed(query).items() if name not in ASIDES}
 
 
 def written_query(values: Mapping[str, str | None]) -> str:

@@ -17,8 +17,8 @@ from app.services.study_trace import StudyTrace, trace_figure
 from app.services.workbench import Workbench
 from app.sizing.study.documents import StudyAnswer, StudyAssumptions, StudyVersions
 from app.sizing.study.request import StudyPatch
+from app.web.asides import ASIDES
 from app.web.deps import BenchDep, WorkspaceDep
-from app.web.locale import PARAMETER as LANGUAGE
 from app.web.locale import voice_of
 from app.web.pages.documents import available
 from app.web.pages.forms import typed
@@ -80,9 +80,9 @@ def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     except (AppError, ValidationError) as error:
         return refused(request, bench, workspace, identifier, error)
     wanted = address_query(answer, pair_in(query))
-    if sorted(wanted) != sorted((name, value) for name, value in query.multi_items() if name != LANGUAGE):
-        language = [(LANGUAGE, query[LANGUAGE])] if LANGUAGE in query else []
-        return RedirectResponse(address(identifier, urlencode([*wanted, *language])), 303)
+    if sorted(wanted) != sorted((name, value) for name, value in query.multi_items() if name not in ASIDES):
+        asides = [(name, value) for name, value in query.multi_items() if name in ASIDES]
+        return RedirectResponse(address(identifier, urlencode([*wanted, *asides])), 303)
     form = shown(answer, {}, ())
     page = study_page(bench, answer, voice_of(request), available(), form, pair=pair_in(query))
     return render(request, "study.html", page)
@@ -184,7 +184,7 @@ def show_assumptions_data(
 def show_assumptions(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show everything a state takes for granted, with what changes it."""
     found = show_assumptions_data(request, bench, workspace, identifier)
-    query = urlencode([one for one in request.query_params.multi_items() if one[0] != LANGUAGE])
+    query = urlencode([one for one in request.query_params.multi_items() if one[0] not in ASIDES])
     page = assumptions_page(found, query, voice_of(request), available())
     return render(request, "study_assumptions.html", page)
 
@@ -214,7 +214,7 @@ def show_trace(
 ) -> Response:
     """Show where a figure comes from: beside the workspace for htmx, as a page of its own otherwise."""
     found = show_trace_data(request, bench, workspace, identifier, option, figure)
-    apart = {LANGUAGE, "option", "figure"}
+    apart = {*ASIDES, "option", "figure"}
     query = urlencode([one for one in request.query_params.multi_items() if one[0] not in apart])
     panel = "HX-Request" in request.headers
     page = trace_page(found, query, voice_of(request), available(), panel)

@@ -14,13 +14,13 @@ from app.services.workbench import Workbench
 from app.sizing.document import Default
 from app.sizing.study.documents import StudyAnswer, StudyOptionAnswer
 from app.sizing.study.request import MAX_OPTIONS, StudyContent, free_keys
+from app.web.asides import ASIDES
 from app.web.contexts import Choice, Form
-from app.web.locale import PARAMETER as LANGUAGE
 from app.web.pages import choices
 from app.web.pages.forms import plain_number
 from app.web.study_contexts import KnobView
 
-STATE = (LANGUAGE, "version", "pair", "previous", "option", "figure")
+STATE = (*ASIDES, "version", "pair", "previous", "option", "figure")
 """Names of a query that are no knobs."""
 
 WORDS = {"fabric", "software", "precision", "acquisition", "currency", "price_book", "add", "drop"}
@@ -221,9 +221,7 @@ def _view(
 
 
 def _label(name: str, voice: Voice) -> str:
-    return (
-        voice.label(FIELDS.get(name, name)) if name != "scaling_efficiency" else voice.label(f"knob.{name}")
-    )
+    return voice.label(f"knob.{name}" if name in SHARES else FIELDS.get(name, name))
 
 
 def _unit(name: str, answer: StudyAnswer, voice: Voice) -> str:

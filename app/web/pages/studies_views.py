@@ -128,6 +128,7 @@ def _row_label(row: str, voice: Voice) -> str:
         "fabric": "system.fabric",
         "batch": "workload.global_batch",
         "precision": "workload.precision",
+        "utilisation": "knob.utilisation",
     }
     return voice.gettext("Price") if row == "price" else voice.label(names.get(row, row))
 

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from PIL import Image
 
+from app.web.api.examples import STUDY
 from tests.web.pages.conftest import Reader
 
 PAGES = ("bert-large", "vendor-claim")
@@ -33,6 +34,29 @@ def test_every_chart_of_a_page_is_there_as_a_file(reader: Reader, example: str) 
         assert reader.get(files["SVG"]).content == drawn.content
         with Image.open(io.BytesIO(reader.get(files["PNG"]).content)) as picture:
             assert picture.width > 1000
+
+
+@pytest.mark.parametrize("page", ["plans", "fabrics", "study", "breakevens", "queues", "claims"])
+def test_pages_whose_address_is_their_state_give_their_charts_too(reader: Reader, page: str) -> None:
+    addresses = {
+        "plans": lambda: "/plans",
+        "fabrics": lambda: reader.submit("/fabric-choices/new", {"example": "gpt2"}).headers["location"],
+        "study": lambda: f"/studies/{_kept(reader, '/api/v1/studies', STUDY)}?count.a=4",
+        "breakevens": lambda: "/breakevens",
+        "queues": lambda: "/queues",
+        "claims": lambda: "/claims",
+    }
+    links = reader.page(addresses[page]()).select("a[download][href*='chart=']")
+    wanted = {"SVG": "image/svg+xml", "CSV": "text/csv; charset=utf-8"}
+    found = [(link.get_text(), link["href"]) for link in links if link.get_text() in wanted]
+    assert found
+    for form, address in found[:4]:
+        answer = reader.get(address)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, wanted[form]), address
+
+
+def _kept(reader: Reader, path: str, body: dict[str, object]) -> str:
+    return str(reader.ask("POST", path, json=body, headers={"accept": "application/json"}).json()["id"])
 
 
 def test_the_table_of_a_chart_has_its_numbers_with_their_ranges(reader: Reader) -> None:
