@@ -5,6 +5,7 @@
     AppError                       base; carries a Message and the fields it concerns
     ├── BadInput        400        right type, but out of range, non-finite or contradictory
     ├── Unprocessable   422        missing, unknown or wrongly typed field
+    ├── Unauthorized    401        nobody known asks; sign in or send a key
     ├── NotFound        404        unknown identifier; names the close ones
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
     ├── TooLarge        413        larger than a stated limit
@@ -84,6 +85,13 @@ class Unprocessable(BadInput):
 
     status = 422
     title = "Unprocessable input"
+
+
+class Unauthorized(AppError):
+    """Nobody known asks for what only members get."""
+
+    status = 401
+    title = "Sign-in needed"
 
 
 class NotFound(AppError):

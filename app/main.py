@@ -15,6 +15,7 @@ from app.errors import BadInput
 from app.executors import check_dask, crew
 from app.jobs import Jobs
 from app.profiles.presets import models_directory
+from app.services.admission import LocalAdmission
 from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
@@ -59,6 +60,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workbench = bench
+    app.state.admission = LocalAdmission()
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes

@@ -8,7 +8,8 @@ from fastapi import Depends, Header, Query, Request
 
 from app.errors import BadInput
 from app.services.listing import MAX_ITEMS, USUAL_ITEMS
-from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.services.workbench import Workbench
+from app.web.auth import PrincipalDep
 
 
 def get_workbench(request: Request) -> Workbench:
@@ -18,9 +19,9 @@ def get_workbench(request: Request) -> Workbench:
     return bench
 
 
-def get_workspace() -> str:
+def get_workspace(principal: PrincipalDep) -> str:
     """Return whose data the caller sees; without accounts there is one workspace."""
-    return LOCAL_WORKSPACE
+    return principal.workspace_id
 
 
 BenchDep = Annotated[Workbench, Depends(get_workbench)]

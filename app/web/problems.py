@@ -27,6 +27,7 @@ from app.errors import (
     NotFound,
     TooLarge,
     TooMany,
+    Unauthorized,
     Unprocessable,
 )
 
@@ -115,6 +116,7 @@ BY_STATUS: dict[int, type[AppError]] = {
     kind.status: kind
     for kind in (
         BadInput,
+        Unauthorized,
         Forbidden,
         NotFound,
         MethodNotAllowed,

@@ -46,7 +46,7 @@ def test_a_plan_opens_its_estimate_and_the_estimate_its_plans(window: Seat) -> N
     row.get_by_role("button", name="Open").click()
     expect(page).to_have_url(re.compile(r"/estimates/est_"))
     expect(page.locator(".headline", has_text="Time of one step")).to_contain_text(time)
-    page.get_by_role("link", name="Other plans").click()
+    page.locator("#plan-title").get_by_role("link", name="Other plans").click()
     expect(page.locator("#plans")).to_contain_text("this estimate")
     charts_drawn(page)
     assert window.complaints == []
