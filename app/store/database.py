@@ -15,7 +15,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from app.errors import BadInput
 from app.store.failures import PatientPool, watch
@@ -23,6 +23,7 @@ from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
+from app.store.tables import Workspace
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -73,6 +74,11 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
+
+    def workspaces(self) -> list[str]:
+        """Return the identifiers of all workspaces."""
+        with Session(self.engine) as session:
+            return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
 
     def is_ready(self) -> bool:
         """Tell whether the database answers and its tables are those of this program."""
