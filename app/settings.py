@@ -19,6 +19,7 @@ VARIABLES = {
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
     "RACKLINE_DASK": "dask",
+    "RACKLINE_RETENTION_DAYS": "retention_days",
 }
 
 
@@ -37,6 +38,8 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
+    retention_days: str = Field("", max_length=200)
+    """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
     """Host names answered to, with any port. Without accounts only this machine's own: a page of
     another site that resolves its name to this machine must not reach a customer's data."""

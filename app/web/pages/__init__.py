@@ -29,6 +29,7 @@ from app.web.pages import (
     studies_guide,
     studies_shelf,
     sweeps,
+    uploads,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
@@ -56,6 +57,7 @@ for part in (
     fabrics,
     bills,
     breakevens,
+    uploads,
     studies_guide,
     studies_shelf,
     studies,
