@@ -49,8 +49,8 @@ Listed = TypeVar(
 )
 
 
-DOCUMENTS = frozenset({"request", "document", "samples", "content"})
-"""Columns that lists leave out, but for the kind of a calibration."""
+DOCUMENTS = ("request", "document", "samples", "content")
+"""Columns that lists leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,8 +373,7 @@ class Repository:
     def _listing(self, table: type[Listed], limit: int, after: After | None) -> Listing[Listed]:
         query = select(table).where(table.workspace_id == self._workspace_id)
         # A document may take a hundred kilobytes; a list shows none.
-        shown = {"document"} if issubclass(table, CalibrationRow) else set()
-        left = [getattr(table, name) for name in DOCUMENTS - shown if name in table.model_fields]
+        left = [getattr(table, name) for name in DOCUMENTS if name in table.model_fields]
         query = query.options(*(defer(column, raiseload=True) for column in left))
         if after is not None:
             place = tuple_(col(table.created_at), col(table.id))
