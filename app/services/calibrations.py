@@ -87,7 +87,8 @@ def list_calibrations(
         CalibrationSummary(
             id=row.id,
             label=row.label,
-            kind=row.document["kind"],
+            # Only runs of one system make a profile; those held against each other make a gain.
+            kind="calibration" if row.profile is not None else "gain",
             software=row.id if row.profile is not None else None,
             created_at=row.created_at,
         )

@@ -168,7 +168,8 @@ def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     """Set what SQLite leaves off."""
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
+    # What was acknowledged must be there after the power has gone; a commit waits for the disk.
+    cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
     cursor.close()

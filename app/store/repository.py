@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import defer
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
@@ -46,6 +47,10 @@ Listed = TypeVar(
     PriceBookRecord,
     BillRow,
 )
+
+
+DOCUMENTS = ("request", "document", "samples", "content")
+"""Columns that lists leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +372,9 @@ class Repository:
 
     def _listing(self, table: type[Listed], limit: int, after: After | None) -> Listing[Listed]:
         query = select(table).where(table.workspace_id == self._workspace_id)
+        # A document may take a hundred kilobytes; a list shows none.
+        left = [getattr(table, name) for name in DOCUMENTS if name in table.model_fields]
+        query = query.options(*(defer(column, raiseload=True) for column in left))
         if after is not None:
             place = tuple_(col(table.created_at), col(table.id))
             query = query.where(place < tuple_(after.created_at, after.id))

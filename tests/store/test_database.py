@@ -42,9 +42,9 @@ def test_sqlite_is_set_up_for_several_writers(store: Store) -> None:
     with store.engine.connect() as connection:
         found = {
             name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
-            for name in ("journal_mode", "foreign_keys", "busy_timeout")
+            for name in ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
         }
-    assert found == {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 5000}
+    assert found == {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 5000, "synchronous": 2}
 
 
 def test_moments_come_back_in_utc(store: Store) -> None:
