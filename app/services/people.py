@@ -124,7 +124,9 @@ def list_people(identity: Identity, workspace_id: str) -> People:
     )
 
 
-def invite(identity: Identity, principal: Principal, email: str, role: Role, language: str) -> Sent:
+def invite(
+    identity: Identity, principal: Principal, email: str, role: Role, language: str, asked_at: str = ""
+) -> Sent:
     """Invite somebody by a link; an earlier one for the same address ends.
 
     Raises
@@ -158,7 +160,7 @@ def invite(identity: Identity, principal: Principal, email: str, role: Role, lan
             )
         )
         place = queries.people.workspace(workspace_id)
-    link = identity.address_of(f"/invitations/{token}")
+    path = f"/invitations/{token}"
     name = place.name if place else ""
     mailed = send(
         identity,
@@ -166,10 +168,10 @@ def invite(identity: Identity, principal: Principal, email: str, role: Role, lan
         language,
         Message("Invitation to {workspace} on Rackline", {"workspace": name}),
         Message("{name} invites you to work in {workspace}.", {"name": principal.name, "workspace": name}),
-        link,
+        identity.address_of(path),
         Message("The link works for seven days, once."),
     )
-    return Sent(link, mailed)
+    return Sent(identity.address_of(path, asked_at), mailed)
 
 
 def withdraw(identity: Identity, workspace_id: str, identifier: str) -> None:

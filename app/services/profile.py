@@ -6,7 +6,7 @@ from datetime import datetime
 
 from app.services.admission import Role
 from app.services.identity import Identity, token_hash
-from app.services.second_factor import Enrolment, existing, offer, renewed
+from app.services.second_factor import Enrolment, existing, existing_of, offer, renewed
 from app.sizing.document import Document
 from app.store.types import now
 
@@ -92,6 +92,5 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
 
 def offer_second_factor(identity: Identity, account_id: str, sealed: str = "") -> Enrolment:
     """Return a new secret for an account, or the one that a form carries."""
-    with identity.store.identity() as queries:
-        account = existing(queries, account_id)
+    account = existing_of(identity, account_id)
     return renewed(identity, account, sealed) if sealed else offer(identity, account)

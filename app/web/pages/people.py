@@ -74,7 +74,8 @@ def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormD
     """Invite somebody; without mails the link is shown, once."""
     email = text_of(form, "email")
     try:
-        sent = people.invite(identity, owner, email, role_of(form), voice_of(request).language)
+        language, asked_at = voice_of(request).language, str(request.base_url)
+        sent = people.invite(identity, owner, email, role_of(form), language, asked_at)
     except (BadInput, Conflict) as error:
         kept = Form({"email": [email], "role": [text_of(form, "role")]}, error.errors)
         return shown(request, identity, owner, kept, error)

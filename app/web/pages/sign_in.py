@@ -34,9 +34,9 @@ MOST_TYPED = 1000
 
 
 def private(response: Response) -> Response:
-    """Keep an answer out of stores, and its address from whoever a link leads to."""
+    """Keep an answer out of stores; its address, which may be a secret, leaves this server on no account."""
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Referrer-Policy"] = "same-origin"
     return response
 
 
