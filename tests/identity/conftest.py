@@ -120,7 +120,8 @@ class Browser:
 
     @token.setter
     def token(self, value: str) -> None:
-        self.cookies = httpx.Cookies({"rackline_session": value})
+        self.cookies = httpx.Cookies()
+        self.cookies.set("rackline_session", value, domain="localhost.local")
 
     @property
     def inside(self) -> bool:

@@ -176,7 +176,16 @@ def test_a_mail_that_cannot_be_sent_shows_the_link(identity: Identity, ann: Prin
 
 @pytest.mark.parametrize(
     "email",
-    ["", "nobody", "@example.com", "a b@example.com", "a@b\r\nBcc: c@d", "a@b,c@d", "<a@b>", "a@" + "b" * 300],
+    [
+        "",
+        "nobody",
+        "@example.com",
+        "a b@example.com",
+        "a@b\r\nBcc: c@d",
+        "a@b,c@d",
+        "<a@b>",
+        "a@" + "b" * 300,
+    ],
 )
 def test_what_cannot_be_written_to_is_refused(identity: Identity, ann: Principal, email: str) -> None:
     with pytest.raises(BadInput):

@@ -28,9 +28,10 @@ from app.web.rendering import render
 router = APIRouter(include_in_schema=False)
 
 FormDep = Annotated[FormData, Depends(read_form)]
-NextQuery = Annotated[str, Query(alias="next", max_length=2000)]
+NextQuery = Annotated[str, Query(alias="next")]
 
-MOST_TYPED = 1000
+MOST_TYPED = 4000
+"""Most characters of a field; longer ones are cut, and refused where that is too much. [-]"""
 
 
 def private(response: Response) -> Response:
