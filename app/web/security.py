@@ -142,7 +142,9 @@ def crosses_sites(headers: Headers, public_url: str = "") -> bool:
     if site is not None and site not in {"same-origin", "none"}:
         return True
     origin = headers.get("origin")
-    if origin is None:
+    # A page that tells nobody where its links are followed from has no origin either; then the browser's
+    # own word that it is one of ours decides, which no page can write.
+    if origin is None or (origin == "null" and site == "same-origin"):
         return False
     asked, own, public = urlsplit(origin), headers.get("host", "").lower(), urlsplit(public_url)
     if asked.netloc.lower() != own:

@@ -20,7 +20,8 @@ Sizes AI-training infrastructure: how long a training run takes, what it costs a
 
 Quantities carry `value`, `low` and `high` (an 80 % band) and an SI `unit`. Failures are
 `application/problem+json` (RFC 9457). `Idempotency-Key` is honoured on every POST that stores.
-The server answers on this machine alone and needs no key.
+Without accounts the server answers on this machine alone and needs no key; with accounts it asks for
+`Authorization: Bearer KEY`.
 """
 
 TAGS = [

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import AppError, BadInput, Conflict, Message, NotFound, TooLarge, Unavailable, Unprocessable
+from app.errors import (
+    AppError,
+    BadInput,
+    Conflict,
+    Message,
+    NotFound,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    Unprocessable,
+)
 from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
+    401: Unauthorized("this server answers to its members only; sign in or send an API key"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
         "replicas",
@@ -28,6 +39,7 @@ EXAMPLES: dict[int, AppError] = {
 
 MEANINGS = {
     400: "Right type, but out of range, not finite or contradictory.",
+    401: "Nobody known asks; send `Authorization: Bearer KEY`. A server without accounts never says so.",
     404: "Nobody knows this identifier; the answer names close ones.",
     409: "More devices than exist, an edit conflict, or a key used for another body.",
     413: "Larger than the server takes.",
@@ -63,7 +75,7 @@ def event_stream_content() -> dict[str, Any]:
     return {"text/event-stream": {"schema": {"type": "string"}, "example": example}}
 
 
-READ = problems(400, 404, 422)
-CHANGE = problems(404, 409, 422)
-LIST = problems(400, 422)
-ASK = problems(400, 404, 409, 413, 415, 422)
+READ = problems(400, 401, 404, 422)
+CHANGE = problems(401, 404, 409, 422)
+LIST = problems(400, 401, 422)
+ASK = problems(400, 401, 404, 409, 413, 415, 422)
