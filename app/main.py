@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
@@ -24,6 +24,7 @@ from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
 from app.web.folders import Assets, folder
+from app.web.rights import admitted
 from app.web.security import Guard
 
 SMALL = 1024
@@ -66,9 +67,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
     problems.install(app, pages.problem_page)
+    members_only = [Depends(admitted)]
     app.include_router(health.router)
-    app.include_router(api.router)
-    app.include_router(pages.router)
+    app.include_router(pages.open_router)
+    app.include_router(api.router, dependencies=members_only)
+    app.include_router(pages.router, dependencies=members_only)
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app

@@ -22,6 +22,7 @@ from app.store.migrate import upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
+from app.store.trail import watch
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -44,6 +45,7 @@ class Store:
     def transaction(self, workspace_id: str) -> Iterator[Repository]:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            watch(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
 

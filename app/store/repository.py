@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
@@ -25,10 +25,12 @@ from app.store.tables import (
     Profile,
     ProposalRecord,
     SizingRow,
+    StudyRecord,
     SweepRecord,
     WorkloadSample,
     Workspace,
 )
+from app.store.trail import TrailQueries
 
 Listed = TypeVar(
     "Listed",
@@ -43,6 +45,21 @@ Listed = TypeVar(
     PriceBookRecord,
     BillRow,
 )
+
+KINDS = {
+    "prf_": Profile,
+    "wkl_": WorkloadSample,
+    "est_": EstimateRow,
+    "cmp_": ComparisonRecord,
+    "cal_": CalibrationRow,
+    "siz_": SizingRow,
+    "swp_": SweepRecord,
+    "prp_": ProposalRecord,
+    "pbk_": PriceBookRecord,
+    "bom_": BillRow,
+    "stu_": StudyRecord,
+}
+"""Beginning of an identifier → what it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +330,16 @@ class Repository:
     def bills(self, limit: int, after: After | None) -> Listing[BillRow]:
         """Return bills of materials, newest first."""
         return self._listing(BillRow, limit, after)
+
+    @property
+    def trail(self) -> TrailQueries:
+        """The queries of what was done."""
+        return TrailQueries(self._session, self._workspace_id)
+
+    def holds(self, identifier: str) -> bool | None:
+        """Tell whether an object is of this workspace; None where the identifier is of no kind known."""
+        table: Any = KINDS.get(identifier[:4])
+        return None if table is None else self._one(table, identifier) is not None
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""
