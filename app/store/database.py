@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,9 +19,11 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session
 
 from app.errors import BadInput
+from app.store.identity_queries import IdentityQueries
 from app.store.migrate import upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
+from app.store.session_queries import SessionQueries
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
 from app.store.trail import watch
 
@@ -29,6 +32,14 @@ NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 BUSY_MILLISECONDS = 5000
 """How long a writer waits for another one on SQLite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """The queries about people in one transaction."""
+
+    people: IdentityQueries
+    sessions: SessionQueries
 
 
 class Store:
@@ -48,6 +59,13 @@ class Store:
             watch(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
+
+    @contextmanager
+    def identity(self) -> Iterator[Entrance]:
+        """Open the queries about people; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            event.listen(session, "before_flush", without_null)
+            yield Entrance(IdentityQueries(session), SessionQueries(session))
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""

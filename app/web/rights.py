@@ -19,7 +19,7 @@ from app.errors import Message, NotFound
 from app.services.acting import acting, actor_of, through_link
 from app.services.admission import Principal, Role, Scope
 from app.services.holdings import holds
-from app.web.auth import PrincipalDep, credentials_of
+from app.web.auth import PrincipalDep, address_of
 from app.web.deps import BenchDep
 from app.web.problems import Forbidden
 
@@ -159,6 +159,7 @@ def allows(principal: Principal, right: Right) -> bool:
 
 def may(request: Request, right: str) -> bool:
     """Tell a page whether its reader may do something; nobody may where nobody is known."""
+    # Only a page that is for members has asked who comes.
     principal: Principal | None = getattr(request.state, "principal", None)
     return principal is not None and allows(principal, Right(right))
 
@@ -174,7 +175,6 @@ def entitled(request: Request, bench: BenchDep, principal: PrincipalDep) -> Prin
     Forbidden
         When the right is missing.
     """
-    request.state.principal = principal
     right = right_of(request.method, request.scope["route"].path)
     if right is not None and allows(principal, right):
         return principal
@@ -196,11 +196,6 @@ async def with_link(request: Request) -> AsyncIterator[None]:
     """Let in whoever has a link; what follows is done through it."""
     with acting(through_link(address_of(request), request_id(request))):
         yield
-
-
-def address_of(request: Request) -> str:
-    """Return the network address that a request comes from."""
-    return credentials_of(request).address
 
 
 def request_id(request: Request) -> str:

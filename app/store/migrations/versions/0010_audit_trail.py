@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.store.types import UtcDateTime
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
