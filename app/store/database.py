@@ -64,6 +64,7 @@ class Store:
     def identity(self) -> Iterator[Entrance]:
         """Open the queries about people; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            watch(session)
             event.listen(session, "before_flush", without_null)
             yield Entrance(IdentityQueries(session), SessionQueries(session))
 

@@ -15,9 +15,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from sqlalchemy.orm import UOWTransaction
-from sqlmodel import Session, SQLModel, col, select, tuple_
+from sqlalchemy.orm import ORMExecuteState, UOWTransaction
+from sqlalchemy.sql import operators, visitors
+from sqlalchemy.sql.elements import BinaryExpression, BindParameter
+from sqlmodel import Session, col, select, tuple_
 
+from app.store.identity_tables import AccountSession
 from app.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
 from app.store.types import new_id, now
 
@@ -76,7 +79,7 @@ AUDITED: Mapping[str, str] = {
 SILENT = frozenset({"updated_at", "last_used_at", "used_at", "runner", "heartbeat"})
 """Columns whose change alone is nothing anybody did."""
 
-NAMES = ("name", "title", "label")
+NAMES = ("name", "title", "label", "email")
 """Columns that hold what an object is called."""
 
 
@@ -84,57 +87,110 @@ class ForeignRow(RuntimeError):
     """A transaction of one workspace was about to write a row of another."""
 
 
-def watch(session: Session, workspace_id: str) -> None:
-    """Let a session write its trail, and keep it from writing what is not of its workspace."""
+def watch(session: Session, workspace_id: str | None = None) -> None:
+    """Let a session write its trail; one that is of a workspace writes nothing that is of another."""
 
     def before_flush(session: Session, context: UOWTransaction, instances: Any) -> None:
         for row in (*session.new, *session.dirty, *session.deleted):
-            if getattr(row, "workspace_id", workspace_id) != workspace_id:
+            if workspace_id is not None and getattr(row, "workspace_id", workspace_id) != workspace_id:
                 raise ForeignRow(f"a row of {type(row).__name__} belongs to another workspace")
-        for event in list(events_of(session, workspace_id)):
+        for event in [*events_of(session)]:
             session.add(event)
 
+    def executing(state: ORMExecuteState) -> Any:
+        if not (state.is_update or state.is_delete) or state.bind_mapper is None:
+            return None
+        kind = AUDITED.get(str(state.bind_mapper.local_table))
+        stated = criteria(state.statement)
+        place = workspace_id or stated.get("workspace_id")
+        fields = set_columns(state.statement) - SILENT
+        if kind is None or place is None or (state.is_update and not fields):
+            return None
+        done = state.invoke_statement()
+        if done.rowcount:  # type: ignore[attr-defined]
+            identifier = str(stated.get("id") or stated.get("account_id") or "")
+            verb = "changed" if state.is_update else "deleted"
+            detail = {"fields": sorted(fields)} if fields else {}
+            session.add(made(str(place), f"{kind}.{verb}", kind, identifier, detail))
+        return done
+
     sa.event.listen(session, "before_flush", before_flush)
+    sa.event.listen(session, "do_orm_execute", executing)
 
 
-def events_of(session: Session, workspace_id: str) -> Iterator[AuditEvent]:
+def set_columns(statement: Any) -> set[str]:
+    """Return the columns that a statement sets; none where it drops rows."""
+    return {column.name for column in getattr(statement, "_values", None) or {}}
+
+
+def criteria(statement: Any) -> dict[str, Any]:
+    """Return the columns that a statement's rows must have a value in, with the value."""
+    clause = statement.whereclause
+    if clause is None:
+        return {}
+    return {
+        one.left.name: one.right.value
+        for one in visitors.iterate(clause)
+        if isinstance(one, BinaryExpression)
+        and one.operator is operators.eq
+        and isinstance(one.left, sa.Column)
+        and isinstance(one.right, BindParameter)
+    }
+
+
+def events_of(session: Session) -> Iterator[AuditEvent]:
     """Return the events of what a session is about to write."""
     for row in session.new:
+        place = str(getattr(row, "workspace_id", ""))
         if isinstance(row, ProposalEventRecord):
-            yield made(workspace_id, f"proposal.{row.kind}", "proposal", row.proposal_id, row.detail)
+            yield made(place, f"proposal.{row.kind}", "proposal", row.proposal_id, row.detail)
         elif isinstance(row, StudyVersionRecord):
             action = "study.created" if row.version == 1 else "study.changed"
-            detail = {"name": row.content.get("name"), "version": row.version}
-            yield made(workspace_id, action, "study", row.study_id, detail)
+            stated = {"name": row.content.get("name"), "version": row.version}
+            yield made(place, action, "study", row.study_id, stated)
+        elif isinstance(row, AccountSession):
+            if row.complete:
+                by = Actor("person", row.account_id, "", row.address, _ACTING.get().request_id)
+                yield made(place, "session.started", "session", row.id, {"agent": row.user_agent}, by)
         elif kind := AUDITED.get(str(row.__tablename__)):
-            yield made(workspace_id, f"{kind}.created", kind, row.id, named(row))
-    for row in session.dirty:
-        if kind := AUDITED.get(str(row.__tablename__)):
+            yield made(place, f"{kind}.created", kind, identifier_of(row), named(row))
+    for rows, verb in ((session.dirty, "changed"), (session.deleted, "deleted")):
+        for row in rows:
+            kind = AUDITED.get(str(row.__tablename__))
             fields = sorted(changed(row) - SILENT)
-            if fields:
-                yield made(workspace_id, f"{kind}.changed", kind, row.id, {**named(row), "fields": fields})
-    for row in session.deleted:
-        if kind := AUDITED.get(str(row.__tablename__)):
-            yield made(workspace_id, f"{kind}.deleted", kind, row.id, named(row))
+            if kind is not None and (fields or verb == "deleted"):
+                detail = {**named(row), **({"fields": fields} if fields else {})}
+                yield made(row.workspace_id, f"{kind}.{verb}", kind, identifier_of(row), detail)
 
 
-def named(row: SQLModel) -> dict[str, str]:
-    """Return what an object is called, for its event."""
+def identifier_of(row: Any) -> str:
+    """Return by what an object is known; members by their account."""
+    return str(getattr(row, "id", "") or getattr(row, "account_id", ""))
+
+
+def named(row: Any) -> dict[str, str]:
+    """Return what an object is called, for its event, and what a member may do."""
     found = next((getattr(row, name) for name in NAMES if hasattr(row, name)), None)
-    return {} if found is None else {"name": str(found)}
+    role = getattr(row, "role", None)
+    return {**({} if found is None else {"name": str(found)}), **({} if role is None else {"role": str(role)})}
 
 
-def changed(row: SQLModel) -> set[str]:
+def changed(row: Any) -> set[str]:
     """Return the columns of a row that are about to change."""
     state = sa.inspect(row)
     return {one.key for one in state.attrs if one.history.has_changes()}
 
 
 def made(
-    workspace_id: str, action: str, kind: str, identifier: str, detail: Mapping[str, Any]
+    workspace_id: str,
+    action: str,
+    kind: str,
+    identifier: str,
+    detail: Mapping[str, Any],
+    actor: Actor | None = None,
 ) -> AuditEvent:
     """Return an event in the name of who acts."""
-    actor = _ACTING.get()
+    actor = actor or _ACTING.get()
     return AuditEvent(
         id=new_id("aud"),
         workspace_id=workspace_id,

@@ -43,7 +43,7 @@ TABLES: Mapping[str, str | None] = {
     "proposal_artifact": "proposal_id",
     "proposal_share": "proposal_id",
     "idempotency_key": None,
-    "audit_event": "id",
+    "audit_event": None,
 }
 """Table → column of the identifier by which its rows are asked for; none where they cannot be."""
 

@@ -30,6 +30,7 @@ from app.web.pages import (
     studies_guide,
     studies_shelf,
     sweeps,
+    trail,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
@@ -64,6 +65,7 @@ for part in (
     studies_guide,
     studies_shelf,
     studies,
+    trail,
 ):
     router.include_router(part.router)
 if available():
