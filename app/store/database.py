@@ -19,6 +19,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session
 
 from app.errors import BadInput
+from app.store.external_queries import ExternalQueries
 from app.store.identity_queries import IdentityQueries
 from app.store.migrate import upgrade
 from app.store.proposal_queries import SharedBy, shared_by
@@ -40,6 +41,7 @@ class Entrance:
 
     people: IdentityQueries
     sessions: SessionQueries
+    external: ExternalQueries
 
 
 class Store:
@@ -66,7 +68,7 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             watch(session)
             event.listen(session, "before_flush", without_null)
-            yield Entrance(IdentityQueries(session), SessionQueries(session))
+            yield Entrance(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""

@@ -73,8 +73,8 @@ READING: Mapping[str, Right] = {
         ),
         Right.READ,
     ),
-    **dict.fromkeys(("audit", "audit-events", "keys", "people", "retention", "webhooks"), Right.MANAGE),
-    **dict.fromkeys(("account", "workspaces"), Right.OWN),
+    **dict.fromkeys(("audit", "audit-events", "keys", "people", "webhooks"), Right.MANAGE),
+    "account": Right.OWN,
 }  # fmt: skip
 """First part of an address → the right to read there (GET)."""
 
@@ -113,6 +113,22 @@ CHANGING: Mapping[str, Right] = {
             "DELETE /proposals/{}/share", "POST /proposals/{}/unshare",
         ),
         Right.PROPOSE,
+    ),
+    **dict.fromkeys(
+        (
+            "POST /people/invitations", "POST /people/invitations/{}/withdraw", "POST /people/members/{}",
+            "POST /people/members/{}/remove", "POST /people/workspace",
+            "POST /keys", "DELETE /keys/{}", "POST /keys/{}/rotate",
+        ),
+        Right.MANAGE,
+    ),
+    **dict.fromkeys(
+        (
+            "POST /account", "POST /account/password", "POST /account/second-factor",
+            "POST /account/second-factor/off", "POST /account/recovery-codes",
+            "POST /account/sessions/{}/end", "POST /account/sign-out-everywhere", "POST /workspace",
+        ),
+        Right.OWN,
     ),
 }  # fmt: skip
 """Method and address, identifiers left out → the right it needs; pages and API are one where they agree."""

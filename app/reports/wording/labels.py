@@ -20,6 +20,8 @@ PEAKS = {
 
 LABELS = {
     **MONEY,
+    # What members of a workspace may do.
+    **{"owner": "Owner", "consultant": "Consultant", "viewer": "Viewer"},
     # Figures that follow from others.
     **{f"derived.{code}": f"Peak, {name}" for code, name in PEAKS.items()},
     **{f"peak_{code}": f"Peak, {name}" for code, name in PEAKS.items()},

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.web.pages import (
+    account,
     accuracy,
     bills,
     breakevens,
@@ -13,17 +14,20 @@ from app.web.pages import (
     costs,
     decisions,
     documents,
+    entrances,
     estimates,
     fabric_choices,
     fabrics,
     mappings,
     partitions,
+    people,
     plans,
     price_books,
     proposals,
     queues,
     shared,
     sign_in,
+    sign_in_oidc,
     sizings,
     start,
     studies,
@@ -37,7 +41,7 @@ from app.web.pages.problems import problem_page
 
 open_router = APIRouter(include_in_schema=False)
 """Pages that ask for no session: links to proposals, and where sessions begin."""
-for part in (shared, sign_in):
+for part in (shared, sign_in, sign_in_oidc, entrances):
     open_router.include_router(part.router)
 
 router = APIRouter(include_in_schema=False)
@@ -66,6 +70,8 @@ for part in (
     studies_shelf,
     studies,
     trail,
+    account,
+    people,
 ):
     router.include_router(part.router)
 if available():

@@ -1,4 +1,4 @@
-"""The audit trail, which only grows: the database refuses to change or drop its rows."""
+"""The audit trail, whose rows the database refuses to change or drop; accounts at a sign-in provider."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -50,12 +50,24 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_audit_event_listing", "audit_event", ["workspace_id", "at", "id"])
+    op.create_table(
+        "external_identity",
+        sa.Column("issuer", sa.String(length=500), nullable=False),
+        sa.Column("subject", sa.String(length=255), nullable=False),
+        sa.Column("account_id", sa.String(length=40), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["account_id"], ["account.id"]),
+        sa.PrimaryKeyConstraint("issuer", "subject"),
+    )
+    op.create_index("ix_external_identity_account_id", "external_identity", ["account_id"])
     for statement in SQLITE if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
         op.execute(statement)
 
 
 def downgrade() -> None:
     """Take back."""
+    op.drop_index("ix_external_identity_account_id", "external_identity")
+    op.drop_table("external_identity")
     op.drop_table("audit_event")
     if op.get_bind().dialect.name == "postgresql":
         op.execute("DROP FUNCTION audit_event_kept()")
