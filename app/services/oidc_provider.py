@@ -238,7 +238,8 @@ class Provider:
             raise down(ValueError("metadata"))
         methods = document.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         by_post = isinstance(methods, list) and "client_secret_basic" not in methods
-        found = Addresses(*map(str, stated), by_post=by_post)
+        authorization, token, keys = map(str, stated)
+        found = Addresses(authorization, token, keys, by_post)
         with self._lock:
             self._addresses = (time.monotonic(), found)
         return found

@@ -136,10 +136,10 @@ class Walker:
                     given, nothing = ["chips", identifier], ["chips", never(identifier)]
                 else:
                     given, nothing = [identifier, *rest], [never(identifier), *rest]
-                kind = identifier[:3]
+                kind = never(identifier)
                 if kind not in expected:
                     answer = await self.send(who, door, *nothing)
-                    expected[kind] = compact(answer, never(identifier))
+                    expected[kind] = compact(answer, kind)
                 answer = await self.send(who, door, *given)
                 asked = f"{who or 'nobody'}: {door.method} {door.at(*given)}"
                 self.look(answer, asked, identifier, *rest)
