@@ -73,7 +73,9 @@ class Settings(BaseModel):
     mail_from: str = Field("", max_length=254, pattern=r"^[^\r\n]*$")
     """Sender of mails."""
     oidc_issuer: str = Field(
-        "", max_length=500, pattern=r"^$|^https://[^\s?#]+$|^http://(localhost|127\.0\.0\.1)(:\d+)?(/[^\s?#]*)?$"
+        "",
+        max_length=500,
+        pattern=r"^$|^https://[^\s?#]+$|^http://(localhost|127\.0\.0\.1)(:\d+)?(/[^\s?#]*)?$",
     )
     """Provider that people may sign in through, as it calls itself; empty for none."""
     oidc_client_id: str = Field("", max_length=300)

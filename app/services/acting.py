@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.services.admission import LOCAL, Principal
 from app.store.trail import Actor, acting
 
-__all__ = ["Actor", "actor_of", "acting", "through_link"]
+__all__ = ["Actor", "acting", "actor_of", "through_link"]
 
 
 def actor_of(principal: Principal, address: str, request_id: str) -> Actor:

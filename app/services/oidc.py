@@ -159,8 +159,9 @@ def let_in(queries: Entrance, single: SingleSignOn, person: Person) -> Account:
     elif queries.external.has_other(account.id, issuer):
         # Somebody else at the provider has this address now; whose account it is an operator must say.
         raise refusal
-    if invitation is not None and queries.people.use_invitation(invitation.token_sha256, moment):
-        if queries.people.membership(account.id, invitation.workspace_id) is None:
+    if invitation is not None:
+        used = queries.people.use_invitation(invitation.token_sha256, moment)
+        if used and queries.people.membership(account.id, invitation.workspace_id) is None:
             join(queries, account, invitation.workspace_id, Role(invitation.role))
     queries.external.add(
         ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)

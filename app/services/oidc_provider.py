@@ -27,7 +27,19 @@ from app.errors import AppError
 
 logger = logging.getLogger("rackline.oidc")
 
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
+ALGORITHMS = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "Ed25519",
+    "EdDSA",
+)
 """Signatures with a public key: neither none nor those with a secret that both sides know."""
 
 SECONDS = 5.0
@@ -245,7 +257,7 @@ class Provider:
         return found
 
     def _safe(self, address: str) -> bool:
-        """Tell whether an address may be asked: by https, or on this machine where the issuer is there too."""
+        """Tell whether an address may be asked: by https, or on this machine where the issuer is."""
         parts = urlsplit(address)
         local = parts.scheme == "http" and parts.hostname in LOOPBACK
         return (parts.scheme == "https" and bool(parts.hostname)) or (

@@ -172,7 +172,10 @@ def named(row: Any) -> dict[str, str]:
     """Return what an object is called, for its event, and what a member may do."""
     found = next((getattr(row, name) for name in NAMES if hasattr(row, name)), None)
     role = getattr(row, "role", None)
-    return {**({} if found is None else {"name": str(found)}), **({} if role is None else {"role": str(role)})}
+    return {
+        **({} if found is None else {"name": str(found)}),
+        **({} if role is None else {"role": str(role)}),
+    }
 
 
 def changed(row: Any) -> set[str]:

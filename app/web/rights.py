@@ -142,9 +142,7 @@ REASONS: Mapping[Right, Message] = {
     Right.MAKE: Message(
         "making and changing need the role of a consultant, and of a key the scope “estimate”"
     ),
-    Right.PROPOSE: Message(
-        "proposals need the role of a consultant, and of a key the scope “propose”"
-    ),
+    Right.PROPOSE: Message("proposals need the role of a consultant, and of a key the scope “propose”"),
     Right.MANAGE: Message("this is for the owners of the workspace, signed in; no key may do it"),
     Right.OWN: Message("this is for a person who is signed in; no key may do it"),
 }

@@ -104,7 +104,9 @@ def two_tenants(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     return tenants(tmp_path_factory.mktemp("tenants"))
 
 
-def asked(app: FastAPI, *requests: tuple[str, str, str, dict[str, object]]) -> list[tuple[int, dict[str, object]]]:
+def asked(
+    app: FastAPI, *requests: tuple[str, str, str, dict[str, object]]
+) -> list[tuple[int, dict[str, object]]]:
     """Return status and document of requests, one after the other."""
 
     async def send() -> list[tuple[int, dict[str, object]]]:

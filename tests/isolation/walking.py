@@ -13,13 +13,25 @@ from tests.isolation.doors import FORMS, METHODS, Door, doors, examples, referen
 from tests.isolation.statements import listening
 from tests.isolation.tenants import ONE, TWO, Asker, Kept, compact, filled, never, rows_by_table
 
-OPEN = ("/healthz", "/api/v1/openapi.json", "/s/", "/static", "/sign-in", "/sign-out")
+OPEN = (
+    "/healthz", "/api/v1/openapi.json", "/s/", "/static", "/sign-in", "/sign-out", "/forgotten",
+    "/password/", "/invitations/",
+)  # fmt: skip
 """What nobody may ask for too."""
 
-PUBLISHED = ("/api/v1/catalog", "/catalog", "/api/v1/claims", "/claims", "/examples", "/accuracy", "/methodology")
+PUBLISHED = (
+    "/api/v1/catalog",
+    "/catalog",
+    "/api/v1/claims",
+    "/claims",
+    "/examples",
+    "/accuracy",
+    "/methodology",
+)
 """Where identifiers are those of the catalogue; nothing a workspace keeps is asked for there."""
 
-ENDLESS = ("/static",)
+PEOPLE = ("/people", "/account")
+"""Where people are asked for; whose they are tests/isolation/test_people.py tells."""
 
 KINDS = {
     "profile_id": "prf", "workload_id": "wkl", "software": "cal", "price_book_id": "pbk",
@@ -90,7 +102,7 @@ class Walker:
         self.app = app
         self.ask = Asker(app)
         self.openapi: dict[str, Any] = app.openapi()
-        self.doors = [door for door in doors(app) if not door.path.startswith(ENDLESS)]
+        self.doors = [door for door in doors(app) if not door.path.startswith("/static")]
         self.walk = Walk(doors=len(self.doors))
         self.one = self.two = Kept("")
 
@@ -125,7 +137,7 @@ class Walker:
     async def paths(self, who: str, chosen: Sequence[str] | None = None) -> None:
         """Ask for every identifier of workspace one in every place of every address."""
         for door in self.doors:
-            if not door.places or door.path.startswith("/s/"):
+            if not door.places or door.path.startswith(OPEN):
                 continue
             expected: dict[str, tuple[int, str]] = {}
             for identifier in sorted(self.one.everything) if chosen is None else chosen:
@@ -156,7 +168,7 @@ class Walker:
         for path, methods in taken.items():
             for method in METHODS:
                 door = Door(method, path, path.startswith("/api/"))
-                if method in methods or door.places != 1 or path.startswith("/s/"):
+                if method in methods or door.places != 1 or path.startswith(OPEN):
                     continue
                 identifier = self.one.ids["prp"]
                 answer = await self.send("two", door, identifier)
@@ -203,7 +215,10 @@ class Walker:
     async def queries(self) -> None:
         """Name objects of workspace one in the query of every address that is read."""
         for door in self.doors:
-            if door.method != "GET" or door.path.startswith((*PUBLISHED[:2], *PUBLISHED[4:], "/s/", "/healthz")):
+            apart = (*PUBLISHED[:2], *PUBLISHED[4:], *OPEN)
+            if door.method != "GET" or door.path.startswith(apart):
+                continue
+            if door.path.startswith(PEOPLE):
                 continue
             own = [self.two.ids[kind] for kind in self.kinds_at(door)] if door.places else []
             if "/claims/{" in door.path:
@@ -222,7 +237,8 @@ class Walker:
                     if "ids" in named:
                         named["ids"] = f"{self.two.ids['bom']},{named['ids']}"
                     answer = await self.send("two", door, *own, params=named)
-                    answers.append((answer, [*named.values(), *(twin(self.one.ids[one]) for one in kinds.values())]))
+                    words = [*named.values(), *(twin(self.one.ids[one]) for one in kinds.values())]
+                    answers.append((answer, words))
                 asked = f"two: {door.method} {door.path}?{'&'.join(kinds)}"
                 self.look(answers[0][0], asked, *answers[0][1])
                 if compact(answers[0][0], *answers[0][1]) != compact(answers[1][0], *answers[1][1]):
@@ -243,7 +259,7 @@ class Walker:
     async def reach(self) -> None:
         """Ask as the owner, so that what was refused before is known to be there."""
         for door in self.doors:
-            if not door.places or door.path.startswith((*PUBLISHED, "/s/")):
+            if not door.places or door.path.startswith((*PUBLISHED, *OPEN, *PEOPLE)):
                 continue
             kind = self.kinds_at(door)[0]
             rest = [self.one.options[kind]] if door.places == 2 else []

@@ -14,11 +14,15 @@ class TrailActor(Document):
     """Who did something."""
 
     kind: str = Field(
-        description="person, key, link (whoever has one), local (a server without accounts), operator or system.",
+        description="person, key, link, local (a server without accounts), operator or system.",
         examples=["person"],
     )
-    id: str = Field(description="Account or key; empty where there is none.", examples=["acc_a2b3c4d5e6f7g2h3"])
-    name: str = Field(description="What they are called; empty where nobody is known.", examples=["Minji Kim"])
+    id: str = Field(
+        description="Account or key; empty where there is none.", examples=["acc_a2b3c4d5e6f7g2h3"]
+    )
+    name: str = Field(
+        description="What they are called; empty where nobody is known.", examples=["Minji Kim"]
+    )
 
 
 class TrailObject(Document):
@@ -40,7 +44,8 @@ class TrailEvent(Document):
         description="Network address it was asked from; empty for the server itself.", examples=["192.0.2.7"]
     )
     request_id: str = Field(
-        description="Of the request it was asked with; the same for all it did.", examples=["9f2c4b7a01d3e856"]
+        description="Of the request it was asked with; the same for all it did.",
+        examples=["9f2c4b7a01d3e856"],
     )
     detail: dict[str, Any] = Field(
         description="More about it, such as the name and the fields that changed; never a secret.",

@@ -19,6 +19,7 @@ from app.web.files import CSV
 
 router = APIRouter(prefix="/audit-events", tags=["audit"], route_class=StrictRoute)
 
+
 class Narrowing:
     """Which events are meant: parameters of the address."""
 
@@ -40,7 +41,9 @@ class Narrowing:
         ] = None,
         object_id: Annotated[
             str | None,
-            Query(max_length=80, description="Only what was done to this.", examples=["prp_a2b3c4d5e6f7g2h3"]),
+            Query(
+                max_length=80, description="Only what was done to this.", examples=["prp_a2b3c4d5e6f7g2h3"]
+            ),
         ] = None,
         since: Annotated[
             datetime | None,
