@@ -23,6 +23,7 @@ VARIABLES = {
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
     "RACKLINE_DASK": "dask",
+    "RACKLINE_RETENTION_DAYS": "retention_days",
     "RACKLINE_PUBLIC_URL": "public_url",
     "RACKLINE_TRUSTED_PROXIES": "trusted_proxies",
     "RACKLINE_SESSION_IDLE_MINUTES": "session_idle_minutes",
@@ -58,6 +59,8 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
+    retention_days: str = Field("", max_length=200)
+    """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
     public_url: str = Field("", pattern=r"^$|^https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?$")
     """Address of the server as people write it, in small letters; needed to be reached from elsewhere."""
     trusted_proxies: tuple[str, ...] = ()

@@ -87,7 +87,7 @@ class ForeignRow(RuntimeError):
     """A transaction of one workspace was about to write a row of another."""
 
 
-def watch(session: Session, workspace_id: str | None = None) -> None:
+def keep_trail(session: Session, workspace_id: str | None = None) -> None:
     """Let a session write its trail; one that is of a workspace writes nothing that is of another."""
 
     def before_flush(session: Session, context: UOWTransaction, instances: Any) -> None:

@@ -28,6 +28,7 @@ from app.errors import (
     TooLarge,
     TooMany,
     Unauthorized,
+    Unavailable,
     Unprocessable,
 )
 from app.web.redirects import to_sign_in
@@ -127,6 +128,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Misdirected,
         Unprocessable,
         ServerError,
+        Unavailable,
     )
 }
 
@@ -258,7 +260,9 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
             if wants_page(request):
                 return to_sign_in(request)
             return answer(request, error, {"WWW-Authenticate": "Bearer"})
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+        headers = (
+            {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
+        )
         return answer(request, error, headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

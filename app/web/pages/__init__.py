@@ -35,6 +35,7 @@ from app.web.pages import (
     studies_shelf,
     sweeps,
     trail,
+    uploads,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
@@ -66,6 +67,7 @@ for part in (
     fabrics,
     bills,
     breakevens,
+    uploads,
     studies_guide,
     studies_shelf,
     studies,
