@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from sqlalchemy.orm import ORMExecuteState, UOWTransaction
-from sqlalchemy.sql import operators, visitors
+from sqlalchemy.orm import UOWTransaction
+from sqlalchemy.sql import Delete, Update, operators, visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 from sqlmodel import Session, col, select, tuple_
 
@@ -76,6 +76,12 @@ AUDITED: Mapping[str, str] = {
 }
 """Table whose rows are noted as they come, change and go → kind of object."""
 
+CHANGED = {table: kind for table, kind in AUDITED.items() if table != "sweep"}
+"""Tables whose rows may be changed by a statement; the queries of sweeps note what matters themselves."""
+
+DROPPED = {**AUDITED, "study": "study", "proposal": "proposal", "proposal_share": "link"}
+"""Tables whose rows may be dropped by a statement."""
+
 SILENT = frozenset({"updated_at", "last_used_at", "used_at", "runner", "heartbeat"})
 """Columns whose change alone is nothing anybody did."""
 
@@ -97,25 +103,29 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
         for event in [*events_of(session)]:
             session.add(event)
 
-    def executing(state: ORMExecuteState) -> Any:
-        if not (state.is_update or state.is_delete) or state.bind_mapper is None:
-            return None
-        kind = AUDITED.get(str(state.bind_mapper.local_table))
-        stated = criteria(state.statement)
+    def executed(
+        connection: sa.Connection, statement: Any, several: Any, values: Any, options: Any, result: Any
+    ) -> None:
+        # What the session writes itself has been noted before.
+        if session._flushing or not isinstance(statement, Update | Delete) or not result.rowcount:
+            return
+        changes = isinstance(statement, Update)
+        kind = (CHANGED if changes else DROPPED).get(str(statement.table))
+        stated = criteria(statement)
         place = workspace_id or stated.get("workspace_id")
-        fields = set_columns(state.statement) - SILENT
-        if kind is None or place is None or (state.is_update and not fields):
-            return None
-        done = state.invoke_statement()
-        if done.rowcount:  # type: ignore[attr-defined]
-            identifier = str(stated.get("id") or stated.get("account_id") or "")
-            verb = "changed" if state.is_update else "deleted"
-            detail = {"fields": sorted(fields)} if fields else {}
-            session.add(made(str(place), f"{kind}.{verb}", kind, identifier, detail))
-        return done
+        fields = sorted(set_columns(statement) - SILENT)
+        if kind is None or place is None or (changes and not fields):
+            return
+        identifier = str(stated.get("id") or stated.get("account_id") or "")
+        detail = {"fields": fields} if changes else {} if result.rowcount == 1 else {"count": result.rowcount}
+        verb = "changed" if changes else "deleted"
+        session.add(made(str(place), f"{kind}.{verb}", kind, identifier, detail))
+
+    def begun(session: Session, transaction: Any, connection: sa.Connection) -> None:
+        sa.event.listen(connection, "after_execute", executed)
 
     sa.event.listen(session, "before_flush", before_flush)
-    sa.event.listen(session, "do_orm_execute", executing)
+    sa.event.listen(session, "after_begin", begun)
 
 
 def set_columns(statement: Any) -> set[str]:

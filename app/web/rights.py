@@ -69,7 +69,7 @@ READING: Mapping[str, Right] = {
             "", "accuracy", "boms", "breakevens", "calibrations", "catalog", "claims", "comparisons", "costs",
             "decisions", "estimates", "fabric-choices", "fabrics", "index", "jobs", "mappings", "methodology",
             "partitions", "plans", "price-books", "profiles", "proposals", "queues", "sizings", "studies",
-            "sweeps", "workloads",
+            "sweeps", "uploads", "workloads",
         ),
         Right.READ,
     ),
@@ -90,7 +90,8 @@ CHANGING: Mapping[str, Right] = {
     **dict.fromkeys(
         (
             "POST /", "POST /examples/{}",
-            "POST /profiles", "POST /workloads",
+            "POST /profiles", "POST /workloads", "DELETE /profiles/{}", "DELETE /workloads/{}",
+            "POST /uploads/{}/delete", "DELETE /studies/{}", "POST /studies/{}/delete",
             "POST /estimates", "POST /estimates/{}/costs", "POST /estimates/{}/plans", "POST /plans",
             "POST /sizings", "POST /sizings/new", "POST /sizings/{}/options/{}/estimate",
             "POST /comparisons", "PATCH /comparisons/{}",
@@ -118,7 +119,10 @@ CHANGING: Mapping[str, Right] = {
         (
             "POST /people/invitations", "POST /people/invitations/{}/withdraw", "POST /people/members/{}",
             "POST /people/members/{}/remove", "POST /people/workspace",
-            "POST /keys", "DELETE /keys/{}", "POST /keys/{}/rotate",
+            "POST /keys", "DELETE /keys/{}", "POST /keys/{}/rotate", "POST /keys/{}/revoke",
+            "POST /webhooks", "POST /webhooks/{}", "PATCH /webhooks/{}", "DELETE /webhooks/{}",
+            "POST /webhooks/{}/rotate", "POST /webhooks/{}/switch", "POST /webhooks/{}/test",
+            "POST /webhooks/{}/remove", "POST /webhooks/{}/deliveries/{}/resend",
         ),
         Right.MANAGE,
     ),

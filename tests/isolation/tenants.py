@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,6 +26,7 @@ ONE, TWO = "ws_one", "ws_two"
 
 TABLES: Mapping[str, str | None] = {
     "profile": "id",
+    "upload_file": "profile_id",
     "workload_sample": "id",
     "estimate": "id",
     "comparison": "id",
@@ -135,8 +137,8 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
             kept.ids.setdefault(document["id"][:3], document["id"])
         return document
 
-    transformer = {"layers": 4, "hidden": 256, "heads": 4, "vocab": 1000, "seq_len": 128}
-    profile = await made("/profiles", json={"name": f"model {mark}", "transformer": transformer})
+    model = json.dumps({"model_type": "gpt2", "n_layer": 4, "n_head": 4, "n_embd": 256, "vocab_size": 1000})
+    profile = await made("/profiles", files={"file": (f"model {mark}.json", model.encode())})
     sample = await made("/workloads", files={"file": (f"data {mark}.txt", b"one two three\nfour\n" * 20)})
     book = await made("/price-books", json=marked(BOOK, apart) | {"name": f"book {mark}"})
     await ask(who, "PATCH", f"{api}/price-books/{book['id']}", json={**BOOK_CHANGE, "comment": apart})
