@@ -137,8 +137,8 @@ ESTIMATE = {
 def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door], who: str) -> None:
     async def offered() -> list[str]:
         ask, wrong = Asker(app), []
-        study = {"json": {"name": "s", "base": {}, "options": [{"key": "a", **FIGURE}]}}
-        made = await ask("owner", "POST", "/api/v1/studies", **study)
+        study = {"name": "s", "base": BASE, "options": [{"key": "a", **FIGURE}]}
+        made = await ask("owner", "POST", "/api/v1/studies", json=study)
         assert made.status_code == 201, made.text
         estimate = (await ask("owner", "POST", "/api/v1/estimates", json=ESTIMATE)).json()["id"]
         pages = [door.path for door in guarded if door.method == "GET" and not door.api and not door.places]
@@ -158,6 +158,7 @@ def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door],
     assert run(offered()) == []
 
 
+BASE = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
 FIGURE = {"label": "Reported", "figure": {"hours": 3.5, "kind": "vendor"}}
 
 
