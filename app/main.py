@@ -22,6 +22,8 @@ from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
 from app.services.identity import Identity, SessionTimes
 from app.services.mailing import CommandMailer
+from app.services.oidc import SingleSignOn
+from app.services.oidc_provider import Provider
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
 from app.services.sessions import AccountsAdmission
@@ -33,9 +35,9 @@ from app.store.upload_files import UploadFiles
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
-from app.web.auth import get_principal
 from app.web.folders import Assets, folder
 from app.web.reach import Reach
+from app.web.rights import admitted
 from app.web.security import Guard
 
 SMALL = 1024
@@ -79,6 +81,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.identity = identity
     app.state.admission = LocalAdmission() if alone else AccountsAdmission(identity)
     app.state.reach = reach_of(settings, alone)
+    app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,
@@ -87,7 +90,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_upload=settings.max_upload_bytes,
     )
     problems.install(app, pages.problem_page)
-    members_only = [Depends(get_principal)]
+    members_only = [Depends(admitted)]
     app.include_router(health.router)
     app.include_router(pages.open_router)
     app.include_router(api.router, dependencies=members_only)
@@ -110,6 +113,16 @@ def identity_of(settings: Settings, store: Store) -> Identity:
         mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
         public_url=settings.public_url,
     )
+
+
+def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
+    """Return the provider that people may sign in through; None where none is set."""
+    if not settings.oidc_issuer:
+        return None
+    if not settings.oidc_client_id:
+        raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+    provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
+    return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
 def reach_of(settings: Settings, alone: bool) -> Reach:

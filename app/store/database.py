@@ -19,6 +19,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
 from app.errors import BadInput
+from app.store.external_queries import ExternalQueries
 from app.store.failures import PatientPool, watch
 from app.store.identity_queries import IdentityQueries
 from app.store.migrate import is_current, upgrade
@@ -27,6 +28,7 @@ from app.store.repository import Repository
 from app.store.session_queries import SessionQueries
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
 from app.store.tables import Workspace
+from app.store.trail import keep_trail
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -67,6 +69,7 @@ class Entrance:
 
     people: IdentityQueries
     sessions: SessionQueries
+    external: ExternalQueries
 
 
 class Store:
@@ -83,6 +86,7 @@ class Store:
     def transaction(self, workspace_id: str) -> Iterator[Repository]:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
 
@@ -100,8 +104,9 @@ class Store:
     def identity(self) -> Iterator[Entrance]:
         """Open the queries about people; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session)
             event.listen(session, "before_flush", without_null)
-            yield Entrance(IdentityQueries(session), SessionQueries(session))
+            yield Entrance(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
@@ -28,10 +28,12 @@ from app.store.tables import (
     Profile,
     ProposalRecord,
     SizingRow,
+    StudyRecord,
     SweepRecord,
     WorkloadSample,
     Workspace,
 )
+from app.store.trail import TrailQueries
 from app.store.upload_queries import UploadQueries
 
 Listed = TypeVar(
@@ -47,6 +49,21 @@ Listed = TypeVar(
     PriceBookRecord,
     BillRow,
 )
+
+KINDS = {
+    "prf_": Profile,
+    "wkl_": WorkloadSample,
+    "est_": EstimateRow,
+    "cmp_": ComparisonRecord,
+    "cal_": CalibrationRow,
+    "siz_": SizingRow,
+    "swp_": SweepRecord,
+    "prp_": ProposalRecord,
+    "pbk_": PriceBookRecord,
+    "bom_": BillRow,
+    "stu_": StudyRecord,
+}
+"""Beginning of an identifier → what it names."""
 
 
 DOCUMENTS = ("request", "document", "samples", "content")
@@ -336,6 +353,16 @@ class Repository:
     def bills(self, limit: int, after: After | None) -> Listing[BillRow]:
         """Return bills of materials, newest first."""
         return self._listing(BillRow, limit, after)
+
+    @property
+    def trail(self) -> TrailQueries:
+        """The queries of what was done."""
+        return TrailQueries(self._session, self._workspace_id)
+
+    def holds(self, identifier: str) -> bool | None:
+        """Tell whether an object is of this workspace; None where the identifier is of no kind known."""
+        table: Any = KINDS.get(identifier[:4])
+        return None if table is None else self._one(table, identifier) is not None
 
     def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
         """Return the first answer given under a key."""

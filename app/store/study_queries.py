@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select, tuple_
 
 from app.store.tables import StudyRecord, StudyVersionRecord
+from app.store.trail import TrailQueries
 from app.store.types import now
 
 ESCAPE = "\\"
@@ -122,6 +123,8 @@ class StudyQueries:
         )
         self._session.connection().execute(statement)
         self._session.expire_all()
+        trail = TrailQueries(self._session, self._workspace_id)
+        trail.note("study.archived" if archived else "study.restored", "study", identifier)
 
     def listing(
         self, chosen: StudyFilter, limit: int, after: tuple[datetime, str] | None

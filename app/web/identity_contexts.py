@@ -24,6 +24,8 @@ class SignInPage(Page):
     """Address to go to then."""
     mails: bool
     """Whether a link to set a new password can be sent."""
+    provider: bool = False
+    """Whether people may sign in through a provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from app.web import locale
 from app.web.contexts import Page
 from app.web.folders import VERSIONED, folder
 from app.web.pictures import PARAMETER, chart_address, chart_file, forms
+from app.web.rights import may
 
 
 @functools.cache
@@ -102,6 +103,7 @@ def render(
             page=page,
             here=request.url,
             reader=reader_of(request),
+            may=partial(may, request),
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,

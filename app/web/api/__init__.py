@@ -21,6 +21,7 @@ from app.web.api import (
     sizings,
     studies,
     sweeps,
+    trail,
     uploads,
 )
 
@@ -45,5 +46,6 @@ for part in (
     breakevens,
     jobs,
     claims,
+    trail,
 ):
     router.include_router(part.router)

@@ -34,6 +34,7 @@ TAGS = [
     {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
+    {"name": "audit", "description": "Who did what, for the owners of the workspace."},
     {"name": "operation", "description": "The server itself."},
 ]
 

@@ -27,12 +27,14 @@ from app.web.pages import (
     queues,
     shared,
     sign_in,
+    sign_in_oidc,
     sizings,
     start,
     studies,
     studies_guide,
     studies_shelf,
     sweeps,
+    trail,
     uploads,
 )
 from app.web.pages.documents import available
@@ -40,7 +42,7 @@ from app.web.pages.problems import problem_page
 
 open_router = APIRouter(include_in_schema=False)
 """Pages that ask for no session: links to proposals, and where sessions begin."""
-for part in (shared, sign_in, entrances):
+for part in (shared, sign_in, sign_in_oidc, entrances):
     open_router.include_router(part.router)
 
 router = APIRouter(include_in_schema=False)
@@ -69,6 +71,7 @@ for part in (
     studies_guide,
     studies_shelf,
     studies,
+    trail,
     account,
     people,
 ):

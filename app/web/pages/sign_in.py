@@ -56,7 +56,8 @@ def shown(
     request: Request, form: Form, message: Message | None, following: str, mails: bool, status: int = 200
 ) -> Response:
     """Return the form that asks for address and password."""
-    page = SignInPage(form=form, message=message, following=following, mails=mails)
+    provider = request.app.state.single_sign_on is not None
+    page = SignInPage(form=form, message=message, following=following, mails=mails, provider=provider)
     return private(render(request, "sign_in.html", page, status=status))
 
 
