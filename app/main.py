@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
@@ -16,6 +16,8 @@ from app.executors import check_dask, crew
 from app.jobs import Jobs
 from app.profiles.presets import models_directory
 from app.services.admission import LocalAdmission
+from app.services.keys import KeyAdmission
+from app.services.rates import Effort, Rates
 from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
@@ -23,7 +25,9 @@ from app.store.database import Store
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
+from app.web.auth import get_principal
 from app.web.folders import Assets, folder
+from app.web.rates import RateHeaders
 from app.web.security import Guard
 
 SMALL = 1024
@@ -60,18 +64,29 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workbench = bench
-    app.state.admission = LocalAdmission()
+    app.state.admission = KeyAdmission(bench.store, LocalAdmission())
+    app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
+    app.add_middleware(RateHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
     problems.install(app, pages.problem_page)
     app.include_router(health.router)
-    app.include_router(api.router)
+    app.include_router(api.router, dependencies=[Depends(get_principal)])
     app.include_router(pages.router)
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def quotas_of(settings: Settings) -> dict[Effort, int]:
+    """Return how often a key may ask in a minute."""
+    return {
+        Effort.READ: settings.rate_read,
+        Effort.ESTIMATE: settings.rate_estimate,
+        Effort.SEARCH: settings.rate_search,
+    }
 
 
 def make_data_directory(path: Path) -> None:

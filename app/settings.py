@@ -19,6 +19,11 @@ VARIABLES = {
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
     "RACKLINE_DASK": "dask",
+    "RACKLINE_RATE_READ": "rate_read",
+    "RACKLINE_RATE_ESTIMATE": "rate_estimate",
+    "RACKLINE_RATE_SEARCH": "rate_search",
+    "RACKLINE_SHARED_LIMITS": "shared_limits",
+    "RACKLINE_WEBHOOK_HTTP": "webhook_http",
 }
 
 
@@ -37,6 +42,16 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
+    rate_read: int = Field(600, ge=1, le=1_000_000)
+    """Requests that a key may read with in a minute. [1/min]"""
+    rate_estimate: int = Field(120, ge=1, le=1_000_000)
+    """Requests of a key in a minute that compute little or change something. [1/min]"""
+    rate_search: int = Field(30, ge=1, le=1_000_000)
+    """Requests of a key in a minute that search, size, compare or set a document. [1/min]"""
+    shared_limits: bool = False
+    """Whether requests of a key are counted in the database, by all processes and servers together."""
+    webhook_http: bool = False
+    """Whether webhooks may be told without TLS."""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
     """Host names answered to, with any port. Without accounts only this machine's own: a page of
     another site that resolves its name to this machine must not reach a customer's data."""

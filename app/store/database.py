@@ -7,7 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,10 +18,13 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session
 
 from app.errors import BadInput
+from app.store.key_queries import FoundKey, key_of
 from app.store.migrate import upgrade
-from app.store.proposal_queries import SharedBy, shared_by
-from app.store.repository import Repository
+from app.store.proposal_queries import SharedBy, ended_proposals, shared_by
+from app.store.rate_queries import purge_rates
+from app.store.repository import Repository, purge_answers
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
+from app.store.webhook_queries import DueMessage, claim_message, purge_messages
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -56,6 +59,36 @@ class Store:
         """Return where a link leads, whichever workspace it is of."""
         with Session(self.engine) as session, session.begin():
             return shared_by(session, token_sha256)
+
+    def key_of(self, prefix: str) -> FoundKey | None:
+        """Return the key of the API with a prefix, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            return key_of(session, prefix)
+
+    def claim_message(self, moment: datetime, until: datetime) -> DueMessage | None:
+        """Take on the message to a webhook that is due longest; no other runner takes it too."""
+        with Session(self.engine) as session, session.begin():
+            return claim_message(session, moment, until)
+
+    def ended_proposals(self, day: date, most: int) -> list[SharedBy]:
+        """Return frozen proposals of any workspace whose last day was before a day, not yet said so."""
+        with Session(self.engine) as session, session.begin():
+            return ended_proposals(session, day, most)
+
+    def purge_answers(self, before: datetime) -> int:
+        """Forget the answers under keys for repeated requests that were given before a moment."""
+        with Session(self.engine) as session, session.begin():
+            return purge_answers(session, before)
+
+    def purge_rates(self, moment: datetime) -> int:
+        """Forget counted requests that count no longer."""
+        with Session(self.engine) as session, session.begin():
+            return purge_rates(session, moment)
+
+    def purge_messages(self, before: datetime) -> int:
+        """Forget messages to webhooks that ended and were written before a moment."""
+        with Session(self.engine) as session, session.begin():
+            return purge_messages(session, before)
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -366,6 +366,7 @@ class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 
     __tablename__ = "idempotency_key"
+    __table_args__ = (Index("ix_idempotency_key_created", "created_at"),)
 
     workspace_id: str = Field(foreign_key="workspace.id", primary_key=True, max_length=40)
     endpoint: str = Field(primary_key=True, max_length=100)

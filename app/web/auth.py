@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 
 from app.errors import Unauthorized
 from app.services.admission import Credentials, Principal
+from app.web.rates import count_request
 
 SESSION_COOKIE = "rackline_session"
 
@@ -23,10 +24,11 @@ def credentials_of(request: Request) -> Credentials:
 
 
 def get_principal(request: Request) -> Principal:
-    """Return who asks; refuse nobody known."""
+    """Return who asks; refuse nobody known, and keys that have asked too often."""
     principal: Principal | None = request.app.state.admission.principal(credentials_of(request))
     if principal is None:
         raise Unauthorized("this server answers to its members only; sign in or send an API key")
+    count_request(request, principal)
     return principal
 
 

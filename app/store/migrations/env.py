@@ -3,6 +3,7 @@
 from alembic import context
 from sqlmodel import SQLModel
 
+import app.store.integration_tables
 import app.store.tables  # noqa: F401 - declares the tables
 
 context.configure(

@@ -13,6 +13,7 @@ from app.web.api import (
     fabric_choices,
     fabrics,
     jobs,
+    keys,
     partitions,
     planning,
     price_books,
@@ -23,8 +24,9 @@ from app.web.api import (
     sweeps,
     uploads,
 )
+from app.web.api.responses import KNOWN
 
-router = APIRouter(prefix="/api/v1")
+router = APIRouter(prefix="/api/v1", responses=KNOWN)
 for part in (
     catalog,
     uploads,
@@ -45,5 +47,6 @@ for part in (
     breakevens,
     jobs,
     claims,
+    keys,
 ):
     router.include_router(part.router)

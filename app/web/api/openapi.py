@@ -33,6 +33,8 @@ TAGS = [
     {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
+    {"name": "keys", "description": "Keys of the API: scopes, ends, replacement."},
+    {"name": "webhooks", "description": "Addresses that are told of events of proposals."},
     {"name": "operation", "description": "The server itself."},
 ]
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import AppError, BadInput, Conflict, Message, NotFound, TooLarge, Unprocessable
+from app.errors import (
+    AppError,
+    BadInput,
+    Conflict,
+    Message,
+    NotFound,
+    TooLarge,
+    TooMany,
+    Unauthorized,
+    Unprocessable,
+)
 from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
+    401: Unauthorized("this server answers to its members only; sign in or send an API key"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
         "replicas",
@@ -23,15 +34,23 @@ EXAMPLES: dict[int, AppError] = {
     413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
+    429: TooMany(
+        Message(
+            "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+            {"quota": 30, "kind": "search", "seconds": 12},
+        )
+    ),
 }
 
 MEANINGS = {
     400: "Right type, but out of range, not finite or contradictory.",
+    401: "Neither signed in nor sent with a key that works.",
     404: "Nobody knows this identifier; the answer names close ones.",
     409: "More devices than exist, an edit conflict, or a key used for another body.",
     413: "Larger than the server takes.",
     415: "Not a format this address reads.",
     422: "A field is missing, unknown or of the wrong type.",
+    429: "Asked too often; Retry-After says how long to wait.",
 }
 
 
@@ -65,3 +84,5 @@ READ = problems(400, 404, 422)
 CHANGE = problems(404, 409, 422)
 LIST = problems(400, 422)
 ASK = problems(400, 404, 409, 413, 415, 422)
+KNOWN = problems(401, 429)
+"""Failures of every endpoint."""
