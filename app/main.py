@@ -18,6 +18,8 @@ from app.profiles.presets import models_directory
 from app.services.admission import LocalAdmission
 from app.services.keys import KeyAdmission
 from app.services.rates import Effort, Rates
+from app.services.sealing import Sealer, kept_secret
+from app.services.webhook_sending import HttpSender
 from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
@@ -41,11 +43,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
     make_data_directory(settings.data_dir)
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
+    bench = Workbench(
+        load_context(models_directory().parent),
+        Store(settings.database_url),
+        Sealer(lambda: kept_secret(settings.data_dir)),
+        webhook_http=settings.webhook_http,
+    )
     bench.prepare()
     if settings.dask:
         check_dask()
-    jobs = Jobs(bench, partial(crew, settings.dask))
+    jobs = Jobs(bench, partial(crew, settings.dask), HttpSender(http=settings.webhook_http))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

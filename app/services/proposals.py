@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
 from pydantic import Field, TypeAdapter
+from sqlalchemy.exc import IntegrityError
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message
 from app.reports.pdf import proposal_pdf, read_logo
@@ -37,11 +39,14 @@ from app.sizing.proposal.replay import changes_between
 from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
 from app.sizing.questions import PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
+from app.store.proposal_queries import EXPIRED
 from app.store.repository import Repository
 from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
 
 PDF = "pdf"
+MOST_NOTED = 100
+"""Proposals of which is written down at one time that their last day is over."""
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
@@ -406,6 +411,20 @@ def list_events(bench: Workbench, workspace_id: str, identifier: str) -> Proposa
         for row in rows
     ]
     return ProposalEvents(items=items)
+
+
+def note_expired(bench: Workbench, moment: datetime) -> int:
+    """Write down of frozen proposals that their last day is over, and return of how many."""
+    noted = 0
+    for found in bench.store.ended_proposals(moment.date(), MOST_NOTED):
+        with contextlib.suppress(IntegrityError), bench.store.transaction(found.workspace_id) as repository:
+            queries = repository.of_proposal(found.proposal_id)
+            # Somebody else may have been faster; at the very same moment the place of the event is taken.
+            if all(event.kind != EXPIRED for event in queries.events()):
+                record = existing(repository, found.proposal_id)
+                queries.add_event(EXPIRED, moment, {"valid_until": record.valid_until})
+                noted += 1
+    return noted
 
 
 def existing(repository: Repository, identifier: str) -> ProposalRecord:

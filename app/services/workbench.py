@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
+from app.services.sealing import SECRET_BYTES, Sealer
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
 from app.store.database import Store
@@ -47,9 +49,20 @@ def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, ide
 class Workbench:
     """Catalogue and store of one server, loaded once."""
 
-    def __init__(self, sizing: SizingContext, store: Store) -> None:
+    def __init__(
+        self,
+        sizing: SizingContext,
+        store: Store,
+        sealer: Sealer | None = None,
+        *,
+        webhook_http: bool = False,
+    ) -> None:
         self.sizing = sizing
         self.store = store
+        self.sealer = sealer or Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
+        """Seals what must be read again; without a secret of the server, for this process alone."""
+        self.webhook_http = webhook_http
+        """Whether webhooks may be told without TLS."""
         self.work = threading.Event()
         """Set when there is new work, so that whoever does it need not keep asking."""
         self.estimates = EstimateCache()

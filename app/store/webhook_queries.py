@@ -61,7 +61,11 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
     oldest = (
         sa.select(col(WebhookDelivery.id))
         .where(
-            col(WebhookDelivery.status) == WAITING, col(WebhookDelivery.next_try_at) <= moment, sa.not_(busy)
+            col(WebhookDelivery.status) == WAITING,
+            col(WebhookDelivery.next_try_at) <= moment,
+            # Of the row itself as well: it is looked at again when another's claim has just been committed.
+            sa.or_(col(WebhookDelivery.leased_until).is_(None), col(WebhookDelivery.leased_until) <= moment),
+            sa.not_(busy),
         )
         .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
         .limit(1)
@@ -83,6 +87,22 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
     )
     found = session.connection().execute(claim).first()
     return DueMessage(*found) if found else None
+
+
+def new_message(webhook_id: str, event: str, moment: datetime, data: Mapping[str, Any]) -> WebhookDelivery:
+    """Return a message to a webhook in the form of Standard Webhooks."""
+    body = {"type": event, "timestamp": moment.isoformat().replace("+00:00", "Z"), "data": dict(data)}
+    return WebhookDelivery(
+        id=new_id("msg"),
+        workspace_id="",
+        webhook_id=webhook_id,
+        event=event,
+        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
+        status=WAITING,
+        attempts=0,
+        next_try_at=moment,
+        created_at=moment,
+    )
 
 
 def purge_messages(session: Session, before: datetime) -> int:
@@ -148,25 +168,13 @@ class WebhookQueries:
         )
         for webhook in self._session.exec(query).all():
             if event in webhook.events:
-                self.send(webhook.id, event, moment, data)
+                self.add_message(new_message(webhook.id, event, moment, data))
 
-    def send(self, webhook_id: str, event: str, moment: datetime, data: Mapping[str, Any]) -> WebhookDelivery:
-        """Write a message to one webhook, to be sent when this transaction is done."""
-        body = {"type": event, "timestamp": moment.isoformat().replace("+00:00", "Z"), "data": dict(data)}
-        message = WebhookDelivery(
-            id=new_id("msg"),
-            workspace_id=self._workspace_id,
-            webhook_id=webhook_id,
-            event=event,
-            body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
-            status=WAITING,
-            attempts=0,
-            next_try_at=moment,
-            created_at=moment,
-        )
+    def add_message(self, message: WebhookDelivery) -> None:
+        """Keep a message, to be sent when this transaction is done."""
+        message.workspace_id = self._workspace_id
         self._session.add(message)
         self._session.flush()
-        return message
 
     def message(self, webhook_id: str, identifier: str) -> WebhookDelivery | None:
         """Return a message to a webhook."""

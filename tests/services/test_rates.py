@@ -89,8 +89,7 @@ def test_servers_of_one_database_count_together(store: Store | None, clock: list
 
     def ask() -> None:
         rates = Rates(QUOTAS, store)
-        for _ in range(5):
-            granted.append(rates.count("ws_one", "key_a", Effort.READ).granted)
+        granted.extend(rates.count("ws_one", "key_a", Effort.READ).granted for _ in range(5))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

@@ -376,6 +376,7 @@ LABELS = {
     "event.shared": "link made",
     "event.unshared": "link taken back",
     "event.opened": "link opened",
+    "event.expired": "last day over",
     "field.customer": "Customer",
     "field.title": "Title",
     "field.reason": "Why this choice",

@@ -23,6 +23,7 @@ from app.web.api import (
     studies,
     sweeps,
     uploads,
+    webhooks,
 )
 from app.web.api.responses import KNOWN
 
@@ -48,5 +49,6 @@ for part in (
     jobs,
     claims,
     keys,
+    webhooks,
 ):
     router.include_router(part.router)
