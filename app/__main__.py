@@ -12,6 +12,7 @@ import typer
 import uvicorn
 from pydantic import ValidationError
 
+from app import key_command
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
 from app.executors import crew
@@ -60,6 +61,8 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+cli.add_typer(key_command.cli)
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 

@@ -342,11 +342,30 @@ def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
     return proposal_workbook(get_proposal(bench, workspace_id, identifier))
 
 
-def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, note: bool = True) -> Replay:
+def replay_proposal(
+    bench: Workbench, workspace_id: str, identifier: str, key: str | None = None, *, note: bool = True
+) -> Replay:
     """Return what today's catalogue would say otherwise; the proposal is left as it is.
 
     That it was replayed is written down as an event, unless somebody only looks at the page.
     """
+
+    def make() -> tuple[Replay, Save]:
+        answer = replayed(bench, workspace_id, identifier)
+
+        def save(repository: Repository) -> None:
+            detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
+            repository.of_proposal(identifier).add_event("replayed", answer.replayed_at, detail)
+
+        return answer, save
+
+    if not note:
+        return replayed(bench, workspace_id, identifier)
+    return keep(bench, workspace_id, Once.of(f"proposals/{identifier}/replay", key, b""), Replay, make)
+
+
+def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
+    """Return a proposal held against today's catalogue."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
@@ -371,15 +390,10 @@ def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, not
         version = now_content
     else:
         compared, changes, version = 0, [], then
-    moment = now()
-    if note:
-        with bench.store.transaction(workspace_id) as repository:
-            detail = {"changes": len(changes), "refused": len(refused)}
-            repository.of_proposal(identifier).add_event("replayed", moment, detail)
     return Replay(
         id=record.id,
         sha256=record.sha256,
-        replayed_at=moment,
+        replayed_at=now(),
         engine_version={"then": then.engine_version, "now": version.engine_version},
         catalog_version={"then": then.catalog_version, "now": context.catalog.version},
         compared=compared,

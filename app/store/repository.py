@@ -91,6 +91,10 @@ class Repository:
         if self._session.get(Workspace, self._workspace_id) is None:
             self._session.add(Workspace(id=self._workspace_id, name=name))
 
+    def has_workspace(self) -> bool:
+        """Tell whether the workspace is there."""
+        return self._session.get(Workspace, self._workspace_id) is not None
+
     def add_profile(self, identifier: str, name: str, kind: str, document: dict[str, object]) -> None:
         """Keep an uploaded model."""
         self._session.add(

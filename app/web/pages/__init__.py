@@ -16,6 +16,7 @@ from app.web.pages import (
     estimates,
     fabric_choices,
     fabrics,
+    keys,
     mappings,
     partitions,
     plans,
@@ -29,6 +30,7 @@ from app.web.pages import (
     studies_guide,
     studies_shelf,
     sweeps,
+    webhooks,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
@@ -59,6 +61,8 @@ for part in (
     studies_guide,
     studies_shelf,
     studies,
+    keys,
+    webhooks,
 ):
     router.include_router(part.router)
 if available():

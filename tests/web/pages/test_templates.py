@@ -13,6 +13,7 @@ from app.web import (
     claims_contexts,
     contexts,
     fabric_choice_contexts,
+    integration_contexts,
     money_contexts,
     plan_contexts,
     proposal_contexts,
@@ -70,6 +71,9 @@ CONTEXTS = {
     "bill_form.html": bill_contexts.BillFormPage,
     "bill.html": bill_contexts.BillPage,
     "bill_compare.html": bill_contexts.BillComparisonPage,
+    "keys.html": integration_contexts.KeysPage,
+    "webhooks.html": integration_contexts.WebhooksPage,
+    "webhook.html": integration_contexts.WebhookPage,
 }
 
 
