@@ -33,7 +33,7 @@ STOP_SECONDS = 5.0
 class Jobs:
     """The thread that computes sweeps, tells webhooks and tidies up."""
 
-    def __init__(self, bench: Workbench, make_crew: Callable[[], Crew], sender: Sender | None = None) -> None:
+    def __init__(self, bench: Workbench, make_crew: Callable[[], Crew]) -> None:
         self._bench = bench
         self._make_crew = make_crew
         self._sender = sender or HttpSender()

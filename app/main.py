@@ -19,7 +19,6 @@ from app.services.admission import LocalAdmission
 from app.services.keys import KeyAdmission
 from app.services.rates import Effort, Rates
 from app.services.sealing import Sealer, kept_secret
-from app.services.webhook_sending import HttpSender
 from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
@@ -52,7 +51,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     bench.prepare()
     if settings.dask:
         check_dask()
-    jobs = Jobs(bench, partial(crew, settings.dask), HttpSender(http=settings.webhook_http))
+    jobs = Jobs(bench, partial(crew, settings.dask))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -17,6 +17,7 @@ from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
 from app.services.sealing import SECRET_BYTES, Sealer
+from app.services.webhook_sending import HttpSender, Sender
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
 from app.store.database import Store
@@ -63,6 +64,8 @@ class Workbench:
         """Seals what must be read again; without a secret of the server, for this process alone."""
         self.webhook_http = webhook_http
         """Whether webhooks may be told without TLS."""
+        self.sender: Sender = HttpSender(http=webhook_http)
+        """Sends messages to webhooks."""
         self.work = threading.Event()
         """Set when there is new work, so that whoever does it need not keep asking."""
         self.estimates = EstimateCache()
