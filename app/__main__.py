@@ -12,7 +12,7 @@ import typer
 import uvicorn
 from pydantic import ValidationError
 
-from app import key_command
+from app import key_command, storage_command
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
 from app.executors import crew
@@ -62,7 +62,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
 )
 cli.add_typer(key_command.cli)
-
+storage_command.add_to(cli)
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 

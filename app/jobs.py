@@ -1,4 +1,4 @@
-"""Long work in the background of the server: one thread that computes sweeps and tells webhooks.
+"""Long work in the background of the server: one thread that computes the sweeps that wait.
 
 The whole interface is :meth:`Jobs.start` and :meth:`Jobs.stop`; work comes in through the store, so that it
 outlives the server.
@@ -13,13 +13,12 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.services.housekeeping import TIDY_SECONDS, tidy
+from app.errors import Unavailable
+from app.services.integration_chores import TIDY_SECONDS, tell_webhooks, tidy_integration
 from app.services.sweep_running import Claim
-from app.services.webhook_delivery import deliver_due
-from app.services.webhook_sending import HttpSender, Sender
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
-from app.store.types import new_id, now
+from app.store.types import new_id
 
 logger = logging.getLogger("rackline.jobs")
 
@@ -31,13 +30,11 @@ STOP_SECONDS = 5.0
 
 
 class Jobs:
-    """The thread that computes sweeps, tells webhooks and tidies up."""
+    """The thread that computes sweeps."""
 
     def __init__(self, bench: Workbench, make_crew: Callable[[], Crew]) -> None:
         self._bench = bench
         self._make_crew = make_crew
-        self._sender = sender or HttpSender()
-        self._tidied = float("-inf")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
 
@@ -52,24 +49,22 @@ class Jobs:
         self._thread.join(STOP_SECONDS)
 
     def _work(self) -> None:
-        runner = new_id("run")
+        runner, tidied = new_id("run"), float("-inf")
         while not self._stop.is_set():
             # Cleared before looking: what is announced while looking is looked for again.
             self._bench.work.clear()
             try:
-                self._tend()
+                tell_webhooks(self._bench)
+                if time.monotonic() - tidied >= TIDY_SECONDS:
+                    tidied = time.monotonic()
+                    tidy_integration(self._bench)
                 claim = Claim.next(self._bench, runner, self._stop.is_set)
                 if claim is not None:
                     claim.compute(self._make_crew)
                     continue
+            except Unavailable:
+                # The store has said so in the log; work goes on where it was put down.
+                pass
             except SQLAlchemyError:
                 logger.exception("the store cannot be used; trying again")
             self._bench.work.wait(IDLE_SECONDS)
-
-    def _tend(self) -> None:
-        """Send what webhooks are to be told, and tidy up now and then."""
-        while not self._stop.is_set() and deliver_due(self._bench, now(), self._sender):
-            pass
-        if time.monotonic() - self._tidied >= TIDY_SECONDS:
-            self._tidied = time.monotonic()
-            tidy(self._bench, now())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,11 +20,14 @@ from app.profiles.presets import models_directory
 from app.services.admission import LocalAdmission
 from app.services.keys import KeyAdmission
 from app.services.rates import Effort, Rates
+from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
+from app.services.webhook_sending import HttpSender
 from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
 from app.store.database import Store
+from app.store.upload_files import UploadFiles
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
@@ -42,12 +47,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
     make_data_directory(settings.data_dir)
-    bench = Workbench(
-        load_context(models_directory().parent),
-        Store(settings.database_url),
-        Sealer(lambda: kept_secret(settings.data_dir)),
-        webhook_http=settings.webhook_http,
-    )
+    files = UploadFiles(settings.data_dir / "uploads")
+    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    bench.sealer = Sealer(lambda: kept_secret(settings.data_dir))
+    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
+    bench.retention = Retention.read(settings.retention_days)
     bench.prepare()
     if settings.dask:
         check_dask()
@@ -99,6 +103,8 @@ def make_data_directory(path: Path) -> None:
     """Make the directory of the data, for its owner alone."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it cannot be written")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise BadInput.at(

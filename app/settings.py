@@ -24,6 +24,7 @@ VARIABLES = {
     "RACKLINE_RATE_SEARCH": "rate_search",
     "RACKLINE_SHARED_LIMITS": "shared_limits",
     "RACKLINE_WEBHOOK_HTTP": "webhook_http",
+    "RACKLINE_RETENTION_DAYS": "retention_days",
 }
 
 
@@ -52,6 +53,8 @@ class Settings(BaseModel):
     """Whether requests of a key are counted in the database, by all processes and servers together."""
     webhook_http: bool = False
     """Whether webhooks may be told without TLS."""
+    retention_days: str = Field("", max_length=200)
+    """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
     """Host names answered to, with any port. Without accounts only this machine's own: a page of
     another site that resolves its name to this machine must not reach a customer's data."""

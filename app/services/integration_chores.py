@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from app.services.once import purge_answers
 from app.services.proposals import note_expired
 from app.services.rates import purge_rates
 from app.services.webhook_delivery import deliver_due, purge_messages
@@ -26,9 +25,8 @@ def tell_webhooks(bench: Workbench) -> None:
 
 
 def tidy_integration(bench: Workbench) -> None:
-    """Note proposals whose last day is over; forget answers under used keys, counts and old messages."""
+    """Note proposals whose last day is over; forget counted requests and old messages."""
     moment = now()
     note_expired(bench, moment)
-    purge_answers(bench, moment)
     purge_rates(bench, moment)
     purge_messages(bench, moment)

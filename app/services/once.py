@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -87,8 +87,3 @@ def earlier_answer(
     if row.body_sha256 != once.body_sha256:
         raise Conflict.at("Idempotency-Key", "this key came with another body before; use a new key")
     return kind.model_validate(row.answer)
-
-
-def purge_answers(bench: Workbench, moment: datetime) -> int:
-    """Forget answers whose keys are free again, and return how many there were."""
-    return bench.store.purge_answers(moment - KEPT)

@@ -12,18 +12,20 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from app.errors import BadInput
+from app.store.failures import PatientPool, watch
 from app.store.key_queries import FoundKey, key_of
-from app.store.migrate import upgrade
+from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, ended_proposals, shared_by
 from app.store.rate_queries import purge_rates
-from app.store.repository import Repository, purge_answers
+from app.store.repository import Repository
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
+from app.store.tables import Workspace
 from app.store.webhook_queries import DueMessage, claim_message, purge_messages
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -31,6 +33,32 @@ NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 BUSY_MILLISECONDS = 5000
 """How long a writer waits for another one on SQLite."""
+
+POOL: dict[str, Any] = {
+    "poolclass": PatientPool,
+    "pool_size": 10,
+    "max_overflow": 30,
+    "pool_timeout": 10,
+}
+"""As many connections as there are threads that answer requests (40), of which ten stay open; so long one
+is waited for. [s]"""
+
+POSTGRES_TIMES = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+"""Limits of one session (PostgreSQL, 20.11): a statement, the wait for a lock, a transaction in which nothing
+happens. [ms]"""
+
+POSTGRES: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
 
 
 class Store:
@@ -49,6 +77,16 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
+
+    def workspaces(self) -> list[str]:
+        """Return the identifiers of all workspaces."""
+        with Session(self.engine) as session:
+            return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
+
+    def is_ready(self) -> bool:
+        """Tell whether the database answers and its tables are those of this program."""
+        with self.engine.connect() as connection:
+            return is_current(connection)
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""
@@ -75,11 +113,6 @@ class Store:
         with Session(self.engine) as session, session.begin():
             return ended_proposals(session, day, most)
 
-    def purge_answers(self, before: datetime) -> int:
-        """Forget the answers under keys for repeated requests that were given before a moment."""
-        with Session(self.engine) as session, session.begin():
-            return purge_answers(session, before)
-
     def purge_rates(self, moment: datetime) -> int:
         """Forget counted requests that count no longer."""
         with Session(self.engine) as session, session.begin():
@@ -104,15 +137,28 @@ def make_engine(url: str) -> Engine:
         When the address is not one of a database that can be used.
     """
     try:
+        address = make_url(url)
         engine = sa.create_engine(
-            url, pool_pre_ping=not url.startswith("sqlite"), json_serializer=written_document
+            address, hide_parameters=True, json_serializer=written_document, **terms_of(address)
         )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
         message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
-    if make_url(url).get_backend_name() == "sqlite":
+    if address.get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)
+    watch(engine)
     return engine
+
+
+def terms_of(address: URL) -> dict[str, Any]:
+    """Return how connections to a database are made and kept."""
+    if address.get_backend_name() == "sqlite":
+        return POOL if address.database not in {None, "", ":memory:"} else {}
+    given = address.query.get("options", "")
+    limits = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMES.items())
+    # What the address itself states comes last and holds.
+    options = f"{limits} {given if isinstance(given, str) else ' '.join(given)}".strip()
+    return {**POOL, "pool_pre_ping": True, "connect_args": {**POSTGRES, "options": options}}
 
 
 def written_document(document: Any) -> str:

@@ -13,9 +13,11 @@ from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
 from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
+from app.store.integrity import IntegrityQueries
 from app.store.key_queries import KeyQueries
 from app.store.proposal_queries import ProposalQueries
 from app.store.rate_queries import RateQueries
+from app.store.retention_queries import RetentionQueries
 from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
@@ -33,6 +35,7 @@ from app.store.tables import (
     WorkloadSample,
     Workspace,
 )
+from app.store.upload_queries import UploadQueries
 from app.store.webhook_queries import WebhookQueries
 
 Listed = TypeVar(
@@ -71,12 +74,6 @@ class Listing(Generic[Listed]):
 
 class AlreadyAnswered(Exception):
     """Another request with the same key has been answered meanwhile."""
-
-
-def purge_answers(session: Session, before: datetime) -> int:
-    """Forget the answers of every workspace under keys that were given before a moment; return how many."""
-    done = session.exec(delete(IdempotencyKey).where(col(IdempotencyKey.created_at) < before))
-    return int(done.rowcount)
 
 
 class Repository:
@@ -251,6 +248,21 @@ class Repository:
     def studies(self) -> StudyQueries:
         """The queries of studies and their versions."""
         return StudyQueries(self._session, self._workspace_id)
+
+    @property
+    def uploads(self) -> UploadQueries:
+        """The queries of uploads, their files and what names them."""
+        return UploadQueries(self._session, self._workspace_id)
+
+    @property
+    def integrity(self) -> IntegrityQueries:
+        """The queries of what was frozen."""
+        return IntegrityQueries(self._session, self._workspace_id)
+
+    @property
+    def retention(self) -> RetentionQueries:
+        """The queries of what is kept for a time only."""
+        return RetentionQueries(self._session, self._workspace_id)
 
     def add_sizing(
         self,

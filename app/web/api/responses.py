@@ -13,6 +13,7 @@ from app.errors import (
     TooLarge,
     TooMany,
     Unauthorized,
+    Unavailable,
     Unprocessable,
 )
 from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
@@ -40,6 +41,7 @@ EXAMPLES: dict[int, AppError] = {
             {"quota": 30, "kind": "search", "seconds": 12},
         )
     ),
+    503: Unavailable("the database cannot be reached; nothing was kept, try again in a moment"),
 }
 
 MEANINGS = {
@@ -51,6 +53,7 @@ MEANINGS = {
     415: "Not a format this address reads.",
     422: "A field is missing, unknown or of the wrong type.",
     429: "Asked too often; Retry-After says how long to wait.",
+    503: "The database cannot be used now; Retry-After says when to ask again.",
 }
 
 

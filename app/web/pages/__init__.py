@@ -30,6 +30,7 @@ from app.web.pages import (
     studies_guide,
     studies_shelf,
     sweeps,
+    uploads,
     webhooks,
 )
 from app.web.pages.documents import available
@@ -58,6 +59,7 @@ for part in (
     fabrics,
     bills,
     breakevens,
+    uploads,
     studies_guide,
     studies_shelf,
     studies,

@@ -1,4 +1,4 @@
-"""API keys, counted requests, webhooks and their messages; idempotency keys by their age."""
+"""API keys, counted requests, webhooks and their messages."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.store.types import UtcDateTime
 
 revision = "0011"
-down_revision = "0008"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 
@@ -90,12 +90,10 @@ def upgrade() -> None:
         "ix_webhook_delivery_listing", "webhook_delivery", ["workspace_id", "webhook_id", "created_at", "id"]
     )
     op.create_index("ix_webhook_delivery_due", "webhook_delivery", ["status", "next_try_at"])
-    op.create_index("ix_idempotency_key_created", "idempotency_key", ["created_at"])
 
 
 def downgrade() -> None:
     """Take back."""
-    op.drop_index("ix_idempotency_key_created", "idempotency_key")
     op.drop_table("webhook_delivery")
     op.drop_table("webhook")
     op.drop_table("rate_window")
