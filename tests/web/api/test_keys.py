@@ -12,7 +12,10 @@ from fastapi import FastAPI
 
 from app.services import keys as service
 from app.services.admission import Credentials, Role, Scope
+from app.services.rates import Effort, Rates
 from app.store.types import now
+from app.web.api.examples import CHECK
+from app.web.rates import SEARCHING
 
 from .conftest import Ask
 
@@ -201,3 +204,51 @@ def test_a_workspace_has_a_bounded_number_of_keys(ask: Ask, monkeypatch: pytest.
 
 def made_or_refused(ask: Ask) -> int:
     return [ask("POST", "/api/v1/keys", json={"name": "one more"}).status_code for _ in range(2)][-1]
+
+
+def test_what_is_left_to_a_key_stands_in_every_answer(ask: Ask, application: FastAPI) -> None:
+    headers = bearer(made(ask, scopes=["read", "estimate"])["secret"])
+    read = ask("GET", "/api/v1/estimates", headers=headers)
+    assert read.headers["ratelimit-policy"] == '"read";q=600;w=60'
+    assert read.headers["ratelimit"].startswith('"read";r=599;t=')
+    missing = ask("GET", "/api/v1/estimates/est_none", headers=headers)
+    assert missing.status_code == 404 and missing.headers["ratelimit"].startswith('"read";r=598;')
+    searched = ask("POST", "/api/v1/searches", json={}, headers=headers)
+    assert searched.headers["ratelimit-policy"] == '"search";q=30;w=60'
+    page = ask("GET", "/price-books.json", headers=headers)
+    assert page.headers["ratelimit-policy"] == '"estimate";q=120;w=60'
+    assert "ratelimit" not in ask("GET", "/api/v1/estimates").headers
+
+
+def test_a_key_that_asks_too_often_waits_and_others_do_not(
+    ask: Ask, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = Rates({Effort.READ: 3, Effort.ESTIMATE: 2, Effort.SEARCH: 1})
+    monkeypatch.setattr(application.state, "rates", rates)
+    first, second = (bearer(made(ask)["secret"]) for _ in range(2))
+    answers = [ask("GET", "/api/v1/catalog/chips", headers=first) for _ in range(4)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 429]
+    refused = answers[-1]
+    assert refused.headers["content-type"] == "application/problem+json"
+    wait = int(refused.headers["retry-after"])
+    assert 0 < wait <= 121
+    assert refused.headers["ratelimit"] == f'"read";r=0;t={wait}'
+    assert ask("GET", "/api/v1/catalog/chips", headers=second).status_code == 200
+    assert ask("POST", "/api/v1/checks", json=CHECK, headers=first).status_code == 200
+    assert ask("GET", "/api/v1/catalog/chips").status_code == 200
+
+
+def test_every_route_that_searches_is_there(ask: Ask) -> None:
+    openapi = ask("GET", "/api/v1/openapi.json").json()
+    known = {
+        operation["operationId"] for methods in openapi["paths"].values() for operation in methods.values()
+    }
+    assert known >= SEARCHING
+
+
+def test_every_endpoint_may_refuse_who_is_unknown_or_too_fast(ask: Ask) -> None:
+    paths = ask("GET", "/api/v1/openapi.json").json()["paths"]
+    for path, methods in paths.items():
+        if path.startswith("/api/"):
+            for operation in methods.values():
+                assert {"401", "429"} <= operation["responses"].keys(), path
