@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import BadInput, Conflict
+from app.errors import BadInput, Conflict, Unavailable
 from app.services.admission import Admission, Credentials, Principal, Role, Scope
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
@@ -81,7 +81,7 @@ def note_use(store: Store, workspace_id: str, identifier: str, moment: datetime)
     try:
         with store.transaction(workspace_id) as repository:
             repository.keys.used(identifier, moment, moment - NOTED_EVERY)
-    except SQLAlchemyError:
+    except (SQLAlchemyError, Unavailable):
         logger.warning("the use of key %s could not be written down", identifier)
 
 

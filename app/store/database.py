@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -19,11 +20,13 @@ from sqlmodel import Session, select
 
 from app.errors import BadInput
 from app.store.failures import PatientPool, watch
+from app.store.identity_queries import IdentityQueries
 from app.store.key_queries import FoundKey, key_of
 from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, ended_proposals, shared_by
 from app.store.rate_queries import purge_rates
 from app.store.repository import Repository
+from app.store.session_queries import SessionQueries
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
 from app.store.tables import Workspace
 from app.store.webhook_queries import DueMessage, claim_message, purge_messages
@@ -61,6 +64,14 @@ POSTGRES: dict[str, Any] = {
 """Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """The queries about people in one transaction."""
+
+    people: IdentityQueries
+    sessions: SessionQueries
+
+
 class Store:
     """The database of one server."""
 
@@ -87,6 +98,13 @@ class Store:
         """Tell whether the database answers and its tables are those of this program."""
         with self.engine.connect() as connection:
             return is_current(connection)
+
+    @contextmanager
+    def identity(self) -> Iterator[Entrance]:
+        """Open the queries about people; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            event.listen(session, "before_flush", without_null)
+            yield Entrance(IdentityQueries(session), SessionQueries(session))
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""

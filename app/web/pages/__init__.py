@@ -24,6 +24,7 @@ from app.web.pages import (
     proposals,
     queues,
     shared,
+    sign_in,
     sizings,
     start,
     studies,
@@ -35,6 +36,11 @@ from app.web.pages import (
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
+
+open_router = APIRouter(include_in_schema=False)
+"""Pages that ask for no session: links to proposals, and where sessions begin."""
+for part in (shared, sign_in):
+    open_router.include_router(part.router)
 
 router = APIRouter(include_in_schema=False)
 for part in (
@@ -52,7 +58,6 @@ for part in (
     decisions,
     fabric_choices,
     proposals,
-    shared,
     partitions,
     queues,
     claims,
@@ -71,4 +76,4 @@ if available():
     router.include_router(documents.router)
     router.include_router(accuracy.router)
 
-__all__ = ["problem_page", "router"]
+__all__ = ["open_router", "problem_page", "router"]

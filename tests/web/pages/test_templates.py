@@ -13,6 +13,7 @@ from app.web import (
     claims_contexts,
     contexts,
     fabric_choice_contexts,
+    identity_contexts,
     integration_contexts,
     money_contexts,
     plan_contexts,
@@ -74,6 +75,8 @@ CONTEXTS = {
     "keys.html": integration_contexts.KeysPage,
     "webhooks.html": integration_contexts.WebhooksPage,
     "webhook.html": integration_contexts.WebhookPage,
+    "sign_in.html": identity_contexts.SignInPage,
+    "sign_in_code.html": identity_contexts.CodePage,
 }
 
 
