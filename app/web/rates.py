@@ -55,8 +55,8 @@ def effort_of(method: str, path: str, name: str) -> Effort:
 
 
 def count_request(request: Request, principal: Principal) -> None:
-    """Count a request that came with a key, and refuse it beyond the key's quota; people are not counted."""
-    if principal.key_id is None:
+    """Count a request that came with a key, once, and refuse it beyond the key's quota; people are not."""
+    if principal.key_id is None or hasattr(request.state, STATE):
         return
     rates: Rates = request.app.state.rates
     effort = effort_of(request.method, request.url.path, getattr(request.scope.get("route"), "name", ""))
