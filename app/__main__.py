@@ -12,7 +12,7 @@ import typer
 import uvicorn
 from pydantic import ValidationError
 
-from app import storage_command
+from app import key_command, storage_command
 from app.account_commands import users, workspaces
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
@@ -62,6 +62,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+cli.add_typer(key_command.cli)
 storage_command.add_to(cli)
 cli.add_typer(users, name="user")
 cli.add_typer(workspaces, name="workspace")

@@ -21,12 +21,15 @@ from app.profiles.presets import models_directory
 from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
 from app.services.identity import Identity, SessionTimes
+from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
 from app.services.oidc import SingleSignOn
 from app.services.oidc_provider import Provider
+from app.services.rates import Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
 from app.services.sessions import AccountsAdmission
+from app.services.webhook_sending import HttpSender
 from app.services.workbench import Workbench
 from app.settings import LOOPBACK, Settings
 from app.sizing.context import load_context
@@ -36,6 +39,7 @@ from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
 from app.web.folders import Assets, folder
+from app.web.rates import RateHeaders
 from app.web.reach import Reach
 from app.web.rights import admitted
 from app.web.security import Guard
@@ -53,6 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     make_data_directory(settings.data_dir)
     files = UploadFiles(settings.data_dir / "uploads")
     bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
     bench.retention = Retention.read(settings.retention_days)
     bench.prepare()
     if settings.dask:
@@ -77,11 +82,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     identity = identity_of(settings, bench.store)
+    bench.sealer = identity.sealer
     alone = not any_account(identity)
     app.state.identity = identity
-    app.state.admission = LocalAdmission() if alone else AccountsAdmission(identity)
+    people = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.admission = KeyAdmission(bench.store, people)
+    app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
     app.state.reach = reach_of(settings, alone)
     app.state.single_sign_on = single_sign_on_of(settings)
+    app.add_middleware(RateHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,
@@ -98,6 +107,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def quotas_of(settings: Settings) -> dict[Effort, int]:
+    """Return how often a key may ask in a minute."""
+    return {
+        Effort.READ: settings.rate_read,
+        Effort.ESTIMATE: settings.rate_estimate,
+        Effort.SEARCH: settings.rate_search,
+    }
 
 
 def identity_of(settings: Settings, store: Store) -> Identity:

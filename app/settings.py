@@ -23,6 +23,11 @@ VARIABLES = {
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
     "RACKLINE_DASK": "dask",
+    "RACKLINE_RATE_READ": "rate_read",
+    "RACKLINE_RATE_ESTIMATE": "rate_estimate",
+    "RACKLINE_RATE_SEARCH": "rate_search",
+    "RACKLINE_SHARED_LIMITS": "shared_limits",
+    "RACKLINE_WEBHOOK_HTTP": "webhook_http",
     "RACKLINE_RETENTION_DAYS": "retention_days",
     "RACKLINE_PUBLIC_URL": "public_url",
     "RACKLINE_TRUSTED_PROXIES": "trusted_proxies",
@@ -59,6 +64,16 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
+    rate_read: int = Field(600, ge=1, le=1_000_000)
+    """Requests that a key may read with in a minute. [1/min]"""
+    rate_estimate: int = Field(120, ge=1, le=1_000_000)
+    """Requests of a key in a minute that compute little or change something. [1/min]"""
+    rate_search: int = Field(30, ge=1, le=1_000_000)
+    """Requests of a key in a minute that search, size, compare or set a document. [1/min]"""
+    shared_limits: bool = False
+    """Whether requests of a key are counted in the database, by all processes and servers together."""
+    webhook_http: bool = False
+    """Whether webhooks may be told without TLS."""
     retention_days: str = Field("", max_length=200)
     """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
     public_url: str = Field("", pattern=r"^$|^https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?$")

@@ -47,6 +47,13 @@ def create_comparison(
     bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
 ) -> Comparison:
     """Put options side by side and keep them."""
+    return keep_comparison(bench, workspace_id, request, Once.of("comparisons", key, request))
+
+
+def keep_comparison(
+    bench: Workbench, workspace_id: str, request: ComparisonRequest, once: Once | None
+) -> Comparison:
+    """Put options side by side and keep them, once for each request of its caller."""
 
     def make() -> tuple[Comparison, Save]:
         options = make_options(bench, workspace_id, request.rows, request.currency)
@@ -66,7 +73,7 @@ def create_comparison(
 
         return answer, save
 
-    return keep(bench, workspace_id, Once.of("comparisons", key, request), Comparison, make)
+    return keep(bench, workspace_id, once, Comparison, make)
 
 
 def get_comparison(

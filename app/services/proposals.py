@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
 from pydantic import Field, TypeAdapter
+from sqlalchemy.exc import IntegrityError
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message
 from app.reports.pdf import proposal_pdf, read_logo
@@ -37,11 +39,14 @@ from app.sizing.proposal.replay import changes_between
 from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
 from app.sizing.questions import PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
+from app.store.proposal_queries import EXPIRED
 from app.store.repository import Repository
 from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
 
 PDF = "pdf"
+MOST_NOTED = 100
+"""Proposals of which is written down at one time that their last day is over."""
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
@@ -337,11 +342,30 @@ def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
     return proposal_workbook(get_proposal(bench, workspace_id, identifier))
 
 
-def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, note: bool = True) -> Replay:
+def replay_proposal(
+    bench: Workbench, workspace_id: str, identifier: str, key: str | None = None, *, note: bool = True
+) -> Replay:
     """Return what today's catalogue would say otherwise; the proposal is left as it is.
 
     That it was replayed is written down as an event, unless somebody only looks at the page.
     """
+
+    def make() -> tuple[Replay, Save]:
+        answer = replayed(bench, workspace_id, identifier)
+
+        def save(repository: Repository) -> None:
+            detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
+            repository.of_proposal(identifier).add_event("replayed", answer.replayed_at, detail)
+
+        return answer, save
+
+    if not note:
+        return replayed(bench, workspace_id, identifier)
+    return keep(bench, workspace_id, Once.of(f"proposals/{identifier}/replay", key, b""), Replay, make)
+
+
+def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
+    """Return a proposal held against today's catalogue."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
@@ -366,15 +390,10 @@ def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, not
         version = now_content
     else:
         compared, changes, version = 0, [], then
-    moment = now()
-    if note:
-        with bench.store.transaction(workspace_id) as repository:
-            detail = {"changes": len(changes), "refused": len(refused)}
-            repository.of_proposal(identifier).add_event("replayed", moment, detail)
     return Replay(
         id=record.id,
         sha256=record.sha256,
-        replayed_at=moment,
+        replayed_at=now(),
         engine_version={"then": then.engine_version, "now": version.engine_version},
         catalog_version={"then": then.catalog_version, "now": context.catalog.version},
         compared=compared,
@@ -406,6 +425,20 @@ def list_events(bench: Workbench, workspace_id: str, identifier: str) -> Proposa
         for row in rows
     ]
     return ProposalEvents(items=items)
+
+
+def note_expired(bench: Workbench, moment: datetime) -> int:
+    """Write down of frozen proposals that their last day is over, and return of how many."""
+    noted = 0
+    for found in bench.store.ended_proposals(moment.date(), MOST_NOTED):
+        with contextlib.suppress(IntegrityError), bench.store.transaction(found.workspace_id) as repository:
+            queries = repository.of_proposal(found.proposal_id)
+            # Somebody else may have been faster; at the very same moment the place of the event is taken.
+            if all(event.kind != EXPIRED for event in queries.events()):
+                record = existing(repository, found.proposal_id)
+                queries.add_event(EXPIRED, moment, {"valid_until": record.valid_until})
+                noted += 1
+    return noted
 
 
 def existing(repository: Repository, identifier: str) -> ProposalRecord:

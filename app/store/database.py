@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,13 +22,16 @@ from app.errors import BadInput
 from app.store.external_queries import ExternalQueries
 from app.store.failures import PatientPool, watch
 from app.store.identity_queries import IdentityQueries
+from app.store.key_queries import FoundKey, key_of
 from app.store.migrate import is_current, upgrade
-from app.store.proposal_queries import SharedBy, shared_by
+from app.store.proposal_queries import SharedBy, ended_proposals, shared_by
+from app.store.rate_queries import purge_rates
 from app.store.repository import Repository
 from app.store.session_queries import SessionQueries
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
 from app.store.tables import Workspace
 from app.store.trail import keep_trail
+from app.store.webhook_queries import DueMessage, claim_message, purge_messages
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -117,6 +120,31 @@ class Store:
         """Return where a link leads, whichever workspace it is of."""
         with Session(self.engine) as session, session.begin():
             return shared_by(session, token_sha256)
+
+    def key_of(self, prefix: str) -> FoundKey | None:
+        """Return the key of the API with a prefix, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            return key_of(session, prefix)
+
+    def claim_message(self, moment: datetime, until: datetime) -> DueMessage | None:
+        """Take on the message to a webhook that is due longest; no other runner takes it too."""
+        with Session(self.engine) as session, session.begin():
+            return claim_message(session, moment, until)
+
+    def ended_proposals(self, day: date, most: int) -> list[SharedBy]:
+        """Return frozen proposals of any workspace whose last day was before a day, not yet said so."""
+        with Session(self.engine) as session, session.begin():
+            return ended_proposals(session, day, most)
+
+    def purge_rates(self, moment: datetime) -> int:
+        """Forget counted requests that count no longer."""
+        with Session(self.engine) as session, session.begin():
+            return purge_rates(session, moment)
+
+    def purge_messages(self, before: datetime) -> int:
+        """Forget messages to webhooks that ended and were written before a moment."""
+        with Session(self.engine) as session, session.begin():
+            return purge_messages(session, before)
 
     def close(self) -> None:
         """Let go of all connections."""

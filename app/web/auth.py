@@ -12,6 +12,7 @@ from app.services.admission import Credentials, Principal, Role
 from app.services.identity import Identity, Visitor
 from app.services.sessions import Started
 from app.web.problems import Forbidden
+from app.web.rates import count_request
 from app.web.reach import Reach
 
 SESSION_COOKIE = "rackline_session"
@@ -60,10 +61,11 @@ def known_principal(request: Request) -> Principal | None:
 
 
 def get_principal(request: Request) -> Principal:
-    """Return who asks; refuse nobody known."""
+    """Return who asks; refuse nobody known, and keys that have asked too often."""
     principal = known_principal(request)
     if principal is None:
         raise Unauthorized("this server answers to its members only; sign in or send an API key")
+    count_request(request, principal)
     return principal
 
 

@@ -31,7 +31,7 @@ KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="The same key with the same body gives the same answer and stores once.",
+        description="The same key with the same body gives the same answer and stores once, for 24 hours.",
         examples=["5f0c6a52-quote-17"],
     ),
 ]

@@ -13,6 +13,7 @@ from app.web.api import (
     fabric_choices,
     fabrics,
     jobs,
+    keys,
     partitions,
     planning,
     price_books,
@@ -23,9 +24,11 @@ from app.web.api import (
     sweeps,
     trail,
     uploads,
+    webhooks,
 )
+from app.web.api.responses import KNOWN
 
-router = APIRouter(prefix="/api/v1")
+router = APIRouter(prefix="/api/v1", responses=KNOWN)
 for part in (
     catalog,
     uploads,
@@ -47,5 +50,7 @@ for part in (
     jobs,
     claims,
     trail,
+    keys,
+    webhooks,
 ):
     router.include_router(part.router)

@@ -35,6 +35,8 @@ TAGS = [
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
     {"name": "audit", "description": "Who did what, for the owners of the workspace."},
+    {"name": "keys", "description": "Keys of the API: scopes, ends, replacement."},
+    {"name": "webhooks", "description": "Addresses that are told of events of proposals."},
     {"name": "operation", "description": "The server itself."},
 ]
 

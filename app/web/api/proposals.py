@@ -134,9 +134,11 @@ def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: Propos
 
 
 @router.post("/{id}/replay", summary="Hold against today's catalogue", responses=CHANGE)
-def replay_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Replay:
+def replay_proposal(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
+) -> Replay:
     """Compute the proposal anew and list the lines that changed; the proposal stays as it is."""
-    return proposals.replay_proposal(bench, workspace, identifier)
+    return proposals.replay_proposal(bench, workspace, identifier, key)
 
 
 @router.get("/{id}/events", summary="What happened to a proposal", responses=READ)

@@ -11,6 +11,7 @@ from app.errors import (
     Message,
     NotFound,
     TooLarge,
+    TooMany,
     Unauthorized,
     Unavailable,
     Unprocessable,
@@ -34,6 +35,12 @@ EXAMPLES: dict[int, AppError] = {
     413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
+    429: TooMany(
+        Message(
+            "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+            {"quota": 30, "kind": "search", "seconds": 12},
+        )
+    ),
     503: Unavailable("the database cannot be reached; nothing was kept, try again in a moment"),
 }
 
@@ -45,6 +52,7 @@ MEANINGS = {
     413: "Larger than the server takes.",
     415: "Not a format this address reads.",
     422: "A field is missing, unknown or of the wrong type.",
+    429: "Asked too often; Retry-After says how long to wait.",
     503: "The database cannot be used now; Retry-After says when to ask again.",
 }
 
@@ -75,7 +83,9 @@ def event_stream_content() -> dict[str, Any]:
     return {"text/event-stream": {"schema": {"type": "string"}, "example": example}}
 
 
-READ = problems(400, 401, 404, 422)
-CHANGE = problems(401, 404, 409, 422)
-LIST = problems(400, 401, 422)
-ASK = problems(400, 401, 404, 409, 413, 415, 422)
+READ = problems(400, 404, 422)
+CHANGE = problems(404, 409, 422)
+LIST = problems(400, 422)
+ASK = problems(400, 404, 409, 413, 415, 422)
+KNOWN = problems(401, 429)
+"""Failures of every endpoint."""

@@ -18,6 +18,7 @@ from app.web.pages import (
     estimates,
     fabric_choices,
     fabrics,
+    keys,
     mappings,
     partitions,
     people,
@@ -36,6 +37,7 @@ from app.web.pages import (
     sweeps,
     trail,
     uploads,
+    webhooks,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
@@ -74,6 +76,8 @@ for part in (
     trail,
     account,
     people,
+    keys,
+    webhooks,
 ):
     router.include_router(part.router)
 if available():
