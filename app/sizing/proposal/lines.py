@@ -73,14 +73,15 @@ def of_rows(content: ProposalContent) -> Iterator[Line]:
     for position, row in enumerate(content.comparison.rows):
         place = f"comparison.rows.{position}"
         if row.hours is not None:
+            exact = row.low == row.high
             yield Line(
                 path=f"{place}.hours",
                 section="comparison",
                 option=row.label,
                 name="hours",
                 value=row.hours,
-                low=row.low,
-                high=row.high,
+                low=None if exact else row.low,
+                high=None if exact else row.high,
                 unit="h",
             )
         yield plain(f"{place}.kind", "comparison", row.label, "kind", row.kind)

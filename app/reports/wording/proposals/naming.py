@@ -11,10 +11,12 @@ from app.reports.wording.values import written
 from app.reports.wording.voice import Voice
 from app.sizing.document import Quantity
 from app.sizing.proposal.documents import Line, ProposalContent
-from app.sizing.proposal.lines import RATE
 
 RANGE = ".range"
 PART = "part."
+MEASURED_RATES = {"mean", "deviation", "rate"}
+"""Names of throughputs somebody measured, as against predicted ones."""
+
 PLACES = {
     "plan": "plan",
     "comparison": "line",
@@ -88,7 +90,7 @@ def value_written(
         return voice.percent(value)
     if section == "measured" and ".run." in name:
         return measured_run(value, voice)
-    if section == "measured" and unit == RATE:
+    if section == "measured" and name.partition(".")[2] in MEASURED_RATES:
         return measured_rate(value, voice)
     if name == "samples":
         return voice.count(value)
