@@ -37,5 +37,9 @@ class EstimateCache:
             return make()
         return self._latest.get(key_of(workspace_id, request), make)
 
+    def clear(self) -> None:
+        """Let go of all."""
+        self._latest.clear()
+
     def __len__(self) -> int:
         return len(self._latest)

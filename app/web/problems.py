@@ -29,8 +29,10 @@ from app.errors import (
     TooLarge,
     TooMany,
     Unauthorized,
+    Unavailable,
     Unprocessable,
 )
+from app.web.redirects import to_sign_in
 
 logger = logging.getLogger("rackline.web")
 
@@ -130,6 +132,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Misdirected,
         Unprocessable,
         ServerError,
+        Unavailable,
     )
 }
 
@@ -257,7 +260,13 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+        if isinstance(error, Unauthorized):
+            if wants_page(request):
+                return to_sign_in(request)
+            return answer(request, error, {"WWW-Authenticate": "Bearer"})
+        headers = (
+            {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
+        )
         return answer(request, error, headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

@@ -18,6 +18,7 @@ from app.reports.drawings.svg import written
 from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
+from app.services.admission import Principal
 from app.services.latest import Latest
 from app.web import locale
 from app.web.contexts import Page
@@ -120,6 +121,7 @@ def render(
         .render(
             page=page,
             here=request.url,
+            reader=reader_of(request),
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,
@@ -143,6 +145,12 @@ def kept(lasting: Latest[Any] | None, address: str, caller: Callable[[], Markup]
     # As plain text: what is kept is compared by nobody and escaped already.
     written: str = lasting.get(("written", address), lambda: str(caller()))
     return Markup(written)
+
+
+def reader_of(request: Request) -> Principal | None:
+    """Return the person who is signed in; None without accounts, and for pages that are open to all."""
+    found: Principal | None = getattr(request.state, "principal", None)
+    return found if found is not None and found.account_id is not None else None
 
 
 def address_in(request: Request, language: str) -> str:
