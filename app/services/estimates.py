@@ -14,7 +14,7 @@ from app.services.workbench import Workbench, no_such
 from app.sizing.document import Document, Estimate
 from app.sizing.estimate import estimate
 from app.sizing.request import EstimateRequest
-from app.sizing.scaling import scaling_curve
+from app.sizing.scaling import scaled_requests
 from app.store.repository import Repository
 from app.store.types import new_id
 
@@ -119,5 +119,10 @@ def list_estimates(
 def scale_estimate(
     bench: Workbench, workspace_id: str, request: EstimateRequest, counts: list[int]
 ) -> list[Estimate]:
-    """Return one estimate per number of systems, without keeping them."""
-    return scaling_curve(request, counts, bench.context(workspace_id))
+    """Return one estimate per number of systems, without storing them."""
+    context = bench.context(workspace_id)
+
+    def at(asked: EstimateRequest) -> Estimate:
+        return bench.estimates.get(workspace_id, asked, lambda: estimate(asked, context))
+
+    return [at(asked) for asked in scaled_requests(request, counts)]

@@ -17,6 +17,7 @@ from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
+from app.services.evidence import named_evidence
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
@@ -34,6 +35,7 @@ from app.sizing.proposal.documents import (
     Replay,
     ShareState,
 )
+from app.sizing.proposal.evidence import Named
 from app.sizing.proposal.freezing import content_hash
 from app.sizing.proposal.replay import changes_between
 from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
@@ -127,7 +129,10 @@ def made_content(
             priced_anew(bench, workspace_id, asked, position, option)
             for position, option in enumerate(options)
         ]
-    return build_content(asked, options, context, title=record.title, today=now().date(), logo=logo)
+    named = named_evidence(bench, workspace_id, asked)
+    return build_content(
+        asked, options, context, title=record.title, today=now().date(), logo=logo, named=named
+    )
 
 
 def named_comparison(repository: Repository, identifier: str) -> Any:
@@ -377,6 +382,11 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             options.append(made_today(bench, workspace_id, written))
         except AppError as error:
             refused.append(Refused(label=str(written["label"]), text=Text.of(error.message)))
+    try:
+        named = named_evidence(bench, workspace_id, asked)
+    except AppError as error:
+        named = Named()
+        refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     if options and not refused:
         now_content = build_content(
             asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
@@ -385,6 +395,7 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             title=then.title,
             today=now().date(),
             logo=then.branding.logo,
+            named=named,
         )
         compared, changes = changes_between(then, now_content)
         version = now_content

@@ -16,6 +16,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from app.errors import (
@@ -36,6 +37,9 @@ from app.web.redirects import to_sign_in
 logger = logging.getLogger("rackline.web")
 
 MEDIA_TYPE = "application/problem+json"
+
+LEFT = 499
+"""Status, of no RFC, that servers write down for who went away before the answer."""
 
 MAX_FIELD = 200
 MAX_ERRORS = 50
@@ -277,10 +281,15 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return answer(request, ServerError("something went wrong here; it is in the server's log"))
 
+    async def of_leaving(request: Request, error: Exception) -> Response:
+        # Whoever stopped an upload hears no answer, and nothing here went wrong.
+        return Response(status_code=LEFT)
+
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
         AppError: of_ours,
         RequestValidationError: of_validation,
         HTTPException: of_framework,
+        ClientDisconnect: of_leaving,
         Exception: of_fault,
     }
     for kind, handler in handlers.items():

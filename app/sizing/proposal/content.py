@@ -25,11 +25,21 @@ from app.sizing.proposal.documents import (
     ProposalContent,
     SaidWarning,
 )
+from app.sizing.proposal.evidence import (
+    Named,
+    evidence_of,
+    evidence_sources,
+    evidence_warnings,
+    networks_instead,
+    with_evidence,
+)
+from app.sizing.proposal.evidence_documents import Evidence
 from app.sizing.proposal.request import ProposalRequest
 from app.sizing.proposal.term import term_of
 from app.sizing.questions import PublishedFigure
 
 EDITION = 1
+NOTHING_NAMED = Named()
 SEVERITIES = ("serious", "caution", "info")
 
 
@@ -41,6 +51,7 @@ def build_content(
     title: str,
     today: datetime.date,
     logo: Logo | None,
+    named: Named = NOTHING_NAMED,
 ) -> ProposalContent:
     """Return what a proposal says.
 
@@ -58,6 +69,8 @@ def build_content(
         Day on which it is put together. [-]
     logo : Logo or None
         Picture at the head, drawn anew. [-]
+    named : Named
+        Answers about measured runs that the request names. [-]
     """
     catalog = context.catalog
     labels = row_labels(options)
@@ -75,6 +88,18 @@ def build_content(
     estimates = [row.estimate for row in rows if row.estimate is not None]
     bills, asked_of_bills = option_bills(rows, context, asked.currency)
     accent, note = accent_of(asked.branding.accent)
+    evidence = evidence_of(named, context)
+    advice = with_evidence(
+        advise(
+            comparison,
+            Limits(asked.deadline_s, asked.budget),
+            asked.recommended,
+            networks_instead(named, rows),
+        ),
+        evidence,
+    )
+    taken = next((row for row in rows if row.label == advice.recommended), None)
+    asked_of_runs = evidence_warnings(named, evidence, taken)
     first = estimates[0] if estimates else None
     return ProposalContent(
         edition=EDITION,
@@ -92,12 +117,13 @@ def build_content(
         catalog_version=first.catalog_version if first else catalog.version,
         requests=needed_requests(options, labels, shown),
         comparison=comparison,
-        advice=advise(comparison, Limits(asked.deadline_s, asked.budget), asked.recommended),
+        advice=advice,
+        evidence=evidence,
         bills=bills,
         term=term_of(rows, asked.term_years or usual_years(rows, catalog)),
-        warnings=said_warnings(comparison, asked_of_bills),
+        warnings=said_warnings(comparison, [*asked_of_bills, *asked_of_runs]),
         assumptions=assumptions_of(rows),
-        sources=sources_of(estimates, bills),
+        sources=sources_of(estimates, bills, evidence),
     )
 
 
@@ -216,7 +242,9 @@ def figures_of(estimate: Estimate) -> list[CostFigure]:
     return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]
 
 
-def sources_of(estimates: Iterable[Estimate], bills: Iterable[OptionBill]) -> list[SourceRef]:
+def sources_of(
+    estimates: Iterable[Estimate], bills: Iterable[OptionBill], evidence: Evidence | None = None
+) -> list[SourceRef]:
     """Return every source, by identifier."""
     found: dict[str, SourceRef] = {}
     for estimate in estimates:
@@ -228,4 +256,5 @@ def sources_of(estimates: Iterable[Estimate], bills: Iterable[OptionBill]) -> li
     for bill in bills:
         for line in bill.lines:
             found |= {source.id: source for source in line.sources}
+    found |= {source.id: source for source in evidence_sources(evidence)}
     return [found[name] for name in sorted(found)]
