@@ -19,8 +19,7 @@ from app.profiles.documents import unreadable
 from app.profiles.layer_table import MOST_PRODUCT, MOST_ROWS
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
-from app.profiles.onnx_graph import merge_equal
-from app.profiles.onnx_nodes import attention
+from app.profiles.rows import attention, merge_equal
 
 TORCHINFO = "Layer (type"
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
