@@ -90,7 +90,8 @@ def serve() -> None:
                         resource.getrusage(whose).ru_maxrss * 1024
                         for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
                     )
-                    said = [response.status_code, monotonic() - begun, peak, peak_apart, case.kind]
+                    wrong = str(response.status_code) if response.status_code >= 500 else ""
+                    said = [response.status_code, monotonic() - begun, peak, peak_apart, case.kind, wrong]
                     print(json.dumps(said), flush=True)
 
         print(json.dumps("ready"), flush=True)
@@ -100,7 +101,8 @@ def serve() -> None:
 class Served:
     """The process that answers; started again where it was lost."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.endurance.fuzz_uploads", *more: str) -> None:
+        self._command = [sys.executable, "-m", module, "serve", *more]
         self._process: subprocess.Popen[str] | None = None
         self._said: queue.Queue[str] = queue.Queue()
 
@@ -123,7 +125,7 @@ class Served:
     def _start(self) -> None:
         self._said = queue.Queue()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.endurance.fuzz_uploads", "serve"],
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -147,10 +149,10 @@ class Served:
             self._process = None
 
 
-def run(cases: list[int | str]) -> Outcome:
+def run(cases: list[int | str], served: Served | None = None) -> Outcome:
     """Send cases one after the other, and those that were late once more."""
     outcome = Outcome()
-    served = Served()
+    served = served or Served()
     late: list[int | str] = []
     try:
         # One after the other: those that were late so far are known when the run is stopped.
@@ -173,17 +175,20 @@ def send(served: Served, outcome: Outcome, name: int | str, *, again: bool = Fal
     if said is None:
         fail(outcome, f"{name}: no answer, or the process was lost")
         return 0.0
-    status, seconds, peak, peak_apart, kind = said
+    status, seconds, peak, peak_apart, kind, wrong = said
     outcome.peak = max(outcome.peak, peak)
     outcome.peak_apart = max(outcome.peak_apart, peak_apart)
     if again:
+        outcome.failures += [f"{name} ({kind}): {wrong}"] if status >= 500 else []
         return float(seconds)
     outcome.statuses[status] += 1
     outcome.kinds[kind, status] += 1
     if seconds > outcome.slowest:
         outcome.slowest, outcome.slowest_case = seconds, f"{kind} {name}"
-    if status >= 500:
-        fail(outcome, f"{name} ({kind}): {status}")
+    if seconds > SECONDS:
+        print(f"{name} ({kind}): {seconds:.2f} s; {wrong}", file=sys.stderr, flush=True)
+    elif wrong:
+        fail(outcome, f"{name} ({kind}): {wrong}")
     return float(seconds)
 
 
