@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvicorn
 from pydantic import ValidationError
 
 from app.catalog import check_directory
@@ -44,6 +43,7 @@ from app.sizing.validation.run import read_rows, validate
 from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
+from app.web.patience import server_of
 from app.web.problems import Problem, from_validation
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -79,19 +79,7 @@ def serve(
     with listening(host, port) as listener:
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
-        # Streams that stay open must not hold up the end of the server.
-        config = uvicorn.Config(
-            app,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            timeout_keep_alive=KEPT_OPEN,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-KEPT_OPEN = 75
-"""How long a connection waits for its next request: longer than readers look at a page. [s]"""
+        server_of(app).run(sockets=[listener])
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -84,6 +84,20 @@ class MethodNotAllowed(AppError):
     title = "Method not allowed"
 
 
+class TooSlow(AppError):
+    """The body did not arrive in time."""
+
+    status = 408
+    title = "Too slow"
+
+
+class HeadTooLarge(AppError):
+    """Address and headers are more than a request of ours needs."""
+
+    status = 431
+    title = "Head too large"
+
+
 class UnsupportedMediaType(AppError):
     """The body is not in a format this path reads."""
 
@@ -120,6 +134,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Forbidden,
         NotFound,
         MethodNotAllowed,
+        TooSlow,
         Conflict,
         TooLarge,
         UnsupportedMediaType,

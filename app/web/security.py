@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import AppError, BadInput, TooLarge
 from app.errors import Message as Sentence
-from app.web.problems import Forbidden, Misdirected, problem_response
+from app.web.patience import MOST_HEAD, in_time
+from app.web.problems import Forbidden, HeadTooLarge, Misdirected, problem_response
 
 POLICY = "; ".join(
     (
@@ -48,6 +49,8 @@ HEADERS = {
 
 FORWARDED = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*", re.IGNORECASE)
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?", re.IGNORECASE)
+MOST_HEADERS = 100
+"""Headers of a request. [-]"""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -78,7 +81,7 @@ class Guard:
 
         headers = Headers(scope=scope)
         limit = self.limit(headers)
-        refusal = self.refusal(scope["method"], headers, limit) or unreadable(scope)
+        refusal = self.refusal(scope["method"], headers, limit) or overlong(scope) or unreadable(scope)
         if refusal is not None:
             await problem_response(refusal)(scope, receive, send_with_headers)
             return
@@ -97,6 +100,8 @@ class Guard:
             return Forbidden("requests through a proxy are refused while there are no accounts")
         if method not in SAFE_METHODS and crosses_sites(headers):
             return Forbidden("changes may be asked for by pages of this server only")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return BadInput("a body has a length or is sent in chunks, not both")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > limit:
             return too_large(limit)
@@ -115,6 +120,20 @@ def unreadable(scope: Scope) -> AppError | None:
     return None
 
 
+def overlong(scope: Scope) -> AppError | None:
+    """Return why a head is too large, or None; the server itself bounds heads that come in parts only."""
+    size = len(scope["path"]) + len(scope["query_string"])
+    size += sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > MOST_HEAD or len(scope["headers"]) > MOST_HEADERS:
+        return HeadTooLarge(
+            Sentence(
+                "address and headers have more than {bytes} bytes, or there are more than {headers} headers",
+                {"bytes": MOST_HEAD, "headers": MOST_HEADERS},
+            )
+        )
+    return None
+
+
 def crosses_sites(headers: Headers) -> bool:
     """Tell whether a browser sends this on behalf of another site's page."""
     site = headers.get("sec-fetch-site")
@@ -130,8 +149,9 @@ def too_large(limit: int) -> TooLarge:
 
 
 def counted(receive: Receive, limit: int) -> Receive:
-    """Return ``receive`` that stops at the limit, whatever length the request declared."""
+    """Return ``receive`` that stops at the limit, whatever length was declared, or when its time is up."""
     total = 0
+    receive = in_time(receive)
 
     async def receive_counted() -> Message:
         nonlocal total

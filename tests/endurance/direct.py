@@ -34,14 +34,20 @@ class Answer:
 
 
 async def send(app: ASGIApp, request: Request) -> Answer:
-    """Ask an application; a fault it passes on after its answer is let go, as a server does."""
+    """Ask an application; a fault it passes on after its answer is let go, as a server does.
+
+    Of a stream of events the beginning is enough: who asks leaves then.
+    """
     answer = Answer()
-    given = asyncio.Event()
+    given = False
+    left = asyncio.Event()
 
     async def receive() -> Message:
-        if given.is_set():
-            await asyncio.sleep(3600)
-        given.set()
+        nonlocal given
+        if given:
+            await left.wait()
+            return {"type": "http.disconnect"}
+        given = True
         return {"type": "http.request", "body": request.body, "more_body": False}
 
     async def take(message: Message) -> None:
@@ -50,6 +56,8 @@ async def send(app: ASGIApp, request: Request) -> Answer:
             answer.headers = {
                 name.decode("latin-1").lower(): value.decode("latin-1") for name, value in message["headers"]
             }
+            if answer.headers.get("content-type", "").startswith("text/event-stream"):
+                left.set()
         elif message["type"] == "http.response.body":
             answer.body += message.get("body", b"")
 

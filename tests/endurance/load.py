@@ -1,7 +1,7 @@
 """Real clients at a real server for as long as is asked: rates, waiting times, errors and memory.
 
-``python -m tests.endurance.load [SECONDS] [CLIENTS] [PROCESSES]`` starts a server of its own and lets clients in
-processes of their own ask it, each its next question as soon as the last is answered. What is
+``python -m tests.endurance.load [SECONDS] [CLIENTS] [PROCESSES]`` starts a server of its own and lets clients
+in processes of their own ask it, each its next question as soon as the last is answered. What is
 asked is a mix of estimates (new ones and the same again), searches, comparisons, pages and documents.
 """
 
@@ -25,7 +25,7 @@ import httpx
 import numpy as np
 
 from app.web.api.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET, STUDY
-from tests.serving import serving
+from tests.serving import ROOT, serving
 
 USUAL = (600, 8, 2)
 """Seconds, clients, processes of clients."""
@@ -87,10 +87,9 @@ class Report:
         for kind in MIX:
             yield row(kind, self.seconds[kind], self.length)
         held = [held for _, held in self.memory]
-        yield (
-            f"memory: {held[0] / 1e6:.0f} MB at the start, {max(held) / 1e6:.0f} MB at most, "
-            f"{held[-1] / 1e6:.0f} MB at the end; in the second half {self.slope() * 60 / 1e6:+.2f} MB a minute"
-        )
+        start, most, end = (f"{value / 1e6:.0f} MB" for value in (held[0], max(held), held[-1]))
+        yield f"memory: {start} at the start, {most} at most, {end} at the end"
+        yield f"memory, second half: {self.slope() * 60 / 1e6:+.2f} MB a minute"
         yield f"errors: {len(self.errors)}"
         yield from self.errors[:20]
 
@@ -100,7 +99,8 @@ def row(name: str, seconds: Sequence[float], length: float) -> str:
     if not seconds:
         return f"{name:16} none"
     marks = "  ".join(f"p{mark} {1e3 * np.percentile(seconds, mark):7.1f} ms" for mark in (50, 95, 99))
-    return f"{name:16} {len(seconds):7}  {len(seconds) / length:7.1f} a second  {marks}  max {max(seconds):6.2f} s"
+    rate = f"{len(seconds):7}  {len(seconds) / length:7.1f} a second"
+    return f"{name:16} {rate}  {marks}  max {max(seconds):6.2f} s"
 
 
 def new_estimate(chance: random.Random) -> dict[str, Any]:
@@ -233,10 +233,10 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
         shares = [count // processes + (index < count % processes) for index in range(processes)]
         asking = [
             subprocess.Popen(
-                [sys.executable, "-m", "tests.endurance.load", "ask"], stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, text=True,
+                [sys.executable, "-m", "tests.endurance.load", "ask", f"{folder}/told-{index}.json"],
+                cwd=ROOT, stdin=subprocess.PIPE, text=True,
             )
-            for _ in shares
+            for index in range(processes)
         ]  # fmt: skip
         for index, (process, share) in enumerate(zip(asking, shares, strict=True)):
             assert process.stdin is not None
@@ -252,29 +252,27 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
             if server.poll() is not None:
                 report.errors.append("the server has ended")
                 break
-        for process in asking:
-            assert process.stdout is not None
-            said = process.stdout.read()
-            process.stdout.close()
+        for index, process in enumerate(asking):
+            process.kill()
             if process.wait():
                 report.errors.append("a process of clients broke down")
                 continue
-            found = json.loads(said)
+            found = json.loads((Path(folder) / f"told-{index}.json").read_text())
             report.errors += found["errors"]
             for kind, seconds in found["seconds"].items():
                 report.seconds[kind] += seconds
     return report
 
 
-def ask() -> None:
-    """Be one process of clients: asked on standard input, told on standard output."""
+def ask(told: str) -> None:
+    """Be one process of clients: asked on standard input, told in a file."""
     report = asyncio.run(clients(*json.load(sys.stdin)))
-    json.dump({"seconds": report.seconds, "errors": report.errors}, sys.stdout)
+    Path(told).write_text(json.dumps({"seconds": report.seconds, "errors": report.errors}))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["ask"]:
-        ask()
+    if sys.argv[1:2] == ["ask"]:
+        ask(sys.argv[2])
     else:
         words = [int(word) for word in sys.argv[1:]]
         for line in measured(*(*words, *USUAL[len(words) :])).lines():
