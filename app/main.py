@@ -24,7 +24,7 @@ from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
 from app.web.folders import Assets, folder
-from app.web.security import Guard
+from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -65,7 +65,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
-    problems.install(app, pages.problem_page)
+    problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
     app.include_router(health.router)
     app.include_router(api.router)
     app.include_router(pages.router)

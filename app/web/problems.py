@@ -256,8 +256,13 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def install(app: FastAPI, page: PageRenderer | None = None) -> None:
-    """Answer every failure of an application with a problem; browsers get ``page``, where there is one."""
+def install(
+    app: FastAPI, page: PageRenderer | None = None, headers_of_faults: Mapping[str, str] | None = None
+) -> None:
+    """Answer every failure of an application with a problem; browsers get ``page``, where there is one.
+
+    A fault is answered outside of all middleware: it is given its headers here.
+    """
 
     def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
         if page is not None and wants_page(request):
@@ -281,7 +286,8 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_fault(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(request, ServerError("something went wrong here; it is in the server's log"))
+        fault = ServerError("something went wrong here; it is in the server's log")
+        return answer(request, fault, headers_of_faults)
 
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
         AppError: of_ours,

@@ -47,6 +47,9 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+HEADERS_OF_FAULTS = {**HEADERS, "Cache-Control": "no-store"}
+"""Headers of an answer that the guard does not see pass."""
+
 FORWARDED = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*", re.IGNORECASE)
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?", re.IGNORECASE)
 MOST_HEADERS = 100

@@ -21,7 +21,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from tests.endurance.direct import Answer, Request, send
-from tests.endurance.fuzz_uploads import MEMORY, SECONDS, Served, run
+from tests.endurance.fuzz_uploads import MEMORY, SECONDS, Served, busy, run
 from tests.endurance.request_mutations import mutated
 from tests.endurance.request_seeds import Seed, seeds
 
@@ -58,16 +58,16 @@ def refuse(constant: str) -> float:
 async def told(app: FastAPI, known: list[Seed], number: int) -> tuple[list[Any], Request, Answer]:
     """Send one case; return what the run is told of it."""
     seed, request = mutated(number, known)
-    begun = monotonic()
+    begun, worked = monotonic(), busy()
     answer = await send(app, request)
-    taken = monotonic() - begun
+    taken, worked = monotonic() - begun, busy() - worked
     peaks = [
         resource.getrusage(whose).ru_maxrss * 1024
         for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     ]
     wrong = complaint(request, answer)
     place = f"{seed.method} {seed.path}" if wrong or taken > SECONDS else ""
-    said = [answer.status, taken, *peaks, seed.kind, " ".join(filter(None, (place, wrong)))]
+    said = [answer.status, taken, worked, *peaks, seed.kind, " ".join(filter(None, (place, wrong)))]
     return said, request, answer
 
 
@@ -87,7 +87,7 @@ def serve() -> None:
             print(json.dumps("ready"), flush=True)
             for line in sys.stdin:
                 said, request, _ = await told(app, known, json.loads(line))
-                if "--traced" in sys.argv and (said[5] or said[1] > SECONDS):
+                if "--traced" in sys.argv and (said[6] or said[1] > SECONDS):
                     print(
                         request.method,
                         request.path,

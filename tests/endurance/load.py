@@ -24,7 +24,6 @@ from typing import Any
 import httpx
 import numpy as np
 
-from app.web.api.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET, STUDY
 from tests.serving import ROOT, serving
 
 USUAL = (600, 8, 2)
@@ -124,8 +123,10 @@ def search(chance: random.Random) -> dict[str, Any]:
     }
 
 
-async def prepared(client: httpx.AsyncClient) -> dict[str, str]:
-    """Make what the pages show; return their addresses."""
+async def prepared(client: httpx.AsyncClient) -> dict[str, Any]:
+    """Make what the pages show; return their addresses, and bodies for questions."""
+    # Not above: processes of clients start without the application.
+    from app.web.api.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET, STUDY
 
     async def made(path: str, body: object) -> str:
         answer = await client.post(f"/api/v1/{path}", json=body)
@@ -145,26 +146,28 @@ async def prepared(client: httpx.AsyncClient) -> dict[str, str]:
         "list": "/api/v1/estimates/" + await made("estimates", RESNET),
         "proposal drawn": f"/api/v1/proposals/{drawn}.pdf",
         "proposal kept": f"/api/v1/proposals/{kept}.pdf",
+        "same estimate": [GPT3, RESNET],
+        "comparison": [HEAD_TO_HEAD, MODELLED],
     }
 
 
-def question(kind: str, places: dict[str, str], chance: random.Random) -> tuple[str, str, object]:
+def question(kind: str, places: dict[str, Any], chance: random.Random) -> tuple[str, str, object]:
     """Return method, address and body of one question."""
     match kind:
         case "new estimate":
             return "POST", "/api/v1/estimates", new_estimate(chance)
         case "same estimate":
-            return "POST", "/api/v1/estimates", chance.choice((GPT3, RESNET))
+            return "POST", "/api/v1/estimates", chance.choice(places[kind])
         case "search":
             return "POST", "/api/v1/searches", search(chance)
         case "comparison":
-            return "POST", "/api/v1/comparisons", chance.choice((HEAD_TO_HEAD, MODELLED))
+            return "POST", "/api/v1/comparisons", chance.choice(places[kind])
     place = places[kind]
     return "GET", place + (f"{chance.uniform(0.7, 1.0):.3f}" if place.endswith("=") else ""), None
 
 
 async def client_of(
-    client: httpx.AsyncClient, places: dict[str, str], until: float, chance: random.Random, report: Report
+    client: httpx.AsyncClient, places: dict[str, Any], until: float, chance: random.Random, report: Report
 ) -> None:
     """Ask until the time is up."""
     kinds, weights = list(MIX), list(MIX.values())
@@ -183,7 +186,7 @@ async def client_of(
             report.errors.append(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
 
 
-async def clients(base: str, places: dict[str, str], length: float, count: int, seed: int) -> Report:
+async def clients(base: str, places: dict[str, Any], length: float, count: int, seed: int) -> Report:
     """Let so many clients of one process ask at once."""
     report = Report(length)
     until = time.monotonic() + length
@@ -224,7 +227,7 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (server, client):
         base = str(client.base_url)
 
-        async def prepare() -> dict[str, str]:
+        async def prepare() -> dict[str, Any]:
             async with httpx.AsyncClient(base_url=base, timeout=120, trust_env=False) as first:
                 return await prepared(first)
 
@@ -234,7 +237,7 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
         asking = [
             subprocess.Popen(
                 [sys.executable, "-m", "tests.endurance.load", "ask", f"{folder}/told-{index}.json"],
-                cwd=ROOT, stdin=subprocess.PIPE, text=True,
+                cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )
             for index in range(processes)
         ]  # fmt: skip
@@ -242,6 +245,8 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
             assert process.stdin is not None
             process.stdin.write(json.dumps([base, places, length, share, index]))
             process.stdin.close()
+            assert process.stdout is not None
+            process.stdout.readline()
         begun = time.monotonic()
         while any(process.poll() is None for process in asking) and time.monotonic() < begun + length + 90:
             if time.monotonic() - begun <= length:
@@ -253,7 +258,10 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
                 report.errors.append("the server has ended")
                 break
         for index, process in enumerate(asking):
-            process.kill()
+            if process.poll() is None:
+                process.kill()
+            assert process.stdout is not None
+            process.stdout.close()
             if process.wait():
                 report.errors.append("a process of clients broke down")
                 continue
@@ -266,7 +274,9 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
 
 def ask(told: str) -> None:
     """Be one process of clients: asked on standard input, told in a file."""
-    report = asyncio.run(clients(*json.load(sys.stdin)))
+    asked = json.load(sys.stdin)
+    print("ready", flush=True)
+    report = asyncio.run(clients(*asked))
     Path(told).write_text(json.dumps({"seconds": report.seconds, "errors": report.errors}))
 
 

@@ -18,8 +18,8 @@ def test_broken_requests_are_answered(application: FastAPI) -> None:
     async def ask() -> list[str]:
         known = await seeds(application, pages=False)
         assert {seed.kind for seed in known} == {"json", "query"}
-        return [f"{number}: {said[5]}" for number in range(150)
-                if (said := (await told(application, known, number))[0])[5]]  # fmt: skip
+        return [f"{number}: {said[6]}" for number in range(150)
+                if (said := (await told(application, known, number))[0])[6]]  # fmt: skip
 
     assert run_loop(ask()) == []
 
