@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
+from typing import Any
 
 import h11
-import uvicorn
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive
+from starlette.types import Message, Receive
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD = 20.0
@@ -32,24 +32,6 @@ KEPT_OPEN = 75
 
 MOST_HEAD = 32_768
 """Longest line and headers of a request. [B]"""
-
-
-def server_of(app: ASGIApp) -> uvicorn.Server:
-    """Return the server of an application, with its bounds."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            http=PatientProtocol,
-            ws="none",
-            proxy_headers=False,
-            server_header=False,
-            limit_concurrency=CONNECTIONS,
-            h11_max_incomplete_event_size=MOST_HEAD,
-            timeout_keep_alive=KEPT_OPEN,
-            # Streams that stay open must not hold up the end of the server.
-            timeout_graceful_shutdown=2,
-        )
-    )
 
 
 class PatientProtocol(H11Protocol):
@@ -120,3 +102,13 @@ def in_time(receive: Receive) -> Receive:
         return message
 
     return receive_in_time
+
+
+BOUNDS: dict[str, Any] = {
+    "http": PatientProtocol,
+    "ws": "none",
+    "limit_concurrency": CONNECTIONS,
+    "h11_max_incomplete_event_size": MOST_HEAD,
+    "timeout_keep_alive": KEPT_OPEN,
+}
+"""What the server of every process is bound by, for :class:`uvicorn.Config`."""

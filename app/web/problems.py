@@ -28,8 +28,10 @@ from app.errors import (
     TooLarge,
     TooMany,
     Unauthorized,
+    Unavailable,
     Unprocessable,
 )
+from app.web.redirects import to_sign_in
 
 logger = logging.getLogger("rackline.web")
 
@@ -141,6 +143,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Misdirected,
         Unprocessable,
         ServerError,
+        Unavailable,
     )
 }
 
@@ -273,7 +276,13 @@ def install(
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+        if isinstance(error, Unauthorized):
+            if wants_page(request):
+                return to_sign_in(request)
+            return answer(request, error, {"WWW-Authenticate": "Bearer"})
+        headers = (
+            {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
+        )
         return answer(request, error, headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

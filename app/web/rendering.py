@@ -17,7 +17,9 @@ from app.reports.drawings.svg import written
 from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
+from app.services.admission import Principal
 from app.web import locale
+from app.web.auth import reach_of
 from app.web.contexts import Page
 from app.web.folders import VERSIONED, folder
 from app.web.pictures import PARAMETER, chart_address, chart_file, forms
@@ -100,6 +102,7 @@ def render(
         .render(
             page=page,
             here=request.url,
+            reader=reader_of(request),
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,
@@ -109,10 +112,17 @@ def render(
     response.headers["Content-Language"] = language
     response.headers["Vary"] = "Accept-Language, Cookie"
     if asked := locale.asked_for(request):
+        secure, seconds = reach_of(request).https, locale.COOKIE_SECONDS
         response.set_cookie(
-            locale.COOKIE, asked, max_age=locale.COOKIE_SECONDS, httponly=True, samesite="lax", path="/"
+            locale.COOKIE, asked, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
         )
     return response
+
+
+def reader_of(request: Request) -> Principal | None:
+    """Return the person who is signed in; None without accounts, and for pages that are open to all."""
+    found: Principal | None = getattr(request.state, "principal", None)
+    return found if found is not None and found.account_id is not None else None
 
 
 def address_in(request: Request, language: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -82,4 +83,6 @@ async def send(app: ASGIApp, request: Request) -> Answer:
     except Exception:
         if not answer.status:
             answer.status = 599
+    if answer.headers.get("content-encoding") == "gzip":
+        answer.body = gzip.decompress(answer.body)
     return answer

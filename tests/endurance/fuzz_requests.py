@@ -43,7 +43,7 @@ def complaint(request: Request, answer: Answer) -> str:
         except ValueError as error:
             return f"answer is not JSON of finite numbers: {error}"
     elif "html" in kind:
-        words = (request.query + request.body).lower()
+        words = (request.path + request.query + request.body).lower()
         shown = re.sub(rb"<(script|style|svg).*?</\1>|<[^>]*>", b" ", answer.body, flags=re.DOTALL)
         if not any(word in words for word in (b"nan", b"inf")) and (found := NOT_FINITE.search(shown)):
             return f"the page says {found[0]!r}"

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pytest
+import uvicorn
 
 from app.main import create_app
 from app.settings import Settings
-from app.web.patience import server_of
+from app.web.patience import BOUNDS
 from tests.endurance.request_seeds import seeds
 from tests.windows import Seat
 
@@ -31,8 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[
         for seed in found
         if seed.kind == "page" and not seed.path.endswith(FILES) and "chart" not in dict(seed.query)
     ]
-    server = server_of(app)
-    server.config.log_level = "critical"
+    server = uvicorn.Server(uvicorn.Config(app, **BOUNDS, log_level="critical", timeout_graceful_shutdown=2))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import uvicorn
 from fastapi import FastAPI, Request
 
 from app.web import patience, problems
-from app.web.patience import server_of
+from app.web.patience import BOUNDS
+from app.web.reach import Reach
 from app.web.security import Guard
 
 
@@ -18,15 +20,14 @@ from app.web.security import Guard
 def listening() -> Iterator[int]:
     """Start a small application behind the guard on a server with our bounds; give its port."""
     app = FastAPI(docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, hosts=["localhost"], max_body=1000, max_upload=1000)
+    app.add_middleware(Guard, reach=Reach(frozenset({"localhost"})), max_body=1000, max_upload=1000)
     problems.install(app)
 
     @app.post("/")
     async def count(request: Request) -> int:
         return len(await request.body())
 
-    server = server_of(app)
-    server.config.log_level = "critical"
+    server = uvicorn.Server(uvicorn.Config(app, **BOUNDS, log_level="critical"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
