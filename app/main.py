@@ -42,7 +42,7 @@ from app.web.folders import Assets, folder
 from app.web.rates import RateHeaders
 from app.web.reach import Reach
 from app.web.rights import admitted
-from app.web.security import Guard
+from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -98,7 +98,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
-    problems.install(app, pages.problem_page)
+    problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
     members_only = [Depends(admitted)]
     app.include_router(health.router)
     app.include_router(pages.open_router)

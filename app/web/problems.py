@@ -90,6 +90,20 @@ class MethodNotAllowed(AppError):
     title = "Method not allowed"
 
 
+class TooSlow(AppError):
+    """The body did not arrive in time."""
+
+    status = 408
+    title = "Too slow"
+
+
+class HeadTooLarge(AppError):
+    """Address and headers are more than a request of ours needs."""
+
+    status = 431
+    title = "Head too large"
+
+
 class UnsupportedMediaType(AppError):
     """The body is not in a format this path reads."""
 
@@ -126,6 +140,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Forbidden,
         NotFound,
         MethodNotAllowed,
+        TooSlow,
         Conflict,
         TooLarge,
         UnsupportedMediaType,
@@ -248,8 +263,13 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def install(app: FastAPI, page: PageRenderer | None = None) -> None:
-    """Answer every failure of an application with a problem; browsers get ``page``, where there is one."""
+def install(
+    app: FastAPI, page: PageRenderer | None = None, headers_of_faults: Mapping[str, str] | None = None
+) -> None:
+    """Answer every failure of an application with a problem; browsers get ``page``, where there is one.
+
+    A fault is answered outside of all middleware: it is given its headers here.
+    """
 
     def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
         if page is not None and wants_page(request):
@@ -279,7 +299,8 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_fault(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(request, ServerError("something went wrong here; it is in the server's log"))
+        fault = ServerError("something went wrong here; it is in the server's log")
+        return answer(request, fault, headers_of_faults)
 
     async def of_leaving(request: Request, error: Exception) -> Response:
         # Whoever stopped an upload hears no answer, and nothing here went wrong.

@@ -12,6 +12,7 @@ from app.services import proposals, sharing
 from app.services.sharing import Shared, WrongPassphrase
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import Proposal
+from app.web.auth import reach_of
 from app.web.deps import BenchDep
 from app.web.files import CSV, PDF, XLSX, attachment
 from app.web.pages.forms import typed
@@ -115,5 +116,6 @@ def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Resp
         page = LockedPage(token=token, message=error.message)
         return private(render(request, "shared_locked.html", page, status=error.status))
     response = RedirectResponse(f"/s/{token}", 303)
-    response.set_cookie(cookie_of(token), proof, path="/s/", httponly=True, samesite="lax")
+    secure = reach_of(request).https
+    response.set_cookie(cookie_of(token), proof, path="/s/", secure=secure, httponly=True, samesite="lax")
     return private(response)

@@ -9,6 +9,7 @@ import pytest
 
 from app.services import price_books
 from app.sizing.books.request import PriceBookRequest
+from app.web.api.examples import BOOK, STUDY
 from tests.web.api.conftest import Ask
 
 BOOKS = "/api/v1/price-books"
@@ -143,3 +144,11 @@ def test_sizings_and_comparisons_take_a_book(ask: Ask) -> None:
     basis = comparison.json()["rows"][0]["estimate"]["cost"]["basis"]
     assert (basis["price_book_id"], basis["price_book_version"]) == (book, 1)
     assert json.dumps(comparison.json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("kind", ["price-books", "studies"])
+@pytest.mark.parametrize("version", ["9" * 400, str(2**63), "2147483648"])
+def test_a_version_beyond_all_counting_is_not_found(ask: Ask, kind: str, version: str) -> None:
+    made = ask("POST", f"/api/v1/{kind}", json=BOOK if kind == "price-books" else STUDY).json()["id"]
+    answer = ask("GET", f"/api/v1/{kind}/{made}?version={version}")
+    assert answer.status_code in {400, 404}, answer.text
