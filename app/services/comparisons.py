@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter
 
-from app.errors import AppError, Conflict, FieldError
+from app.errors import AppError, FieldError, Overtaken
 from app.services.estimates import make_estimate, save_estimate
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
@@ -133,7 +133,7 @@ def list_comparisons(
 def check_version(expected: int | None, found: int) -> None:
     """Refuse an edit that would overwrite one its author has not seen."""
     if expected is not None and expected != found:
-        raise Conflict.at(
+        raise Overtaken.at(
             "If-Match",
             "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
             found=found,

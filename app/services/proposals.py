@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, Overtaken
 from app.reports.pdf import proposal_pdf, read_logo
 from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.comparisons import existing as existing_comparison
@@ -278,9 +278,9 @@ def check_draft(record: ProposalRecord) -> None:
         )
 
 
-def changed_meanwhile(found: int, expected: int) -> Conflict:
+def changed_meanwhile(found: int, expected: int) -> Overtaken:
     """Return the error for an edit that would overwrite one its author has not seen."""
-    return Conflict.at(
+    return Overtaken.at(
         "If-Match",
         "the proposal has been changed meanwhile (version {found}, not {expected}); read it again",
         found=found,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import __version__
-from app.errors import Conflict, FieldError, Message, NotFound
+from app.errors import Conflict, FieldError, Message, NotFound, Overtaken
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.study_estimates import estimates_of
@@ -218,7 +218,7 @@ def check_edit(bench: Workbench, workspace_id: str, found: Study, expected: int 
     told = [
         FieldError(_path(change), Message(change.text.template, change.text.values)) for change in changes
     ]
-    raise Conflict(message, [FieldError("If-Match", message), *told])
+    raise Overtaken(message, [FieldError("If-Match", message), *told])
 
 
 def _path(change: Change) -> str:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from app.errors import BadInput, FieldError, Message
 from app.web.problems import UnsupportedMediaType
+from app.web.tags import conditional
 
 MAX_DEPTH = 64
 """Deeper than any request of ours, shallower than the interpreter's recursion limit."""
@@ -150,6 +151,6 @@ class StrictRoute(APIRoute):
                     raise UnsupportedMediaType("send the body as application/json")
             elif await strict.body():
                 raise UnsupportedMediaType("send the body as application/json")
-            return await handle(strict)
+            return conditional(strict, await handle(strict))
 
         return strictly

@@ -25,6 +25,8 @@ from app.errors import (
     FieldError,
     Message,
     NotFound,
+    Overtaken,
+    Stale,
     TooLarge,
     TooMany,
     Unauthorized,
@@ -121,6 +123,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         NotFound,
         MethodNotAllowed,
         Conflict,
+        Stale,
         TooLarge,
         UnsupportedMediaType,
         Misdirected,
@@ -253,6 +256,8 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
+        if isinstance(error, Overtaken) and "if-match" in request.headers:
+            error = Stale(error.message, error.errors)
         headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
         return answer(request, error, headers)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import AppError, BadInput, Conflict, Message, NotFound, TooLarge, Unprocessable
+from app.errors import AppError, BadInput, Conflict, Message, NotFound, Stale, TooLarge, Unprocessable
 from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 
 EXAMPLES: dict[int, AppError] = {
@@ -20,6 +20,7 @@ EXAMPLES: dict[int, AppError] = {
         system="IPU-POD256",
         available=256,
     ),
+    412: Stale(Message("the comparison has been changed meanwhile; read it again")),
     413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
@@ -29,6 +30,7 @@ MEANINGS = {
     400: "Right type, but out of range, not finite or contradictory.",
     404: "Nobody knows this identifier; the answer names close ones.",
     409: "More devices than exist, an edit conflict, or a key used for another body.",
+    412: "The ETag in If-Match is that of another version.",
     413: "Larger than the server takes.",
     415: "Not a format this address reads.",
     422: "A field is missing, unknown or of the wrong type.",
@@ -65,3 +67,16 @@ READ = problems(400, 404, 422)
 CHANGE = problems(404, 409, 422)
 LIST = problems(400, 422)
 ASK = problems(400, 404, 409, 413, 415, 422)
+
+ETAG = {
+    "ETag": {
+        "description": "Version and digest of the answer, for If-Match and If-None-Match.",
+        "schema": {"type": "string", "pattern": '^"[0-9]+-[0-9a-f]{16}"$'},
+        "example": '"3-9f86d081884c7d65"',
+    }
+}
+TAGGED: dict[int | str, dict[str, Any]] = {
+    200: {"headers": ETAG},
+    304: {"description": "What the caller has still holds.", "headers": ETAG},
+}
+CHANGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, **problems(412)}
