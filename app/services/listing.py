@@ -5,25 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import datetime
-from typing import Generic, TypeVar
-
-from pydantic import Field
+from typing import TypeVar
 
 from app.errors import BadInput
 from app.sizing.document import Document
+from app.sizing.kept.documents import Page as Page
 from app.store.repository import After
 
 Item = TypeVar("Item", bound=Document)
 
 MAX_ITEMS = 200
 USUAL_ITEMS = 50
-
-
-class Page(Document, Generic[Item]):
-    """A stretch of a list."""
-
-    items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
-    next: str | None = Field(description="Cursor of the next stretch; null at the end.")
 
 
 def write_cursor(after: After | None) -> str | None:

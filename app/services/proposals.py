@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, Overtaken
 from app.reports.pdf import proposal_pdf, read_logo
@@ -19,7 +19,8 @@ from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option
-from app.sizing.document import Document, Text
+from app.sizing.document import Text
+from app.sizing.kept.documents import ProposalSummary as ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
     Frozen,
@@ -43,19 +44,6 @@ from app.store.types import new_id, now
 
 PDF = "pdf"
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
-
-
-class ProposalSummary(Document):
-    """One line of the list of proposals."""
-
-    id: str = Field(description="Identifier of the proposal.")
-    title: str = Field(description="Its title.")
-    customer: str = Field(description="Whom it is for.")
-    status: str = Field(description="draft, frozen or expired.")
-    sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
-    valid_until: date | None = Field(description="Last day on which it holds.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
 
 
 def create_proposal(
