@@ -1,0 +1,47 @@
+"""Uploads: model profiles, and samples of the data."""
+
+from __future__ import annotations
+
+from app.client.calls import Call, File, Given, at, document, get, operation, store
+from app.sizing.kept.documents import KeptProfile, KeptWorkload, Page, UploadSummary
+from app.sizing.questions import ProfileRequest
+
+
+class UploadOperations:
+    """What customers bring."""
+
+    @operation
+    def create_profile(
+        self, model: ProfileRequest | Given | File, *, key: str | None = None
+    ) -> Call[KeptProfile]:
+        """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
+        return store(at("profiles"), document(KeptProfile), model, key)
+
+    @operation
+    def list_profiles(self, cursor: str | None = None, limit: int | None = None) -> Call[Page[UploadSummary]]:
+        """List the models that were uploaded, newest first."""
+        return get(at("profiles"), document(Page[UploadSummary]), cursor=cursor, limit=limit)
+
+    @operation
+    def get_profile(self, identifier: str) -> Call[KeptProfile]:
+        """Read a model as it was understood."""
+        return get(at("profiles", identifier), document(KeptProfile))
+
+    @operation
+    def create_workload(
+        self, sample: File, *, seq_len: int | None = None, key: str | None = None
+    ) -> Call[KeptWorkload]:
+        """Count the lengths in a sample of the data; the text itself is not kept."""
+        return store(at("workloads"), document(KeptWorkload), sample, key, seq_len=seq_len)
+
+    @operation
+    def list_workloads(
+        self, cursor: str | None = None, limit: int | None = None
+    ) -> Call[Page[UploadSummary]]:
+        """List the samples that were uploaded, newest first."""
+        return get(at("workloads"), document(Page[UploadSummary]), cursor=cursor, limit=limit)
+
+    @operation
+    def get_workload(self, identifier: str) -> Call[KeptWorkload]:
+        """Read what was counted in a sample."""
+        return get(at("workloads", identifier), document(KeptWorkload))
