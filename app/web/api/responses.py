@@ -60,7 +60,16 @@ def event_stream_content() -> dict[str, Any]:
         '"total": 48, "done": 16, "message": null, "created_at": "2026-11-02T09:30:00Z", '
         '"updated_at": "2026-11-02T09:30:04Z"}\n\nevent: end\nid: end\ndata: done\n\n'
     )
-    return {"text/event-stream": {"schema": {"type": "string"}, "example": example}}
+    event = {
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {
+            "event": {"enum": ["progress", "end"], "description": "“end” once the work has ended."},
+            "data": {"type": "string", "description": "The state as JSON; of “end”, the status alone."},
+            "id": {"const": "end", "description": "Sent back as Last-Event-ID, nothing follows any more."},
+        },
+    }
+    return {"text/event-stream": {"schema": {"type": "string"}, "itemSchema": event, "example": example}}
 
 
 READ = problems(400, 404, 422)
