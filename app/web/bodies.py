@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from app.errors import BadInput, FieldError, Message
+from app.sizing.request import Quoted
 from app.web.problems import UnsupportedMediaType
 from app.web.tags import conditional
 
@@ -59,6 +60,17 @@ def read_json(text: bytes) -> Any:
             "no text may hold the character U+0000",
             [FieldError(place, Message("holds the character U+0000; leave it out")) for place in wrong[:20]],
         )
+    return quoted(value)
+
+
+def quoted(value: Any) -> Any:
+    """Return a JSON value whose texts say that they are texts, so that none is taken for a number."""
+    if isinstance(value, str):
+        return Quoted(value)
+    if isinstance(value, list):
+        return [quoted(item) for item in value]
+    if isinstance(value, dict):
+        return {name: quoted(item) for name, item in value.items()}
     return value
 
 

@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from app.errors import (
     AppError,
@@ -36,6 +37,9 @@ from app.errors import (
 logger = logging.getLogger("rackline.web")
 
 MEDIA_TYPE = "application/problem+json"
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Methods that some address of ours takes."""
 
 MAX_FIELD = 200
 MAX_ERRORS = 50
@@ -230,6 +234,18 @@ def from_http(error: HTTPException, path: str) -> AppError:
     return kind(Message(escaped(str(error.detail))))
 
 
+def allowed_methods(app: FastAPI, request: Request) -> list[str]:
+    """Return the methods an address takes; the framework knows those of the first route there alone.
+
+    Files of ours are no routes: nothing is returned for them.
+    """
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in app.routes)
+    ]
+
+
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as the response of the JSON API."""
     body = Problem.of(error).model_dump_json()
@@ -267,6 +283,9 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            methods = allowed_methods(app, request) or ["GET", "HEAD"]
+            error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)
 
     async def of_fault(request: Request, error: Exception) -> Response:
