@@ -12,6 +12,8 @@ import typer
 import uvicorn
 from pydantic import ValidationError
 
+from app import storage_command
+from app.account_commands import users, workspaces
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
 from app.executors import crew
@@ -45,8 +47,8 @@ from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
 from app.web.problems import Problem, from_validation
+from app.web.reach import Reach
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 FAILED = 2
 """Exit code of every error; 1 says that a check found something."""
 INTERRUPTED = 130
@@ -60,6 +62,9 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+storage_command.add_to(cli)
+cli.add_typer(users, name="user")
+cli.add_typer(workspaces, name="workspace")
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
@@ -69,13 +74,8 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
 ) -> None:
     """Serve pages and JSON API."""
-    if host not in LOOPBACK:
-        raise BadInput.at(
-            "--host",
-            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
-            "until it has them, reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
-        )
     app = create_app()
+    check_reach(host, app.state.reach)
     with listening(host, port) as listener:
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
@@ -89,6 +89,36 @@ def serve(
         )
         uvicorn.Server(config).run(sockets=[listener])
 
+
+def check_reach(host: str, reach: Reach) -> None:
+    """Refuse to be reached from elsewhere without accounts, or under a name nobody was told.
+
+    Raises
+    ------
+    BadInput
+        Says how it is done.
+    """
+    if host in LISTENED_ALONE:
+        return
+    if reach.alone:
+        raise BadInput.at(
+            "--host",
+            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
+            "make the first account with “rackline user add EMAIL --name NAME”, "
+            "or reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
+        )
+    if not reach.public_url:
+        raise BadInput.at(
+            "--host",
+            "to be reached from elsewhere, set RACKLINE_PUBLIC_URL to the address people write, "
+            "such as https://rackline.example.com",
+        )
+    if not reach.https:
+        typer.echo("warning: without https passwords and figures can be read on the way", err=True)
+
+
+LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Addresses that only this machine reaches."""
 
 KEPT_OPEN = 75
 """How long a connection waits for its next request: longer than readers look at a page. [s]"""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.errors import Unavailable
 from app.services.sweep_running import Claim
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
@@ -55,6 +56,9 @@ class Jobs:
                 if claim is not None:
                     claim.compute(self._make_crew)
                     continue
+            except Unavailable:
+                # The store has said so in the log; work goes on where it was put down.
+                pass
             except SQLAlchemyError:
                 logger.exception("the store cannot be used; trying again")
             self._bench.work.wait(IDLE_SECONDS)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
@@ -15,15 +18,24 @@ from app.errors import BadInput
 from app.executors import check_dask, crew
 from app.jobs import Jobs
 from app.profiles.presets import models_directory
+from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
+from app.services.identity import Identity, SessionTimes
+from app.services.mailing import CommandMailer
+from app.services.retention_terms import Retention
+from app.services.sealing import Sealer, kept_secret
+from app.services.sessions import AccountsAdmission
 from app.services.workbench import Workbench
-from app.settings import Settings
+from app.settings import LOOPBACK, Settings
 from app.sizing.context import load_context
 from app.store.database import Store
+from app.store.upload_files import UploadFiles
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
+from app.web.auth import get_principal
 from app.web.folders import Assets, folder
+from app.web.reach import Reach
 from app.web.security import Guard
 
 SMALL = 1024
@@ -37,7 +49,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
     make_data_directory(settings.data_dir)
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
+    files = UploadFiles(settings.data_dir / "uploads")
+    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    bench.retention = Retention.read(settings.retention_days)
     bench.prepare()
     if settings.dask:
         check_dask()
@@ -60,24 +74,58 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workbench = bench
-    app.state.admission = LocalAdmission()
+    identity = identity_of(settings, bench.store)
+    alone = not any_account(identity)
+    app.state.identity = identity
+    app.state.admission = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.reach = reach_of(settings, alone)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
-        Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
+        Guard,
+        reach=app.state.reach,
+        max_body=settings.max_body_bytes,
+        max_upload=settings.max_upload_bytes,
     )
     problems.install(app, pages.problem_page)
+    members_only = [Depends(get_principal)]
     app.include_router(health.router)
-    app.include_router(api.router)
-    app.include_router(pages.router)
+    app.include_router(pages.open_router)
+    app.include_router(api.router, dependencies=members_only)
+    app.include_router(pages.router, dependencies=members_only)
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def identity_of(settings: Settings, store: Store) -> Identity:
+    """Return what use cases about people work with."""
+    secret = settings.secret.encode()
+    return Identity(
+        store=store,
+        sealer=Sealer(lambda: secret or kept_secret(settings.data_dir)),
+        times=SessionTimes(
+            idle=timedelta(minutes=settings.session_idle_minutes),
+            absolute=timedelta(days=settings.session_days),
+        ),
+        mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
+        public_url=settings.public_url,
+    )
+
+
+def reach_of(settings: Settings, alone: bool) -> Reach:
+    """Return how the server is reached; without accounts by this machine alone, whatever is set."""
+    if alone:
+        return Reach(LOOPBACK)
+    hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
+    return Reach(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
 
 
 def make_data_directory(path: Path) -> None:
     """Make the directory of the data, for its owner alone."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it cannot be written")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise BadInput.at(

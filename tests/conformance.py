@@ -63,6 +63,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
             "replace_price_book",
             "(answer|compare|duplicate)_study",
             "share_proposal",
+            "delete_study",
         ),
         f"{STATE}; {CURSORS}; {RELATED}",
     ),
@@ -121,7 +122,7 @@ def examine(
     found = Findings()
     for event in from_schema(schema).execute():
         if isinstance(event, events.ScenarioFinished):
-            found.operations.add(event.label or event.recorder.label)
+            found.operations |= {case.value.operation.label for case in event.recorder.cases.values()}
             found.cases += len(event.recorder.interactions)
             for checks in event.recorder.checks.values():
                 for check in checks:
@@ -139,6 +140,7 @@ def settings(phases: tuple[str, ...], examples: int) -> dict[str, Any]:
     """Return the settings of a run: every check, the same cases each time."""
     return {
         "base-url": f"http://{HOST}",
+        "cache": {"enabled": False},
         "continue-on-failure": True,
         "seed": 1,
         "generation": {"max-examples": examples, "deterministic": True, "no-shrink": True},

@@ -213,3 +213,8 @@ def change(
 ) -> Call[T]:
     """Describe a call that changes a document; with an ETag, only the version that has it."""
     return Call(method, path, read, body=body, headers={} if tag is None else {"If-Match": tag})
+
+
+def delete(path: str, tag: str | None = None) -> Call[None]:
+    """Describe a call that takes something away; with an ETag, only the version that has it."""
+    return Call("DELETE", path, nothing, headers={} if tag is None else {"If-Match": tag}, repeatable=True)

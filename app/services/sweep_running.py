@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from app.errors import AppError, Message
+from app.errors import AppError, Message, Unavailable
 from app.services.sweeps import existing
 from app.services.workbench import Workbench
 from app.sizing.document import Text
@@ -63,6 +63,9 @@ class Claim:
         """Compute the points that have no row yet, and say how it ended."""
         try:
             self._compute(make_crew)
+        except Unavailable:
+            # No fault of the sweep: whoever claims it once the store can be used again goes on with it.
+            raise
         except AppError as error:
             self._end("failed", Text.of(error.message))
         except Exception:

@@ -7,27 +7,66 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from app.errors import BadInput
-from app.store.migrate import upgrade
+from app.store.failures import PatientPool, watch
+from app.store.identity_queries import IdentityQueries
+from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
+from app.store.session_queries import SessionQueries
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
+from app.store.tables import Workspace
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
 
 BUSY_MILLISECONDS = 5000
 """How long a writer waits for another one on SQLite."""
+
+POOL: dict[str, Any] = {
+    "poolclass": PatientPool,
+    "pool_size": 10,
+    "max_overflow": 30,
+    "pool_timeout": 10,
+}
+"""As many connections as there are threads that answer requests (40), of which ten stay open; so long one
+is waited for. [s]"""
+
+POSTGRES_TIMES = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+"""Limits of one session (PostgreSQL, 20.11): a statement, the wait for a lock, a transaction in which nothing
+happens. [ms]"""
+
+POSTGRES: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """The queries about people in one transaction."""
+
+    people: IdentityQueries
+    sessions: SessionQueries
 
 
 class Store:
@@ -46,6 +85,23 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
+
+    def workspaces(self) -> list[str]:
+        """Return the identifiers of all workspaces."""
+        with Session(self.engine) as session:
+            return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
+
+    def is_ready(self) -> bool:
+        """Tell whether the database answers and its tables are those of this program."""
+        with self.engine.connect() as connection:
+            return is_current(connection)
+
+    @contextmanager
+    def identity(self) -> Iterator[Entrance]:
+        """Open the queries about people; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            event.listen(session, "before_flush", without_null)
+            yield Entrance(IdentityQueries(session), SessionQueries(session))
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""
@@ -71,15 +127,28 @@ def make_engine(url: str) -> Engine:
         When the address is not one of a database that can be used.
     """
     try:
+        address = make_url(url)
         engine = sa.create_engine(
-            url, pool_pre_ping=not url.startswith("sqlite"), json_serializer=written_document
+            address, hide_parameters=True, json_serializer=written_document, **terms_of(address)
         )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
         message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
-    if make_url(url).get_backend_name() == "sqlite":
+    if address.get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)
+    watch(engine)
     return engine
+
+
+def terms_of(address: URL) -> dict[str, Any]:
+    """Return how connections to a database are made and kept."""
+    if address.get_backend_name() == "sqlite":
+        return POOL if address.database not in {None, "", ":memory:"} else {}
+    given = address.query.get("options", "")
+    limits = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMES.items())
+    # What the address itself states comes last and holds.
+    options = f"{limits} {given if isinstance(given, str) else ' '.join(given)}".strip()
+    return {**POOL, "pool_pre_ping": True, "connect_args": {**POSTGRES, "options": options}}
 
 
 def written_document(document: Any) -> str:

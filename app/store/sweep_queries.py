@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -34,6 +34,10 @@ class Narrowing:
     """Only rows with a time to train."""
 
 
+CLOCK_STEP = timedelta(minutes=1)
+"""A sign of life from so far in the future is one from before the clock was put back."""
+
+
 def claim_sweep(
     session: Session, runner: str, moment: datetime, silent_since: datetime
 ) -> ClaimedSweep | None:
@@ -43,7 +47,13 @@ def claim_sweep(
         .where(
             sa.or_(
                 col(SweepRecord.status) == "queued",
-                sa.and_(col(SweepRecord.status) == "running", col(SweepRecord.heartbeat) < silent_since),
+                sa.and_(
+                    col(SweepRecord.status) == "running",
+                    sa.or_(
+                        col(SweepRecord.heartbeat) < silent_since,
+                        col(SweepRecord.heartbeat) > moment + CLOCK_STEP,
+                    ),
+                ),
             )
         )
         .order_by(col(SweepRecord.created_at), col(SweepRecord.id))

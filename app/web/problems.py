@@ -31,8 +31,10 @@ from app.errors import (
     TooLarge,
     TooMany,
     Unauthorized,
+    Unavailable,
     Unprocessable,
 )
+from app.web.redirects import to_sign_in
 
 logger = logging.getLogger("rackline.web")
 
@@ -133,6 +135,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Misdirected,
         Unprocessable,
         ServerError,
+        Unavailable,
     )
 }
 
@@ -274,7 +277,13 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
         assert isinstance(error, AppError)
         if isinstance(error, Overtaken) and "if-match" in request.headers:
             error = Stale(error.message, error.errors)
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+        if isinstance(error, Unauthorized):
+            if wants_page(request):
+                return to_sign_in(request)
+            return answer(request, error, {"WWW-Authenticate": "Bearer"})
+        headers = (
+            {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
+        )
         return answer(request, error, headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

@@ -100,3 +100,8 @@ class CatalogueOperations:
     def health(self) -> Call[dict[str, str]]:
         """Tell whether the server serves."""
         return Call("GET", "/healthz", status, repeatable=True)
+
+    @operation
+    def ready(self) -> Call[dict[str, str]]:
+        """Tell whether the server can answer now; where it cannot, it is asked again for a while."""
+        return Call("GET", "/readyz", status, repeatable=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.client.calls import Call, Given, at, change, content, document, get, nothing, operation, store, text
+from app.client.calls import Call, Given, at, change, content, delete, document, get, operation, store, text
 from app.sizing.kept.documents import Page, ProposalSummary
 from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Replay, Share
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
@@ -80,4 +80,4 @@ class ProposalOperations:
     @operation
     def revoke_share(self, identifier: str) -> Call[None]:
         """Make the link stop working at once."""
-        return Call("DELETE", at("proposals", identifier, "share"), nothing, repeatable=True)
+        return delete(at("proposals", identifier, "share"))

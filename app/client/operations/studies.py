@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.client.calls import Call, Given, at, change, compute, document, get, operation, store
+from app.client.calls import Call, Given, at, change, compute, delete, document, get, operation, store
 from app.sizing.document import Comparison
 from app.sizing.kept.documents import ComparisonSummary, Page
 from app.sizing.questions import ComparisonPatch, ComparisonRequest
@@ -119,6 +119,11 @@ class StudyOperations:
     def restore_study(self, identifier: str) -> Call[Study]:
         """Bring an archived study back."""
         return Call("POST", at("studies", identifier, "restore"), document(Study), repeatable=True)
+
+    @operation
+    def delete_study(self, identifier: str, *, tag: str | None = None) -> Call[None]:
+        """Delete an archived study with its versions; with an ETag, only the version that has it."""
+        return delete(at("studies", identifier), tag)
 
     @operation
     def export_study(self, identifier: str, *, version: int | None = None) -> Call[StudyFile]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.client.calls import Call, File, Given, at, document, get, operation, store
+from app.client.calls import Call, File, Given, at, content, delete, document, get, operation, store
 from app.sizing.kept.documents import KeptProfile, KeptWorkload, Page, UploadSummary
 from app.sizing.questions import ProfileRequest
 
@@ -28,6 +28,16 @@ class UploadOperations:
         return get(at("profiles", identifier), document(KeptProfile))
 
     @operation
+    def get_profile_file(self, identifier: str) -> Call[bytes]:
+        """Read the file of a model as it was uploaded."""
+        return get(at("profiles", identifier, "file"), content)
+
+    @operation
+    def delete_profile(self, identifier: str) -> Call[None]:
+        """Delete a model and its file; answers made of it stay."""
+        return delete(at("profiles", identifier))
+
+    @operation
     def create_workload(
         self, sample: File, *, seq_len: int | None = None, key: str | None = None
     ) -> Call[KeptWorkload]:
@@ -45,3 +55,8 @@ class UploadOperations:
     def get_workload(self, identifier: str) -> Call[KeptWorkload]:
         """Read what was counted in a sample."""
         return get(at("workloads", identifier), document(KeptWorkload))
+
+    @operation
+    def delete_workload(self, identifier: str) -> Call[None]:
+        """Delete what was counted in a sample; answers made of it stay."""
+        return delete(at("workloads", identifier))

@@ -82,6 +82,9 @@ class UploadSummary(Document):
     id: str = Field(description="Identifier.")
     name: str = Field(description="Its name.")
     created_at: datetime = Field(description="When it was uploaded.")
+    size: int | None = Field(
+        None, description="Size of the file that is kept; null where none is, as of samples. [B]"
+    )
 
 
 class KeptProfile(Document):

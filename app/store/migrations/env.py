@@ -3,7 +3,8 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-import app.store.tables  # noqa: F401 - declares the tables
+import app.store.identity_tables
+import app.store.tables  # noqa: F401 - declare the tables
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import AppError, BadInput, Conflict, Message, NotFound, Stale, TooLarge, Unprocessable
+from app.errors import (
+    AppError,
+    BadInput,
+    Conflict,
+    Message,
+    NotFound,
+    Stale,
+    TooLarge,
+    Unavailable,
+    Unprocessable,
+)
 from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 
 EXAMPLES: dict[int, AppError] = {
@@ -24,6 +34,7 @@ EXAMPLES: dict[int, AppError] = {
     413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
+    503: Unavailable("the database cannot be reached; nothing was kept, try again in a moment"),
 }
 
 MEANINGS = {
@@ -34,6 +45,7 @@ MEANINGS = {
     413: "Larger than the server takes.",
     415: "Not a format this address reads.",
     422: "A field is missing, unknown or of the wrong type.",
+    503: "The database cannot be used now; Retry-After says when to ask again.",
 }
 
 
@@ -75,6 +87,7 @@ def event_stream_content() -> dict[str, Any]:
 READ = problems(400, 404, 422)
 CHANGE = problems(404, 409, 422)
 LIST = problems(400, 422)
+DELETE = problems(400, 404, 409, 412, 422)
 ASK = problems(400, 404, 409, 413, 415, 422)
 
 ETAG = {

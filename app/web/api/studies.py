@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query, Response
 
-from app.services import studies, study_states
+from app.services import deletions, studies, study_states
 from app.services.listing import Page
 from app.sizing.document import Comparison
 from app.sizing.study.documents import Study, StudyAnswer, StudySummary, StudyVersions
@@ -19,7 +19,7 @@ from app.sizing.study.request import (
     StudyPatch,
 )
 from app.web.api.examples import STUDY, STUDY_COPY, STUDY_FILE, STUDY_PATCH, STUDY_STATE, STUDY_TO_COMPARE
-from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
+from app.web.api.responses import ASK, CHANGED, DELETE, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
@@ -160,6 +160,17 @@ def archive_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId)
 def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Bring an archived study back to the list."""
     return studies.archive_study(bench, workspace, identifier, False)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=DELETE)
+def delete_study(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None
+) -> None:
+    """Delete a study with all its versions and the uploads that nothing else names.
+
+    Only an archived study can be deleted. Comparisons and proposals made of it stay.
+    """
+    deletions.delete_study(bench, workspace, identifier, read_tag(tag))
 
 
 @router.get("/{id}/export", summary="Export a study", responses=READ, response_model_exclude_unset=True)
