@@ -153,10 +153,10 @@ def operation(build: Callable[Concatenate[Any, P], Call[T]]) -> Operation[P, T]:
     return Operation(build)
 
 
-def at(*parts: str) -> str:
+def address(*parts: str) -> str:
     """Return a path under the API; identifiers are quoted, so that none can lead elsewhere.
 
-    >>> at("estimates", "est_a/../b")
+    >>> address("estimates", "est_a/../b")
     '/api/v1/estimates/est_a%2F..%2Fb'
     """
     for part in parts:

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from app.client.calls import Answer, AwaitedClient, Call, WaitingClient, at
+from app.client.calls import Answer, AwaitedClient, Call, WaitingClient, address
 from app.client.operations import Operations
 from app.client.problems import StillRunning, Unreachable, problem_of
 from app.client.retries import Exchange, Retries
@@ -146,7 +146,9 @@ class Rackline(Operations, WaitingClient):
         """Yield how far a sweep is whenever that changes, until it has ended."""
         states = States()
         try:
-            with self._http.stream("GET", at("sweeps", identifier, "events"), headers=STREAM) as response:
+            with self._http.stream(
+                "GET", address("sweeps", identifier, "events"), headers=STREAM
+            ) as response:
                 if not response.is_success:
                     response.read()
                     raise problem_of(response)
@@ -245,9 +247,9 @@ class AsyncRackline(Operations, AwaitedClient):
     async def follow_sweep(self, identifier: str) -> AsyncIterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
         states = States()
-        address = at("sweeps", identifier, "events")
+        path = address("sweeps", identifier, "events")
         try:
-            async with self._http.stream("GET", address, headers=STREAM) as response:
+            async with self._http.stream("GET", path, headers=STREAM) as response:
                 if not response.is_success:
                     await response.aread()
                     raise problem_of(response)

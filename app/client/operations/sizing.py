@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 from pydantic import TypeAdapter
 
-from app.client.calls import Call, Given, at, compute, document, get, operation, store
+from app.client.calls import Call, Given, address, compute, document, get, operation, store
 from app.sizing.calibration_documents import (
     AnyCalibration,
     CalibrationAnswer,
@@ -34,60 +34,60 @@ class SizingOperations:
     @operation
     def create_estimate(self, request: EstimateRequest | Given, *, key: str | None = None) -> Call[Estimate]:
         """Estimate one model on one system; a model that does not fit is an answer with ``fits`` false."""
-        return store(at("estimates"), document(Estimate), request, key)
+        return store(address("estimates"), document(Estimate), request, key)
 
     @operation
     def list_estimates(
         self, cursor: str | None = None, limit: int | None = None
     ) -> Call[Page[EstimateSummary]]:
         """List estimates, newest first."""
-        return get(at("estimates"), document(Page[EstimateSummary]), cursor=cursor, limit=limit)
+        return get(address("estimates"), document(Page[EstimateSummary]), cursor=cursor, limit=limit)
 
     @operation
     def get_estimate(self, identifier: str) -> Call[Estimate]:
         """Read an estimate as it was answered."""
-        return get(at("estimates", identifier), document(Estimate))
+        return get(address("estimates", identifier), document(Estimate))
 
     @operation
     def run_search(self, request: SearchRequest | Given) -> Call[Search]:
         """Search for the best plans of a model on a system."""
-        return compute(at("searches"), document(Search), request)
+        return compute(address("searches"), document(Search), request)
 
     @operation
     def create_sizing(self, request: SizingRequest | Given, *, key: str | None = None) -> Call[Sizing]:
         """Find the systems that keep a deadline and a budget."""
-        return store(at("sizings"), document(Sizing), request, key)
+        return store(address("sizings"), document(Sizing), request, key)
 
     @operation
     def list_sizings(self, cursor: str | None = None, limit: int | None = None) -> Call[Page[SizingSummary]]:
         """List sizings, newest first."""
-        return get(at("sizings"), document(Page[SizingSummary]), cursor=cursor, limit=limit)
+        return get(address("sizings"), document(Page[SizingSummary]), cursor=cursor, limit=limit)
 
     @operation
     def get_sizing(self, identifier: str) -> Call[Sizing]:
         """Read a sizing as it was answered."""
-        return get(at("sizings", identifier), document(Sizing))
+        return get(address("sizings", identifier), document(Sizing))
 
     @operation
     def scale_system(self, request: SizingRequest | Given) -> Call[ScalingCurve]:
         """Follow one system over counts: time, cost and efficiency."""
-        return compute(at("scalings"), document(ScalingCurve), request)
+        return compute(address("scalings"), document(ScalingCurve), request)
 
     @operation
     def create_calibration(
         self, request: CalibrationRequest | GainRequest | Given, *, key: str | None = None
     ) -> Call[CalibrationAnswer | GainAnswer]:
         """Calibrate with measured runs, or hold the runs of alternatives against each other."""
-        return store(at("calibrations"), calibration, request, key)
+        return store(address("calibrations"), calibration, request, key)
 
     @operation
     def list_calibrations(
         self, cursor: str | None = None, limit: int | None = None
     ) -> Call[Page[CalibrationSummary]]:
         """List calibrations, newest first."""
-        return get(at("calibrations"), document(Page[CalibrationSummary]), cursor=cursor, limit=limit)
+        return get(address("calibrations"), document(Page[CalibrationSummary]), cursor=cursor, limit=limit)
 
     @operation
     def get_calibration(self, identifier: str) -> Call[CalibrationAnswer | GainAnswer]:
         """Read a calibration as it was answered."""
-        return get(at("calibrations", identifier), calibration)
+        return get(address("calibrations", identifier), calibration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.client.calls import Call, Given, at, content, document, get, operation, store, text
+from app.client.calls import Call, Given, address, content, document, get, operation, store, text
 from app.sizing.kept.documents import Page
 from app.sizing.sweep.documents import Job, SweepAnswer, SweepState
 from app.sizing.sweep.request import SweepRequest
@@ -14,12 +14,12 @@ class SweepOperations:
     @operation
     def create_sweep(self, request: SweepRequest | Given, *, key: str | None = None) -> Call[SweepState]:
         """Ask for every combination; ``wait`` or ``follow_sweep`` say when it is done."""
-        return store(at("sweeps"), document(SweepState), request, key)
+        return store(address("sweeps"), document(SweepState), request, key)
 
     @operation
     def list_sweeps(self, cursor: str | None = None, limit: int | None = None) -> Call[Page[SweepState]]:
         """List sweeps, newest first."""
-        return get(at("sweeps"), document(Page[SweepState]), cursor=cursor, limit=limit)
+        return get(address("sweeps"), document(Page[SweepState]), cursor=cursor, limit=limit)
 
     @operation
     def get_sweep(
@@ -36,7 +36,7 @@ class SweepOperations:
     ) -> Call[SweepAnswer]:
         """Read a stretch of the rows there are, narrowed by labels and in an order."""
         return get(
-            at("sweeps", identifier),
+            address("sweeps", identifier),
             document(SweepAnswer),
             cursor=cursor,
             limit=limit,
@@ -50,24 +50,24 @@ class SweepOperations:
     @operation
     def get_sweep_csv(self, identifier: str) -> Call[str]:
         """Read the rows there are as CSV."""
-        return get(at("sweeps", f"{identifier}.csv"), text)
+        return get(address("sweeps", f"{identifier}.csv"), text)
 
     @operation
     def get_sweep_parquet(self, identifier: str) -> Call[bytes]:
         """Read the rows there are as a Parquet file."""
-        return get(at("sweeps", f"{identifier}.parquet"), content)
+        return get(address("sweeps", f"{identifier}.parquet"), content)
 
     @operation
     def cancel_sweep(self, identifier: str) -> Call[SweepState]:
         """Stop a sweep; the rows there are stay."""
-        return Call("POST", at("sweeps", identifier, "cancel"), document(SweepState))
+        return Call("POST", address("sweeps", identifier, "cancel"), document(SweepState))
 
     @operation
     def resume_sweep(self, identifier: str) -> Call[SweepState]:
         """Go on with a sweep that was cancelled or has failed."""
-        return Call("POST", at("sweeps", identifier, "resume"), document(SweepState))
+        return Call("POST", address("sweeps", identifier, "resume"), document(SweepState))
 
     @operation
     def get_job(self, identifier: str) -> Call[Job]:
         """Read how far long work is."""
-        return get(at("jobs", identifier), document(Job))
+        return get(address("jobs", identifier), document(Job))

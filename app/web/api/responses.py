@@ -30,7 +30,12 @@ EXAMPLES: dict[int, AppError] = {
         system="IPU-POD256",
         available=256,
     ),
-    412: Stale(Message("the comparison has been changed meanwhile; read it again")),
+    412: Stale(
+        Message(
+            "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
+            {"found": 4, "expected": 3},
+        )
+    ),
     413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
