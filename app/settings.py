@@ -1,6 +1,6 @@
 """What the surroundings decide: where data lives, how much is taken in.
 
-Nothing else reads the environment.
+Nothing else of the server reads the environment.
 """
 
 from __future__ import annotations

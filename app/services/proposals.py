@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, Overtaken
 from app.reports.pdf import proposal_pdf, read_logo
 from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.comparisons import existing as existing_comparison
@@ -22,7 +22,8 @@ from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option
-from app.sizing.document import Document, Text
+from app.sizing.document import Text
+from app.sizing.kept.documents import ProposalSummary as ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
     Frozen,
@@ -50,19 +51,6 @@ PDF = "pdf"
 MOST_NOTED = 100
 """Proposals of which is written down at one time that their last day is over."""
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
-
-
-class ProposalSummary(Document):
-    """One line of the list of proposals."""
-
-    id: str = Field(description="Identifier of the proposal.")
-    title: str = Field(description="Its title.")
-    customer: str = Field(description="Whom it is for.")
-    status: str = Field(description="draft, frozen or expired.")
-    sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
-    valid_until: date | None = Field(description="Last day on which it holds.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
 
 
 def create_proposal(
@@ -288,9 +276,9 @@ def check_draft(record: ProposalRecord) -> None:
         )
 
 
-def changed_meanwhile(found: int, expected: int) -> Conflict:
+def changed_meanwhile(found: int, expected: int) -> Overtaken:
     """Return the error for an edit that would overwrite one its author has not seen."""
-    return Conflict.at(
+    return Overtaken.at(
         "If-Match",
         "the proposal has been changed meanwhile (version {found}, not {expected}); read it again",
         found=found,

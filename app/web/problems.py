@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
 
 from app.errors import (
     AppError,
@@ -26,6 +27,8 @@ from app.errors import (
     FieldError,
     Message,
     NotFound,
+    Overtaken,
+    Stale,
     TooLarge,
     TooMany,
     Unauthorized,
@@ -40,6 +43,9 @@ MEDIA_TYPE = "application/problem+json"
 
 LEFT = 499
 """Status, of no RFC, that servers write down for who went away before the answer."""
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Methods that some address of ours takes."""
 
 MAX_FIELD = 200
 MAX_ERRORS = 50
@@ -142,6 +148,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         MethodNotAllowed,
         TooSlow,
         Conflict,
+        Stale,
         TooLarge,
         UnsupportedMediaType,
         Misdirected,
@@ -249,6 +256,18 @@ def from_http(error: HTTPException, path: str) -> AppError:
     return kind(Message(escaped(str(error.detail))))
 
 
+def allowed_methods(app: FastAPI, request: Request) -> list[str]:
+    """Return the methods an address takes; the framework knows those of the first route there alone.
+
+    Files of ours are no routes: nothing is returned for them.
+    """
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in app.routes)
+    ]
+
+
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as the response of the JSON API."""
     body = Problem.of(error).model_dump_json()
@@ -280,6 +299,8 @@ def install(
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
+        if isinstance(error, Overtaken) and "if-match" in request.headers:
+            error = Stale(error.message, error.errors)
         if isinstance(error, Unauthorized):
             if wants_page(request):
                 return to_sign_in(request)
@@ -295,6 +316,9 @@ def install(
 
     async def of_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            methods = allowed_methods(app, request) or ["GET", "HEAD"]
+            error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)
 
     async def of_fault(request: Request, error: Exception) -> Response:

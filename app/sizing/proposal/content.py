@@ -185,7 +185,12 @@ def needed_requests(
     needed = set(shown)
     for label in shown:
         request = asked[label]
-        while isinstance(request, PublishedFigure) and request.scaled_from in asked:
+        # Rows with hours of their own may name each other; what is needed already brings its own with it.
+        while (
+            isinstance(request, PublishedFigure)
+            and request.scaled_from in asked
+            and request.scaled_from not in needed
+        ):
             needed.add(request.scaled_from)
             request = asked[request.scaled_from]
     return [

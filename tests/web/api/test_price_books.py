@@ -49,7 +49,7 @@ def test_an_edit_makes_a_version_and_estimates_take_the_newest_or_the_named(ask:
     assert ask("GET", address, params={"version": 1}).json()["rows"][0]["value"] == 200_000
     assert ask("GET", address, params={"version": 7}).status_code == 404
     stale = ask("PUT", address, json={"name": "Mine", "rows": []}, headers={"If-Match": tag})
-    assert stale.status_code == 409 and stale.json()["errors"][0]["field"] == "If-Match"
+    assert stale.status_code == 412 and stale.json()["errors"][0]["field"] == "If-Match"
     emptied = ask("PUT", address, json={"name": "Mine", "rows": []})
     assert (emptied.json()["version"], emptied.json()["name"], emptied.json()["rows"]) == (3, "Mine", [])
     assert capex(ask, book["id"]) == 270_000
