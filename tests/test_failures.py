@@ -69,13 +69,16 @@ def test_postgresql_stops_and_comes_back(
             assert (await client.get(f"{ESTIMATES}/{kept}")).json()["id"] == kept
             assert (await client.post(ESTIMATES, json=GPT3)).status_code == 201
 
-    with caplog.at_level(logging.INFO):
-        run(walk())
+    try:
+        with caplog.at_level(logging.INFO):
+            run(walk())
+    finally:
+        app.state.workbench.store.close()
     said = [record for record in caplog.records if record.name == "rackline.store"]
-    assert [record.levelname for record in said] == ["ERROR"]
+    # On a slow machine its end has been said as well.
+    assert [record.levelname for record in said] in (["ERROR"], ["ERROR", "WARNING"])
     assert not any(record.exc_info for record in caplog.records if record.name.startswith("rackline"))
     assert "unmistakable" not in caplog.text
-    app.state.workbench.store.close()
 
 
 def test_a_server_that_cannot_be_reached_is_said_without_its_password(tmp_path: Path) -> None:
