@@ -27,18 +27,18 @@ FORMS: dict[str, dict[str, str]] = {
     "/studies/{}/duplicate": {"state": ""},
     "/studies/{}/comparison": {"state": ""},
     "/studies/{}/edit": {"name": "Another name", "expected": "1"},
+    "/people/members/{}": {"role": "viewer"},
     "/studies/{}/versions": {"state": "count.a=3", "version": "1", "expected": "1"},
 }  # fmt: skip
 """Page that takes a form → what is typed; where none stands here, nothing is."""
 
 
-BODIES: dict[tuple[str, str], Any] = {
-    ("PATCH", "/api/v1/studies/{id}"): {"base": STUDY["base"], "options": STUDY["options"]},
-    ("POST", "/api/v1/sweeps"): {**PRICE_BOOK, "scenarios": FLEET_PLAN["scenarios"]},
-    ("POST", "/api/v1/boms"): {},
-    ("POST", "/api/v1/comparisons"): MODELLED,
-    ("PATCH", "/api/v1/comparisons/{id}"): MODELLED,
-    ("POST", "/api/v1/scalings"): {**SIZING, "systems": ["dgx-a100-640gb"]},
+BODIES: dict[str, Any] = {
+    "PATCH /api/v1/studies/{id}": {"base": STUDY["base"], "options": STUDY["options"]},
+    "POST /api/v1/sweeps": {**PRICE_BOOK, "scenarios": FLEET_PLAN["scenarios"]},
+    "POST /api/v1/comparisons": MODELLED,
+    "PATCH /api/v1/comparisons/{id}": MODELLED,
+    "POST /api/v1/scalings": {**SIZING, "systems": ["dgx-a100-640gb"]},
 }
 """Address → body with a place for every field that may name something kept, where no example has one."""
 
@@ -123,7 +123,10 @@ def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
     bodies = examples(openapi, door)
     for path in sorted(set(named(openapi, content["schema"], (), frozenset())), key=str):
         fitting = next((body for body in bodies if fits(body, path)), bodies[0])
-        fitting = copy.deepcopy(BODIES.get((door.method, door.path), fitting))
+        fitting = copy.deepcopy(BODIES.get(f"{door.method} {door.path}", fitting))
+        if path == ("estimate_id",):
+            # A bill is of a system or of an estimate.
+            fitting = {}
         yield Reference(door, ".".join(map(str, path)), fitting, path)
 
 
