@@ -318,7 +318,7 @@ class Walker:
 
 AREAS = {
     "prf": ("/profiles", "/uploads"), "wkl": "/workloads", "est": "/estimates", "siz": "/sizings",
-    "cmp": "/comparisons", "stu": "/studies", "cal": "/calibrations", "swp": ("/sweeps", "/jobs"), "prp": "/proposals",
-    "pbk": "/price-books", "bom": "/boms",
+    "cmp": "/comparisons", "stu": "/studies", "cal": "/calibrations", "swp": ("/sweeps", "/jobs"),
+    "prp": "/proposals", "pbk": "/price-books", "bom": "/boms",
 }  # fmt: skip
 """Kind of object → the addresses under which it is asked for."""
