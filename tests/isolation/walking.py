@@ -105,6 +105,8 @@ class Walker:
         self.doors = [door for door in doors(app) if not door.path.startswith("/static")]
         self.walk = Walk(doors=len(self.doors))
         self.one = self.two = Kept("")
+        self.filled: set[str] = set()
+        """Tables in which workspace one keeps something."""
 
     async def fill(self) -> None:
         """Keep one of everything in both workspaces."""
@@ -298,6 +300,7 @@ class Walker:
         with listening(self.app.state.workbench.store.engine) as unbound:
             await self.fill()
             before = rows_by_table(self.app, ONE)
+            self.filled = {name for name, rows in before.items() if rows}
             await self.paths("two", [*self.one.ids.values(), self.one.draft])
             await self.paths("", [*self.one.ids.values()])
             await self.other_methods()
