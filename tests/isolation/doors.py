@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.web.api.examples import FLEET_PLAN, MODELLED, PRICE_BOOK, SIZING, STUDY
+from app.web.api.examples import FLEET_PLAN, PRICE_BOOK, SIZING, STUDY
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 PLACE = re.compile(r"{(\w+)}")
@@ -27,18 +27,25 @@ FORMS: dict[str, dict[str, str]] = {
     "/studies/{}/duplicate": {"state": ""},
     "/studies/{}/comparison": {"state": ""},
     "/studies/{}/edit": {"name": "Another name", "expected": "1"},
+    "/people/members/{}": {"role": "viewer"},
     "/studies/{}/versions": {"state": "count.a=3", "version": "1", "expected": "1"},
 }  # fmt: skip
 """Page that takes a form → what is typed; where none stands here, nothing is."""
 
 
-BODIES: dict[tuple[str, str], Any] = {
-    ("PATCH", "/api/v1/studies/{id}"): {"base": STUDY["base"], "options": STUDY["options"]},
-    ("POST", "/api/v1/sweeps"): {**PRICE_BOOK, "scenarios": FLEET_PLAN["scenarios"]},
-    ("POST", "/api/v1/boms"): {},
-    ("POST", "/api/v1/comparisons"): MODELLED,
-    ("PATCH", "/api/v1/comparisons/{id}"): MODELLED,
-    ("POST", "/api/v1/scalings"): {**SIZING, "systems": ["dgx-a100-640gb"]},
+BERT = {
+    "model": {"preset": "bert-large"},
+    "workload": {"samples": 1e6, "global_batch": 256, "seq_len": 128},
+    "system": {"id": "dgx-a100-640gb"},
+}
+"""An estimate of a model whose samples have lengths: with pictures no sample of the data is looked up."""
+
+BODIES: dict[str, Any] = {
+    "PATCH /api/v1/studies/{id}": {"base": STUDY["base"], "options": STUDY["options"]},
+    "POST /api/v1/sweeps": {**PRICE_BOOK, "scenarios": FLEET_PLAN["scenarios"]},
+    "POST /api/v1/comparisons": {"rows": [BERT]},
+    "PATCH /api/v1/comparisons/{id}": {"rows": [BERT]},
+    "POST /api/v1/scalings": {**SIZING, "systems": ["dgx-a100-640gb"]},
 }
 """Address → body with a place for every field that may name something kept, where no example has one."""
 
@@ -123,7 +130,10 @@ def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
     bodies = examples(openapi, door)
     for path in sorted(set(named(openapi, content["schema"], (), frozenset())), key=str):
         fitting = next((body for body in bodies if fits(body, path)), bodies[0])
-        fitting = copy.deepcopy(BODIES.get((door.method, door.path), fitting))
+        fitting = copy.deepcopy(BODIES.get(f"{door.method} {door.path}", fitting))
+        if path == ("estimate_id",):
+            # A bill is of a system or of an estimate.
+            fitting = {}
         yield Reference(door, ".".join(map(str, path)), fitting, path)
 
 

@@ -12,9 +12,11 @@ import pytest
 from app.errors import BadInput, Conflict, NotFound
 from app.jobs import Jobs
 from app.services import sweeps
+from app.services.price_books import create_book
 from app.services.sweep_running import Claim
 from app.services.uploads import upload_profile, upload_workload
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.sizing.books.request import PriceBookRequest
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.run import Crew, WorkersFailed
@@ -134,6 +136,24 @@ def test_uploads_of_the_workspace_are_sent_along(bench: Workbench) -> None:
     with pytest.raises(NotFound) as caught:
         sweeps.create_sweep(bench, OTHER, asked(models=[ours]))
     assert caught.value.errors[0].field == "models.0.model.profile_id"
+
+
+def test_price_books_of_the_workspace_are_sent_along(bench: Workbench) -> None:
+    price = {"item": "dgx-a100-640gb", "parameter": "price", "value": 100_000, "unit": "USD"}
+    book = create_book(
+        bench, LOCAL_WORKSPACE, PriceBookRequest.model_validate({"name": "b", "rows": [price]})
+    )
+    ours = {"label": "ours", "price_book_id": book.id}
+    apart = {"label": "apart", "by_system": {"dgx-a100-640gb": {"price_book_id": book.id}}}
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked(prices=[{"label": "list"}, ours, apart]))
+    compute(bench)
+    found = sweeps.get_sweep(bench, LOCAL_WORKSPACE, made.id, limit=10)
+    assert [row.problem for row in found.rows] == [None, None, None]
+    costs = [row.cost for row in found.rows]
+    assert costs[1] == costs[2] != costs[0]
+    with pytest.raises(NotFound) as caught:
+        sweeps.create_sweep(bench, OTHER, asked(prices=[ours]))
+    assert caught.value.errors[0].field == "prices.0.price_book_id"
 
 
 def test_the_same_key_makes_one_sweep(bench: Workbench) -> None:

@@ -54,6 +54,11 @@ class Uploads:
         for place, scenario in enumerate(request.scenarios):
             name = scenario.assumptions.price_book_id
             _keep(books, name, context.find_book, f"scenarios.{place}.assumptions.price_book_id")
+        for place, prices in enumerate(request.prices):
+            _keep(books, prices.price_book_id, context.find_book, f"prices.{place}.price_book_id")
+            for system, own in prices.by_system.items():
+                field = f"prices.{place}.by_system.{system}.price_book_id"
+                _keep(books, own.price_book_id, context.find_book, field)
         return cls(profiles, samples, calibrations, books)
 
     def needed(self, requests: Iterable[EstimateRequest]) -> Uploads:

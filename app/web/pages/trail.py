@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -52,6 +53,8 @@ class Asked:
             {"action": action, "object_id": object_id, **kind}, day(since, "since"), day(until, "until")
         )
 
+
+HASH = re.compile(r"[0-9a-f]{64}")
 
 KINDS = ("person", "key", "link", "local", "operator", "system")
 
@@ -136,5 +139,9 @@ def detail_of(detail: Mapping[str, Any]) -> str:
 
 
 def value_of(value: Any) -> str:
-    """Return a value of a detail; several are listed."""
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    """Return a value of a detail; several are listed, of a hash the beginning is enough."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value[:12]}…" if isinstance(value, str) and HASH.fullmatch(value) else str(value)
