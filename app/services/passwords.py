@@ -33,7 +33,11 @@ AT_ONCE = 2
 PATIENCE = 10.0
 """How long somebody waits for their turn. [s]"""
 
+WAITING = 6
+"""How many wait for their turn: each holds a thread that others' requests would be answered by. [-]"""
+
 _turns = threading.BoundedSemaphore(AT_ONCE)
+_places = threading.BoundedSemaphore(AT_ONCE + WAITING)
 
 
 @contextmanager
@@ -43,14 +47,24 @@ def turn() -> Iterator[None]:
     Raises
     ------
     TooMany
-        When none becomes free in time.
+        When none becomes free in time, or too many wait already.
     """
-    if not _turns.acquire(timeout=PATIENCE):
-        raise TooMany("too many people sign in at once; try again in a moment", retry_after=5)
+    if not _places.acquire(blocking=False):
+        raise crowded()
     try:
-        yield
+        if not _turns.acquire(timeout=PATIENCE):
+            raise crowded()
+        try:
+            yield
+        finally:
+            _turns.release()
     finally:
-        _turns.release()
+        _places.release()
+
+
+def crowded() -> TooMany:
+    """Return the error for a sign-in while too many others sign in."""
+    return TooMany("too many people sign in at once; try again in a moment", retry_after=5)
 
 
 def prepared(password: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.__main__ import check_reach, cli
-from app.errors import AppError, BadInput
+from app.errors import AppError, BadInput, TooMany
 from app.main import create_app
 from app.services import passwords
 from app.services.sealing import Sealer, Unsealable, kept_secret
@@ -199,3 +199,34 @@ def test_what_is_sealed_opens_with_its_secret_for_its_purpose() -> None:
 def test_hashes_cost_what_is_recommended() -> None:
     """OWASP's Password Storage Cheat Sheet: argon2id with 46 MiB, one pass, one lane, or as much."""
     assert passwords.make_hasher().hash("x").startswith("$argon2id$v=19$m=47104,t=1,p=1$")
+
+
+def test_hashes_take_few_threads_however_many_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two are computed, six wait, the rest is told to come back at once."""
+    free, begun = threading.Event(), threading.Semaphore(0)
+
+    def slow(password: str) -> str:
+        begun.release()
+        free.wait(20)
+        return "hash"
+
+    monkeypatch.setattr(passwords.HASHER, "hash", slow)
+    refused: list[TooMany] = []
+
+    def sign_in() -> None:
+        try:
+            passwords.hashed(PASSWORD)
+        except TooMany as error:
+            refused.append(error)
+            begun.release()
+
+    threads = [threading.Thread(target=sign_in) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for _ in range(2 + 4):
+        assert begun.acquire(timeout=20)
+    assert len(refused) == 4
+    free.set()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 4 and refused[0].retry_after == 5
