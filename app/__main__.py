@@ -46,6 +46,7 @@ from app.sizing.validation.run import read_rows, validate
 from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
+from app.web.patience import BOUNDS
 from app.web.problems import Problem, from_validation
 from app.web.reach import Reach
 
@@ -82,11 +83,7 @@ def serve(
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
         # Streams that stay open must not hold up the end of the server.
         config = uvicorn.Config(
-            app,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            timeout_keep_alive=KEPT_OPEN,
+            app, **BOUNDS, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2
         )
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -120,9 +117,6 @@ def check_reach(host: str, reach: Reach) -> None:
 
 LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
 """Addresses that only this machine reaches."""
-
-KEPT_OPEN = 75
-"""How long a connection waits for its next request: longer than readers look at a page. [s]"""
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -23,6 +23,8 @@ from app.services.admission import LocalAdmission
 from app.services.identity import Identity, SessionTimes
 from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
+from app.services.oidc import SingleSignOn
+from app.services.oidc_provider import Provider
 from app.services.rates import Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
@@ -36,11 +38,11 @@ from app.store.upload_files import UploadFiles
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
-from app.web.auth import get_principal
 from app.web.folders import Assets, folder
 from app.web.rates import RateHeaders
 from app.web.reach import Reach
-from app.web.security import Guard
+from app.web.rights import admitted
+from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -87,6 +89,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = KeyAdmission(bench.store, people)
     app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
     app.state.reach = reach_of(settings, alone)
+    app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
@@ -95,8 +98,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
-    problems.install(app, pages.problem_page)
-    members_only = [Depends(get_principal)]
+    problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
+    members_only = [Depends(admitted)]
     app.include_router(health.router)
     app.include_router(pages.open_router)
     app.include_router(api.router, dependencies=members_only)
@@ -128,6 +131,16 @@ def identity_of(settings: Settings, store: Store) -> Identity:
         mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
         public_url=settings.public_url,
     )
+
+
+def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
+    """Return the provider that people may sign in through; None where none is set."""
+    if not settings.oidc_issuer:
+        return None
+    if not settings.oidc_client_id:
+        raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+    provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
+    return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
 def reach_of(settings: Settings, alone: bool) -> Reach:

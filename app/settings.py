@@ -1,12 +1,13 @@
 """What the surroundings decide: where data lives, how much is taken in.
 
-Nothing else reads the environment.
+Nothing else of the server reads the environment.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -35,9 +36,13 @@ VARIABLES = {
     "RACKLINE_SECRET": "secret",
     "RACKLINE_MAIL_COMMAND": "mail_command",
     "RACKLINE_MAIL_FROM": "mail_from",
+    "RACKLINE_OIDC_ISSUER": "oidc_issuer",
+    "RACKLINE_OIDC_CLIENT_ID": "oidc_client_id",
+    "RACKLINE_OIDC_CLIENT_SECRET": "oidc_client_secret",
+    "RACKLINE_OIDC_DOMAINS": "oidc_domains",
 }
 
-SECRETS = frozenset({"RACKLINE_DATABASE_URL", "RACKLINE_SECRET"})
+SECRETS = frozenset({"RACKLINE_DATABASE_URL", "RACKLINE_SECRET", "RACKLINE_OIDC_CLIENT_SECRET"})
 """Variables that may hold a secret: each may be given as the name of a file instead, by ``…_FILE``."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -85,6 +90,18 @@ class Settings(BaseModel):
     """Command that sends a mail given on its standard input; without it links are shown."""
     mail_from: str = Field("", max_length=254, pattern=r"^[^\r\n]*$")
     """Sender of mails."""
+    oidc_issuer: str = Field(
+        "",
+        max_length=500,
+        pattern=r"^$|^https://[^\s?#]+$|^http://(localhost|127\.0\.0\.1)(:\d+)?(/[^\s?#]*)?$",
+    )
+    """Provider that people may sign in through, as it calls itself; empty for none."""
+    oidc_client_id: str = Field("", max_length=300)
+    """How this server is known to the provider."""
+    oidc_client_secret: str = Field("", repr=False)
+    """Secret that this server shares with the provider; empty where PKCE alone is agreed on."""
+    oidc_domains: tuple[str, ...] = ()
+    """Domains of e-mail addresses whose people are let in without an invitation, as viewers."""
 
     @property
     def https(self) -> bool:
@@ -122,6 +139,17 @@ class Settings(BaseModel):
                 except ValueError:
                     raise ValueError("give addresses or networks, such as 10.0.0.2, 10.1.0.0/16") from None
         return entries
+
+    @field_validator("oidc_domains", mode="before")
+    @classmethod
+    def domains(cls, value: object) -> object:
+        """Return the entries of a list of domains that is written with commas."""
+        if not isinstance(value, str):
+            return value
+        found = [one.strip().lower().removeprefix("@") for one in value.split(",") if one.strip()]
+        if not all(re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", one) for one in found):
+            raise ValueError("give domains, such as example.com, example.co.kr")
+        return found
 
     @field_validator("secret")
     @classmethod

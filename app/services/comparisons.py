@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
-from app.errors import AppError, Conflict, FieldError
+from app.errors import AppError, FieldError, Overtaken
 from app.services.estimates import make_estimate, save_estimate
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option, check_row_count, compare
-from app.sizing.document import Comparison, Document, Estimate
+from app.sizing.document import Comparison, Estimate
+from app.sizing.kept.documents import ComparisonSummary as ComparisonSummary
 from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
 from app.store.repository import Repository
@@ -24,15 +24,6 @@ from app.store.tables import ComparisonRecord
 from app.store.types import new_id, now
 
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
-
-
-class ComparisonSummary(Document):
-    """One line of the list of comparisons."""
-
-    id: str = Field(description="Identifier of the comparison.")
-    title: str = Field(description="Its title.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +131,7 @@ def list_comparisons(
 def check_version(expected: int | None, found: int) -> None:
     """Refuse an edit that would overwrite one its author has not seen."""
     if expected is not None and expected != found:
-        raise Conflict.at(
+        raise Overtaken.at(
             "If-Match",
             "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
             found=found,

@@ -6,12 +6,11 @@ import base64
 import binascii
 import re
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
-
-from pydantic import Field
+from typing import TypeVar
 
 from app.errors import BadInput
 from app.sizing.document import Document
+from app.sizing.kept.documents import Page as Page
 from app.store.repository import After
 
 Item = TypeVar("Item", bound=Document)
@@ -20,13 +19,6 @@ IDENTIFIER = re.compile(r"\w{1,60}", re.ASCII)
 
 MAX_ITEMS = 200
 USUAL_ITEMS = 50
-
-
-class Page(Document, Generic[Item]):
-    """A stretch of a list."""
-
-    items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
-    next: str | None = Field(description="Cursor of the next stretch; null at the end.")
 
 
 def write_cursor(after: After | None) -> str | None:

@@ -8,20 +8,22 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, Overtaken
 from app.reports.pdf import proposal_pdf, read_logo
 from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
+from app.services.evidence import named_evidence
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option
-from app.sizing.document import Document, Text
+from app.sizing.document import Text
+from app.sizing.kept.documents import ProposalSummary as ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
     Frozen,
@@ -34,6 +36,7 @@ from app.sizing.proposal.documents import (
     Replay,
     ShareState,
 )
+from app.sizing.proposal.evidence import Named
 from app.sizing.proposal.freezing import content_hash
 from app.sizing.proposal.replay import changes_between
 from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
@@ -48,19 +51,6 @@ PDF = "pdf"
 MOST_NOTED = 100
 """Proposals of which is written down at one time that their last day is over."""
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
-
-
-class ProposalSummary(Document):
-    """One line of the list of proposals."""
-
-    id: str = Field(description="Identifier of the proposal.")
-    title: str = Field(description="Its title.")
-    customer: str = Field(description="Whom it is for.")
-    status: str = Field(description="draft, frozen or expired.")
-    sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
-    valid_until: date | None = Field(description="Last day on which it holds.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
 
 
 def create_proposal(
@@ -127,7 +117,10 @@ def made_content(
             priced_anew(bench, workspace_id, asked, position, option)
             for position, option in enumerate(options)
         ]
-    return build_content(asked, options, context, title=record.title, today=now().date(), logo=logo)
+    named = named_evidence(bench, workspace_id, asked)
+    return build_content(
+        asked, options, context, title=record.title, today=now().date(), logo=logo, named=named
+    )
 
 
 def named_comparison(repository: Repository, identifier: str) -> Any:
@@ -283,9 +276,9 @@ def check_draft(record: ProposalRecord) -> None:
         )
 
 
-def changed_meanwhile(found: int, expected: int) -> Conflict:
+def changed_meanwhile(found: int, expected: int) -> Overtaken:
     """Return the error for an edit that would overwrite one its author has not seen."""
-    return Conflict.at(
+    return Overtaken.at(
         "If-Match",
         "the proposal has been changed meanwhile (version {found}, not {expected}); read it again",
         found=found,
@@ -377,6 +370,11 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             options.append(made_today(bench, workspace_id, written))
         except AppError as error:
             refused.append(Refused(label=str(written["label"]), text=Text.of(error.message)))
+    try:
+        named = named_evidence(bench, workspace_id, asked)
+    except AppError as error:
+        named = Named()
+        refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     if options and not refused:
         now_content = build_content(
             asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
@@ -385,6 +383,7 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             title=then.title,
             today=now().date(),
             logo=then.branding.logo,
+            named=named,
         )
         compared, changes = changes_between(then, now_content)
         version = now_content

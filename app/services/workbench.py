@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from app.catalog import BookRow, PriceBook
 from app.catalog.software import SoftwareProfile
@@ -16,11 +16,15 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
+from app.services.latest import Latest
 from app.services.retention_terms import Retention
 from app.services.sealing import SECRET_BYTES, Sealer
 from app.services.webhook_sending import HttpSender, Sender
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
+from app.sizing.fabric_choice.documents import FabricChoice
+from app.sizing.search_documents import Search
+from app.sizing.tenancy.documents import QueueAnswer
 from app.store.database import Store
 from app.store.upload_files import UploadFiles
 
@@ -34,6 +38,12 @@ OFFERED = 50
 
 KEPT_UPLOADS = 128
 """Uploads kept in memory; they never change once stored."""
+
+KEPT_ANSWERS = 64
+"""Answers of one kind kept in memory; the largest take some 100 kB."""
+
+KEPT_PAGES = 24
+"""Contents of pages, and the text they make; the largest takes 2 MB."""
 
 
 def no_such(kind: str, identifier: str) -> NotFound:
@@ -68,7 +78,15 @@ class Workbench:
         self.work = threading.Event()
         """Set when there is new work, so that whoever does it need not keep asking."""
         self.estimates = EstimateCache()
-        """Estimates of the options of studies."""
+        """Estimates of the options of studies, and of the points of scaling curves."""
+        self.searches: Latest[Search] = Latest(KEPT_ANSWERS)
+        """Searches of the page of plans."""
+        self.choices: Latest[FabricChoice] = Latest(KEPT_ANSWERS)
+        """Choices of networks."""
+        self.queues: Latest[QueueAnswer] = Latest(KEPT_ANSWERS)
+        """Simulated waiting lines."""
+        self.pages: Latest[Any] = Latest(KEPT_PAGES)
+        """What pages show that depends on the catalogue alone, and parts of them as they are written."""
         self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self._kept_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
@@ -133,6 +151,8 @@ class Workbench:
         self._kept_profile.cache_clear()
         self._kept_sample.cache_clear()
         self.estimates.clear()
+        for answers in (self.searches, self.choices, self.queues):
+            answers.clear()
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:

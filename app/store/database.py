@@ -19,6 +19,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
 from app.errors import BadInput
+from app.store.external_queries import ExternalQueries
 from app.store.failures import PatientPool, watch
 from app.store.identity_queries import IdentityQueries
 from app.store.key_queries import FoundKey, key_of
@@ -29,6 +30,7 @@ from app.store.repository import Repository
 from app.store.session_queries import SessionQueries
 from app.store.sweep_queries import ClaimedSweep, claim_sweep
 from app.store.tables import Workspace
+from app.store.trail import keep_trail
 from app.store.webhook_queries import DueMessage, claim_message, purge_messages
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -70,6 +72,7 @@ class Entrance:
 
     people: IdentityQueries
     sessions: SessionQueries
+    external: ExternalQueries
 
 
 class Store:
@@ -86,6 +89,7 @@ class Store:
     def transaction(self, workspace_id: str) -> Iterator[Repository]:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
 
@@ -103,8 +107,9 @@ class Store:
     def identity(self) -> Iterator[Entrance]:
         """Open the queries about people; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session)
             event.listen(session, "before_flush", without_null)
-            yield Entrance(IdentityQueries(session), SessionQueries(session))
+            yield Entrance(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
 
     def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
         """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""
@@ -196,7 +201,8 @@ def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     """Set what SQLite leaves off."""
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
+    # What was acknowledged must be there after the power has gone; a commit waits for the disk.
+    cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
     cursor.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import defer
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
@@ -31,10 +32,12 @@ from app.store.tables import (
     Profile,
     ProposalRecord,
     SizingRow,
+    StudyRecord,
     SweepRecord,
     WorkloadSample,
     Workspace,
 )
+from app.store.trail import TrailQueries
 from app.store.upload_queries import UploadQueries
 from app.store.webhook_queries import WebhookQueries
 
@@ -54,6 +57,25 @@ Listed = TypeVar(
     WebhookRecord,
     WebhookDelivery,
 )
+
+KINDS = {
+    "prf_": Profile,
+    "wkl_": WorkloadSample,
+    "est_": EstimateRow,
+    "cmp_": ComparisonRecord,
+    "cal_": CalibrationRow,
+    "siz_": SizingRow,
+    "swp_": SweepRecord,
+    "prp_": ProposalRecord,
+    "pbk_": PriceBookRecord,
+    "bom_": BillRow,
+    "stu_": StudyRecord,
+}
+"""Beginning of an identifier → what it names."""
+
+
+DOCUMENTS = ("request", "document", "samples", "content")
+"""Columns that lists leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +367,16 @@ class Repository:
         return self._listing(BillRow, limit, after)
 
     @property
+    def trail(self) -> TrailQueries:
+        """The queries of what was done."""
+        return TrailQueries(self._session, self._workspace_id)
+
+    def holds(self, identifier: str) -> bool | None:
+        """Tell whether an object is of this workspace; None where the identifier is of no kind known."""
+        table: Any = KINDS.get(identifier[:4])
+        return None if table is None else self._one(table, identifier) is not None
+
+    @property
     def keys(self) -> KeyQueries:
         """The queries of keys of the API."""
         return KeyQueries(self._session, self._workspace_id)
@@ -425,6 +457,9 @@ class Repository:
         self, table: type[Listed], limit: int, after: After | None, *narrowed: ColumnElement[bool]
     ) -> Listing[Listed]:
         query = select(table).where(table.workspace_id == self._workspace_id, *narrowed)
+        # A document may take a hundred kilobytes; a list shows none.
+        left = [getattr(table, name) for name in DOCUMENTS if name in table.model_fields]
+        query = query.options(*(defer(column, raiseload=True) for column in left))
         if after is not None:
             place = tuple_(col(table.created_at), col(table.id))
             query = query.where(place < tuple_(after.created_at, after.id))

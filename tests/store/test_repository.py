@@ -9,6 +9,7 @@ from app.store.database import Store
 from app.store.repository import AlreadyAnswered, Repository
 from app.store.sweep_queries import Narrowing
 from app.store.tables import ComparisonRecord, SweepRecord, SweepRowRecord
+from app.store.trail import ForeignRow
 from app.store.types import now
 
 DAY_AGO = now() - timedelta(days=1)
@@ -189,5 +190,5 @@ def test_a_row_cannot_be_kept_twice(filled: Store) -> None:
 def test_a_row_belongs_to_the_workspace_of_its_sweep(filled: Store) -> None:
     filled.claim_sweep("run_a", now(), now())
     filled.claim_sweep("run_a", now(), now())
-    with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
+    with pytest.raises(ForeignRow), filled.transaction("ws_one") as repository:
         repository.of_sweep("swp_one").keep("run_a", now(), [row(0, 1.0, "ws_two")])

@@ -22,6 +22,7 @@ from app.web.api import (
     sizings,
     studies,
     sweeps,
+    trail,
     uploads,
     webhooks,
 )
@@ -48,6 +49,7 @@ for part in (
     breakevens,
     jobs,
     claims,
+    trail,
     keys,
     webhooks,
 ):

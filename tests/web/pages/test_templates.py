@@ -77,6 +77,12 @@ CONTEXTS = {
     "webhook.html": integration_contexts.WebhookPage,
     "sign_in.html": identity_contexts.SignInPage,
     "sign_in_code.html": identity_contexts.CodePage,
+    "forgotten.html": identity_contexts.ForgottenPage,
+    "password.html": identity_contexts.PasswordPage,
+    "invitation.html": identity_contexts.InvitationPage,
+    "account.html": identity_contexts.AccountPage,
+    "second_factor.html": identity_contexts.SecondFactorPage,
+    "people.html": identity_contexts.PeoplePage,
 }
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.store.types import UtcDateTime
 
 revision = "0011"
-down_revision = "0012"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 
