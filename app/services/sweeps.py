@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import math
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from app.errors import Conflict
+from app.errors import BadInput, Conflict
 from app.reports.sweeps import csv_lines, parquet
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
@@ -20,12 +23,14 @@ from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow
 from app.sizing.sweep.uploads import Uploads
 from app.store.repository import Repository
-from app.store.sweep_queries import Label, Narrowing, Order
+from app.store.sweep_queries import Label, Narrowing, Order, RowPlace
 from app.store.tables import SweepRecord
 from app.store.types import new_id, now
 
 RowOrder: TypeAlias = Order
 """What rows can be sorted by."""
+
+MOST_POSITION = 2**31
 
 BATCH = 500
 """Rows read at once where all are read. [-]"""
@@ -116,6 +121,7 @@ def get_sweep(
     *,
     limit: int,
     offset: int = 0,
+    after: RowPlace | None = None,
     order: Order = "position",
     labels: Mapping[Label, str] | None = None,
 ) -> SweepAnswer:
@@ -125,20 +131,41 @@ def get_sweep(
         record = existing(repository, identifier)
         queries = repository.of_sweep(identifier)
         matching = queries.count(narrowing)
-        found = queries.rows(narrowing, limit, offset)
+        found = queries.rows(narrowing, limit + 1, offset, after)
         refused = queries.refused()
     sweep = Sweep.of(SweepRequest.model_validate(record.request))
-    end = offset + limit
+    rows = [SweepRow.model_validate(row) for row in found[:limit]]
     return SweepAnswer(
         **dict(state_of(record)),
         refused=refused,
         labels=sweep.labels(),
         sizes=sweep.sizes(),
         matching=matching,
-        rows=[SweepRow.model_validate(row) for row in found],
-        next=str(end) if end < matching else None,
+        rows=rows,
+        next=write_place(rows[-1], order) if len(found) > limit else None,
         request=record.request,
     )
+
+
+def write_place(row: SweepRow, order: Order) -> str:
+    """Return the place behind a row as text."""
+    value = None if order == "position" else getattr(row, order)
+    text = f"{order} {'-' if value is None else repr(value)} {row.position}"
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def read_place(cursor: str | None, order: Order) -> RowPlace | None:
+    """Return the place that :func:`write_place` wrote for the same order."""
+    if cursor is None:
+        return None
+    try:
+        found, value, position = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
+        place = RowPlace(int(position), None if value == "-" else float(value))
+    except (ValueError, binascii.Error):
+        found, place = "", RowPlace(0)
+    if found != order or not 0 <= place.position < MOST_POSITION or not math.isfinite(place.value or 0.0):
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    return place
 
 
 def stated(

@@ -39,6 +39,15 @@ CLOCK_STEP = timedelta(minutes=1)
 """A sign of life from so far in the future is one from before the clock was put back."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """Where a list of rows goes on: behind this row."""
+
+    position: int
+    value: float | None = None
+    """Figure that rows are sorted by; none where the row has none, or rows stand in their order."""
+
+
 def claim_sweep(
     session: Session, runner: str, moment: datetime, silent_since: datetime
 ) -> ClaimedSweep | None:
@@ -70,6 +79,17 @@ def claim_sweep(
     )
     found = session.connection().execute(claim).first()
     return ClaimedSweep(*found) if found else None
+
+
+def behind(order: Order, place: RowPlace) -> sa.ColumnElement[bool]:
+    """Return what rows behind a place have in common; rows that come in meanwhile do not move it."""
+    later = col(SweepRowRecord.position) > place.position
+    if order == "position":
+        return later
+    column = col(getattr(SweepRowRecord, order))
+    if place.value is None:
+        return sa.and_(column.is_(None), later)
+    return sa.or_(column.is_(None), column > place.value, sa.and_(column == place.value, later))
 
 
 class SweepQueries:
@@ -134,9 +154,13 @@ class SweepQueries:
         query = select(sa.func.count()).select_from(SweepRowRecord)
         return int(self._session.exec(self._narrowed(query, narrowing)).one())
 
-    def rows(self, narrowing: Narrowing, limit: int, offset: int = 0) -> list[dict[str, Any]]:
+    def rows(
+        self, narrowing: Narrowing, limit: int, offset: int = 0, after: RowPlace | None = None
+    ) -> list[dict[str, Any]]:
         """Return the documents of rows in their order; those without the figure sorted by come last."""
         query = self._narrowed(select(SweepRowRecord.document), narrowing)
+        if after is not None:
+            query = query.where(behind(narrowing.order, after))
         if narrowing.order != "position":
             column = col(getattr(SweepRowRecord, narrowing.order))
             query = query.order_by(column.is_(None), column)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import sqlalchemy as sa
 
 from app.errors import Conflict, NotFound
 from app.services import webhook_delivery, webhooks
@@ -22,7 +23,7 @@ from app.services.workbench import Workbench
 from app.sizing.integration.documents import Delivery, NewWebhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
 from app.store.database import Store
-from app.store.tables import ProposalRecord
+from app.store.tables import AuditEvent, ProposalRecord
 from app.store.types import now
 from tests.postgres import Cluster
 from tests.services.receiving import LOOPBACK, receiving
@@ -43,7 +44,9 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workbench]
             repository.ensure_workspace(workspace)
     secret = secrets.token_bytes(32)
     # Messages need no catalogue.
-    yield Workbench(cast(Any, None), store, Sealer(lambda: secret), webhook_http=True)
+    made = Workbench(cast(Any, None), store)
+    made.sealer, made.webhook_http = Sealer(lambda: secret), True
+    yield made
     store.close()
 
 
@@ -177,6 +180,20 @@ def test_a_webhook_that_something_reaches_stays_on(bench: Workbench) -> None:
     assert deliver_due(bench, moment, pen) == 1
     assert [one.status for one in log(bench, hook.id)] == ["delivered", "failed"]
     assert webhooks.get_webhook(bench, ONE, hook.id).active
+
+
+def test_a_message_that_arrives_is_nothing_anybody_did_and_being_switched_off_is(bench: Workbench) -> None:
+    hook = made(bench)
+    pen = Pen()
+    for pen.status in (200, 410):
+        webhooks.send_test(bench, ONE, hook.id)
+        deliver_due(bench, now(), pen)
+    with bench.store.engine.connect() as connection:
+        query = sa.select(AuditEvent.action, AuditEvent.detail).where(AuditEvent.object_kind == "webhook")
+        found = list(connection.execute(query.order_by(AuditEvent.at)))
+    assert [action for action, _ in found] == ["webhook.created", "webhook.changed"]
+    assert found[1][1]["fields"] == ["active", "disabled"]
+    assert hook.secret is not None and hook.secret[6:] not in str(found)
 
 
 def test_who_is_gone_is_sent_nothing_more(bench: Workbench) -> None:

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
-from app.errors import BadInput
 from app.services import sweeps
 from app.services.listing import Page
 from app.services.sweeps import SweepAnswer, SweepState
@@ -105,9 +104,9 @@ def get_sweep(
 ) -> SweepAnswer:
     """Read how far a sweep is, with a stretch of the rows there are; the ETag is for If-None-Match."""
     labels = sweeps.stated(model, system, price, scenario)
-    place = offset(cursor)
+    place = sweeps.read_place(cursor, order)
     found = sweeps.get_sweep(
-        bench, workspace, identifier, limit=limit, offset=place, order=order, labels=labels
+        bench, workspace, identifier, limit=limit, after=place, order=order, labels=labels
     )
     response.headers["ETag"] = write_tag(found.done)
     return found
@@ -139,12 +138,3 @@ def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) 
 def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Go on with a sweep that was cancelled or has failed, from the rows there are."""
     return sweeps.resume_sweep(bench, workspace, identifier)
-
-
-def offset(cursor: str | None) -> int:
-    """Return how many rows a cursor has behind it."""
-    if cursor is None:
-        return 0
-    if not cursor.isdecimal() or len(cursor) > 8 or int(cursor) == 0:
-        raise BadInput.at("cursor", "give the “next” of an earlier answer")
-    return int(cursor)

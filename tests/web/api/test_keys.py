@@ -117,7 +117,7 @@ def test_a_key_ends_with_its_time(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_both_keys_work_until_the_grace_is_over(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = made(ask, scopes=["propose"], expires_in_days=10)
+    old = made(ask, scopes=["propose", "read"], expires_in_days=10)
     answer = ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={"grace_hours": 2})
     assert answer.status_code == 201
     new = answer.json()
@@ -225,7 +225,7 @@ def test_a_key_that_asks_too_often_waits_and_others_do_not(
 ) -> None:
     rates = Rates({Effort.READ: 3, Effort.ESTIMATE: 2, Effort.SEARCH: 1})
     monkeypatch.setattr(application.state, "rates", rates)
-    first, second = (bearer(made(ask)["secret"]) for _ in range(2))
+    first, second = (bearer(made(ask, scopes=["read", "estimate"])["secret"]) for _ in range(2))
     answers = [ask("GET", "/api/v1/catalog/chips", headers=first) for _ in range(4)]
     assert [one.status_code for one in answers] == [200, 200, 200, 429]
     refused = answers[-1]
