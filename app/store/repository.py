@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
 from app.store.integrity import IntegrityQueries
-from app.store.proposal_queries import ProposalQueries
+from app.store.proposal_queries import ProposalQueries, standing
 from app.store.retention_queries import RetentionQueries
 from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
@@ -289,9 +290,12 @@ class Repository:
         """Return a proposal."""
         return self._one(ProposalRecord, identifier)
 
-    def proposals(self, limit: int, after: After | None) -> Listing[ProposalRecord]:
-        """Return proposals, newest first."""
-        return self._listing(ProposalRecord, limit, after)
+    def proposals(
+        self, limit: int, after: After | None, status: str | None, today: str
+    ) -> Listing[ProposalRecord]:
+        """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
+        chosen = [] if status is None else [standing(status, today)]
+        return self._listing(ProposalRecord, limit, after, *chosen)
 
     def of_proposal(self, identifier: str) -> ProposalQueries:
         """Return the queries of one proposal: its events, files and links."""
@@ -365,8 +369,10 @@ class Repository:
         query = select(table).where(table.workspace_id == self._workspace_id, table.id == identifier)
         return self._session.exec(query).first()
 
-    def _listing(self, table: type[Listed], limit: int, after: After | None) -> Listing[Listed]:
-        query = select(table).where(table.workspace_id == self._workspace_id)
+    def _listing(
+        self, table: type[Listed], limit: int, after: After | None, *chosen: ColumnElement[bool]
+    ) -> Listing[Listed]:
+        query = select(table).where(table.workspace_id == self._workspace_id, *chosen)
         if after is not None:
             place = tuple_(col(table.created_at), col(table.id))
             query = query.where(place < tuple_(after.created_at, after.id))
