@@ -12,7 +12,7 @@ import typer
 import uvicorn
 from pydantic import ValidationError
 
-from app import storage_command
+from app import key_command, storage_command
 from app.account_commands import users, workspaces
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
@@ -46,6 +46,7 @@ from app.sizing.validation.run import read_rows, validate
 from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
+from app.web.patience import BOUNDS
 from app.web.problems import Problem, from_validation
 from app.web.reach import Reach
 
@@ -62,6 +63,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+cli.add_typer(key_command.cli)
 storage_command.add_to(cli)
 cli.add_typer(users, name="user")
 cli.add_typer(workspaces, name="workspace")
@@ -81,11 +83,7 @@ def serve(
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
         # Streams that stay open must not hold up the end of the server.
         config = uvicorn.Config(
-            app,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            timeout_keep_alive=KEPT_OPEN,
+            app, **BOUNDS, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2
         )
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -119,9 +117,6 @@ def check_reach(host: str, reach: Reach) -> None:
 
 LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
 """Addresses that only this machine reaches."""
-
-KEPT_OPEN = 75
-"""How long a connection waits for its next request: longer than readers look at a page. [s]"""
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Unavailable
+from app.services.integration_chores import TIDY_SECONDS, tell_webhooks, tidy_integration
 from app.services.sweep_running import Claim
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
@@ -47,11 +49,15 @@ class Jobs:
         self._thread.join(STOP_SECONDS)
 
     def _work(self) -> None:
-        runner = new_id("run")
+        runner, tidied = new_id("run"), float("-inf")
         while not self._stop.is_set():
             # Cleared before looking: what is announced while looking is looked for again.
             self._bench.work.clear()
             try:
+                tell_webhooks(self._bench)
+                if time.monotonic() - tidied >= TIDY_SECONDS:
+                    tidied = time.monotonic()
+                    tidy_integration(self._bench)
                 claim = Claim.next(self._bench, runner, self._stop.is_set)
                 if claim is not None:
                     claim.compute(self._make_crew)

@@ -22,10 +22,15 @@ from app.profiles.presets import models_directory
 from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
 from app.services.identity import Identity, SessionTimes
+from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
+from app.services.oidc import SingleSignOn
+from app.services.oidc_provider import Provider
+from app.services.rates import Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
 from app.services.sessions import AccountsAdmission
+from app.services.webhook_sending import HttpSender
 from app.services.workbench import Workbench
 from app.settings import LOOPBACK, Settings
 from app.sizing.context import load_context
@@ -34,10 +39,11 @@ from app.store.upload_files import UploadFiles
 from app.web import api, pages, problems
 from app.web.api import health
 from app.web.api.openapi import describe
-from app.web.auth import get_principal
 from app.web.folders import Assets, folder
+from app.web.rates import RateHeaders
 from app.web.reach import Reach
-from app.web.security import Guard
+from app.web.rights import admitted
+from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -52,6 +58,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     make_data_directory(settings.data_dir)
     files = UploadFiles(settings.data_dir / "uploads")
     bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
     bench.retention = Retention.read(settings.retention_days)
     bench.prepare()
     if settings.dask:
@@ -77,10 +84,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     identity = identity_of(settings, bench.store)
+    bench.sealer = identity.sealer
     alone = not any_account(identity)
     app.state.identity = identity
-    app.state.admission = LocalAdmission() if alone else AccountsAdmission(identity)
+    people = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.admission = KeyAdmission(bench.store, people)
+    app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
     app.state.reach = reach_of(settings, alone)
+    app.state.single_sign_on = single_sign_on_of(settings)
+    app.add_middleware(RateHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,
@@ -88,8 +100,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
-    problems.install(app, pages.problem_page)
-    members_only = [Depends(get_principal)]
+    problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
+    members_only = [Depends(admitted)]
     app.include_router(health.router)
     app.include_router(pages.open_router)
     app.include_router(api.router, dependencies=members_only)
@@ -97,6 +109,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def quotas_of(settings: Settings) -> dict[Effort, int]:
+    """Return how often a key may ask in a minute."""
+    return {
+        Effort.READ: settings.rate_read,
+        Effort.ESTIMATE: settings.rate_estimate,
+        Effort.SEARCH: settings.rate_search,
+    }
 
 
 def identity_of(settings: Settings, store: Store) -> Identity:
@@ -112,6 +133,16 @@ def identity_of(settings: Settings, store: Store) -> Identity:
         mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
         public_url=settings.public_url,
     )
+
+
+def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
+    """Return the provider that people may sign in through; None where none is set."""
+    if not settings.oidc_issuer:
+        return None
+    if not settings.oidc_client_id:
+        raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+    provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
+    return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
 def reach_of(settings: Settings, alone: bool) -> Reach:

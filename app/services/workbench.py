@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +18,8 @@ from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
 from app.services.latest import Latest
 from app.services.retention_terms import Retention
+from app.services.sealing import SECRET_BYTES, Sealer
+from app.services.webhook_sending import HttpSender, Sender
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
 from app.sizing.fabric_choice.documents import FabricChoice
@@ -66,6 +69,12 @@ class Workbench:
         """Uploaded files; without a directory for them only what was read is kept."""
         self.retention = Retention()
         """For how long what is kept for a time only is kept."""
+        self.sealer = Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
+        """Seals what must be read again; without a secret of the server, for this process alone."""
+        self.webhook_http = False
+        """Whether webhooks may be told without TLS."""
+        self.sender: Sender = HttpSender()
+        """Sends messages to webhooks."""
         self.work = threading.Event()
         """Set when there is new work, so that whoever does it need not keep asking."""
         self.estimates = EstimateCache()

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from app.store.tables import SweepRecord, SweepRowRecord
+from app.store.trail import TrailQueries
 
 Order = Literal["position", "time_to_train", "cost"]
 Label = Literal["model", "system", "price", "scenario"]
@@ -97,19 +98,27 @@ class SweepQueries:
 
     def end(self, runner: str, moment: datetime, status: str, message: dict[str, Any] | None = None) -> bool:
         """Let go of a sweep that a runner has computed, given up or left for later."""
-        return self._change(
+        ended = self._change(
             {"runner": runner, "status": "running"},
             status=status,
             message=message,
             runner=None,
             updated_at=moment,
         )
+        return self._noted(ended, status)
 
     def move(self, before: Iterable[str], status: str, moment: datetime) -> bool:
         """Change the status from any of some others, taking the sweep from whoever computes it."""
-        return self._change(
+        moved = self._change(
             {"status": list(before)}, status=status, message=None, runner=None, updated_at=moment
         )
+        return self._noted(moved, status)
+
+    def _noted(self, changed: bool, status: str) -> bool:
+        if changed:
+            trail = TrailQueries(self._session, self._workspace_id)
+            trail.note(f"sweep.{status}", "sweep", self._sweep_id)
+        return changed
 
     def keys(self) -> set[str]:
         """Return the keys of the points that have a row."""

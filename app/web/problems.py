@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
 
 from app.errors import (
     AppError,
@@ -26,6 +27,8 @@ from app.errors import (
     FieldError,
     Message,
     NotFound,
+    Overtaken,
+    Stale,
     TooLarge,
     TooMany,
     Unauthorized,
@@ -40,6 +43,9 @@ MEDIA_TYPE = "application/problem+json"
 
 LEFT = 499
 """Status, of no RFC, that servers write down for who went away before the answer."""
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Methods that some address of ours takes."""
 
 MAX_FIELD = 200
 MAX_ERRORS = 50
@@ -90,6 +96,20 @@ class MethodNotAllowed(AppError):
     title = "Method not allowed"
 
 
+class TooSlow(AppError):
+    """The body did not arrive in time."""
+
+    status = 408
+    title = "Too slow"
+
+
+class HeadTooLarge(AppError):
+    """Address and headers are more than a request of ours needs."""
+
+    status = 431
+    title = "Head too large"
+
+
 class UnsupportedMediaType(AppError):
     """The body is not in a format this path reads."""
 
@@ -126,7 +146,9 @@ BY_STATUS: dict[int, type[AppError]] = {
         Forbidden,
         NotFound,
         MethodNotAllowed,
+        TooSlow,
         Conflict,
+        Stale,
         TooLarge,
         UnsupportedMediaType,
         Misdirected,
@@ -234,6 +256,18 @@ def from_http(error: HTTPException, path: str) -> AppError:
     return kind(Message(escaped(str(error.detail))))
 
 
+def allowed_methods(app: FastAPI, request: Request) -> list[str]:
+    """Return the methods an address takes; the framework knows those of the first route there alone.
+
+    Files of ours are no routes: nothing is returned for them.
+    """
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in app.routes)
+    ]
+
+
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as the response of the JSON API."""
     body = Problem.of(error).model_dump_json()
@@ -248,8 +282,13 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def install(app: FastAPI, page: PageRenderer | None = None) -> None:
-    """Answer every failure of an application with a problem; browsers get ``page``, where there is one."""
+def install(
+    app: FastAPI, page: PageRenderer | None = None, headers_of_faults: Mapping[str, str] | None = None
+) -> None:
+    """Answer every failure of an application with a problem; browsers get ``page``, where there is one.
+
+    A fault is answered outside of all middleware: it is given its headers here.
+    """
 
     def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
         if page is not None and wants_page(request):
@@ -260,6 +299,8 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
+        if isinstance(error, Overtaken) and "if-match" in request.headers:
+            error = Stale(error.message, error.errors)
         if isinstance(error, Unauthorized):
             if wants_page(request):
                 return to_sign_in(request)
@@ -275,11 +316,15 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            methods = allowed_methods(app, request) or ["GET", "HEAD"]
+            error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)
 
     async def of_fault(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(request, ServerError("something went wrong here; it is in the server's log"))
+        fault = ServerError("something went wrong here; it is in the server's log")
+        return answer(request, fault, headers_of_faults)
 
     async def of_leaving(request: Request, error: Exception) -> Response:
         # Whoever stopped an upload hears no answer, and nothing here went wrong.

@@ -21,9 +21,11 @@ from app.reports.wording.particles import agree
 from app.services.admission import Principal
 from app.services.latest import Latest
 from app.web import locale
+from app.web.auth import reach_of
 from app.web.contexts import Page
 from app.web.folders import VERSIONED, folder
 from app.web.pictures import PARAMETER, chart_address, chart_file, forms
+from app.web.rights import may
 
 
 @functools.cache
@@ -122,6 +124,7 @@ def render(
             page=page,
             here=request.url,
             reader=reader_of(request),
+            may=partial(may, request),
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,
@@ -132,8 +135,9 @@ def render(
     response.headers["Content-Language"] = language
     response.headers["Vary"] = "Accept-Language, Cookie"
     if asked := locale.asked_for(request):
+        secure, seconds = reach_of(request).https, locale.COOKIE_SECONDS
         response.set_cookie(
-            locale.COOKIE, asked, max_age=locale.COOKIE_SECONDS, httponly=True, samesite="lax", path="/"
+            locale.COOKIE, asked, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
         )
     return response
 

@@ -12,7 +12,7 @@ from app.engine.units import YEAR
 from app.errors import NotFound
 from app.sizing.compare import Option, compare, comparison_warnings, row_labels
 from app.sizing.context import SizingContext
-from app.sizing.cost.documents import CostFigure
+from app.sizing.cost.documents import Cost, CostFigure
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, SourceRef
 from app.sizing.proposal.advice import Limits, advise
 from app.sizing.proposal.bill import option_bills
@@ -144,11 +144,17 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 
 
 def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
-    """Return a comparison with the rows that are shown alone, without samples."""
+    """Return a comparison with the rows that are shown alone, without samples and notes of prices."""
     rows = [
         row
         if row.estimate is None
-        else row.model_copy(update={"estimate": row.estimate.model_copy(update={"time_samples": None})})
+        else row.model_copy(
+            update={
+                "estimate": row.estimate.model_copy(
+                    update={"time_samples": None, "cost": without_notes(row.estimate.cost)}
+                )
+            }
+        )
         for row in whole.rows
         if row.label in shown
     ]
@@ -156,6 +162,19 @@ def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Compa
     return whole.model_copy(
         update={"rows": rows, "ratios": ratios, "warnings": comparison_warnings(rows, catalog)}
     )
+
+
+def without_notes(cost: Cost | None) -> Cost | None:
+    """Return a cost without what a price book notes of its prices: contracts and discounts."""
+    if cost is None:
+        return None
+    lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
+    return cost.model_copy(update={"lines": lines, "figures": silent(cost.figures)})
+
+
+def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
+    """Return figures, those of a price book without their notes."""
+    return [one.model_copy(update={"note": ""}) if one.status == "book" else one for one in figures]
 
 
 def needed_requests(
@@ -166,7 +185,12 @@ def needed_requests(
     needed = set(shown)
     for label in shown:
         request = asked[label]
-        while isinstance(request, PublishedFigure) and request.scaled_from in asked:
+        # Rows with hours of their own may name each other; what is needed already brings its own with it.
+        while (
+            isinstance(request, PublishedFigure)
+            and request.scaled_from in asked
+            and request.scaled_from not in needed
+        ):
             needed.add(request.scaled_from)
             request = asked[request.scaled_from]
     return [

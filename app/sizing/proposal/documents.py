@@ -214,8 +214,8 @@ class ProposalEvent(Document):
     """Something that happened to a proposal."""
 
     position: int = Field(description="Its place in the order of events. [-]")
-    kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened"] = Field(
-        description="What happened."
+    kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened", "expired"] = (
+        Field(description="What happened.")
     )
     at: datetime.datetime = Field(description="When.")
     detail: dict[str, JsonValue] = Field(description="What there is to say about it.")

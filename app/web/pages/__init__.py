@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.web.pages import (
+    account,
     accuracy,
     bills,
     breakevens,
@@ -13,11 +14,14 @@ from app.web.pages import (
     costs,
     decisions,
     documents,
+    entrances,
     estimates,
     fabric_choices,
     fabrics,
+    keys,
     mappings,
     partitions,
+    people,
     plans,
     price_books,
     proposal_networks,
@@ -25,20 +29,23 @@ from app.web.pages import (
     queues,
     shared,
     sign_in,
+    sign_in_oidc,
     sizings,
     start,
     studies,
     studies_guide,
     studies_shelf,
     sweeps,
+    trail,
     uploads,
+    webhooks,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
 
 open_router = APIRouter(include_in_schema=False)
 """Pages that ask for no session: links to proposals, and where sessions begin."""
-for part in (shared, sign_in):
+for part in (shared, sign_in, sign_in_oidc, entrances):
     open_router.include_router(part.router)
 
 router = APIRouter(include_in_schema=False)
@@ -68,6 +75,11 @@ for part in (
     studies_guide,
     studies_shelf,
     studies,
+    trail,
+    account,
+    people,
+    keys,
+    webhooks,
 ):
     router.include_router(part.router)
 if available():
