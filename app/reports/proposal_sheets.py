@@ -200,9 +200,9 @@ def bills(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     decimals = 0 if content.currency in WHOLE else 2
     names = [
         speaker.gettext("Option"),
-        speaker.gettext("Part"),
+        speaker.gettext("Component"),
         speaker.gettext("Rule"),
-        speaker.gettext("Quantity"),
+        speaker.gettext("Count"),
         speaker.gettext("Unit price"),
         speaker.gettext("Total"),
     ]

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 from sqlalchemy.exc import IntegrityError
@@ -48,6 +48,7 @@ from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
 
 PDF = "pdf"
+Standing = Literal["draft", "frozen", "expired"]
 MOST_NOTED = 100
 """Proposals of which is written down at one time that their last day is over."""
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
@@ -188,11 +189,11 @@ def status_of(record: ProposalRecord) -> Any:
 
 
 def list_proposals(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, status: Standing | None = None
 ) -> Page[ProposalSummary]:
-    """Return proposals, newest first."""
+    """Return proposals, those that stand so today where a status is named, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.proposals(limit, read_cursor(cursor))
+        listing = repository.proposals(limit, read_cursor(cursor), status, now().date().isoformat())
     items = [
         ProposalSummary(
             id=row.id,

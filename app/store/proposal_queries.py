@@ -36,6 +36,15 @@ def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
     return None if found is None else SharedBy(found.workspace_id, found.proposal_id)
 
 
+def standing(status: str, today: str) -> sa.ColumnElement[bool]:
+    """Return the condition of a proposal that stands so on a day, given as an ISO date."""
+    over = sa.func.coalesce(col(ProposalRecord.valid_until), today) < today
+    if status == "expired":
+        return over
+    frozen = col(ProposalRecord.frozen_at)
+    return sa.and_(sa.not_(over), frozen.is_(None) if status == "draft" else frozen.is_not(None))
+
+
 def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
     """Return frozen proposals of any workspace whose last day was before a day, without an event of it."""
     noted = (

@@ -16,7 +16,7 @@ from app.store.book_queries import BookQueries
 from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
 from app.store.integrity import IntegrityQueries
 from app.store.key_queries import KeyQueries
-from app.store.proposal_queries import ProposalQueries
+from app.store.proposal_queries import ProposalQueries, standing
 from app.store.rate_queries import RateQueries
 from app.store.retention_queries import RetentionQueries
 from app.store.study_queries import StudyQueries
@@ -323,9 +323,12 @@ class Repository:
         """Return a proposal."""
         return self._one(ProposalRecord, identifier)
 
-    def proposals(self, limit: int, after: After | None) -> Listing[ProposalRecord]:
-        """Return proposals, newest first."""
-        return self._listing(ProposalRecord, limit, after)
+    def proposals(
+        self, limit: int, after: After | None, status: str | None, today: str
+    ) -> Listing[ProposalRecord]:
+        """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
+        chosen = [] if status is None else [standing(status, today)]
+        return self._listing(ProposalRecord, limit, after, *chosen)
 
     def of_proposal(self, identifier: str) -> ProposalQueries:
         """Return the queries of one proposal: its events, files and links."""

@@ -31,6 +31,9 @@ class ProposalsPage(Page):
     next_url: str
     """Address of the next stretch; empty at the end."""
     comparisons: Sequence[Choice]
+    status: str
+    """How those that are listed stand; empty for all."""
+    standings: Sequence[str]
     calibration_id: str
     """Measured runs that the proposal is to name; empty where it is to name none."""
 

@@ -456,7 +456,7 @@ LABELS = {
     "line.steps": "Steps",
     "line.samples": "Samples",
     "line.ratio": "Ratio",
-    "line.quantity": "Quantity",
+    "line.quantity": "Count",
     "line.unit_price": "Unit price",
     "line.total": "Total",
     "line.carbon": "Carbon dioxide of the run",

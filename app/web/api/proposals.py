@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import APIRouter, Body, Path, Query, Response
 
 from app.services import proposals, sharing
 from app.services.listing import Page
-from app.services.proposals import ProposalSummary
+from app.services.proposals import ProposalSummary, Standing
 from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Replay, Share
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
 from app.web.api.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
@@ -45,10 +45,16 @@ def create_proposal(
 
 @router.get("", summary="Proposals made so far", responses=LIST)
 def list_proposals(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    limit: LimitQuery = USUAL,
+    cursor: CursorQuery = None,
+    status: Annotated[
+        Standing | None, Query(description="How they stand today; left out, all.", examples=["frozen"])
+    ] = None,
 ) -> Page[ProposalSummary]:
     """List identifiers, customers and how they stand, newest first."""
-    return proposals.list_proposals(bench, workspace, limit, cursor)
+    return proposals.list_proposals(bench, workspace, limit, cursor, status)
 
 
 @router.get(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -14,7 +14,7 @@ from app.errors import AppError, Message
 from app.services import proposals, sharing
 from app.services.comparisons import get_comparison, list_comparisons
 from app.services.listing import Page as Stretch
-from app.services.proposals import ProposalSummary
+from app.services.proposals import ProposalSummary, Standing
 from app.services.workbench import Workbench
 from app.sizing.document import Comparison
 from app.sizing.proposal.documents import Proposal, Replay
@@ -53,10 +53,10 @@ def row_of(one: ProposalSummary) -> ProposalRow:
 
 @router.get("/proposals.json")
 def show_proposals_data(
-    bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None
+    bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None, status: Standing | None = None
 ) -> Stretch[ProposalSummary]:
     """Return the list of the page of the same address."""
-    return proposals.list_proposals(bench, workspace, LISTED, cursor)
+    return proposals.list_proposals(bench, workspace, LISTED, cursor, status)
 
 
 @router.get("/proposals", response_class=HTMLResponse)
@@ -66,15 +66,19 @@ def show_proposals(
     workspace: WorkspaceDep,
     cursor: str | None = None,
     calibration_id: str = "",
+    status: Standing | None = None,
 ) -> Response:
     """Show what there is, and what a proposal can be made of."""
-    found = proposals.list_proposals(bench, workspace, LISTED, cursor)
+    found = proposals.list_proposals(bench, workspace, LISTED, cursor, status)
+    chosen = f"status={status}" if status else ""
     made = list_comparisons(bench, workspace, OFFERED, None).items
     page = ProposalsPage(
-        data_url="/proposals.json",
+        data_url="/proposals.json" + (f"?{chosen}" if chosen else ""),
+        status=status or "",
+        standings=get_args(Standing),
         documents=available(),
         rows=[row_of(one) for one in found.items],
-        next_url="" if found.next is None else f"/proposals?cursor={found.next}",
+        next_url="" if found.next is None else f"/proposals?{chosen}&cursor={found.next}".replace("?&", "?"),
         calibration_id=calibration_id,
         comparisons=[Choice(one.id, one.title, one.updated_at.date().isoformat()) for one in made],
     )

@@ -359,6 +359,54 @@ def test_a_proposal_past_its_last_day_is_expired(
     assert 'role="status"' in ask("GET", url, headers={"accept": "text/html"}).text
 
 
+def test_the_list_can_be_asked_for_one_status(
+    ask: Ask, claimed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft, kept = made(ask, claimed)["id"], frozen(ask, claimed)["id"]
+    ending = made(ask, claimed, valid_until=datetime.now(UTC).date().isoformat())["id"]
+
+    def listed(status: str) -> set[str]:
+        found = ask("GET", "/api/v1/proposals", params={"status": status, "limit": 100}).json()["items"]
+        assert {one["status"] for one in found} <= {status}
+        return {one["id"] for one in found}
+
+    assert {draft, ending} <= listed("draft") and kept in listed("frozen") and ending not in listed("expired")
+    monkeypatch.setattr(proposals, "now", lambda: datetime.now(UTC) + timedelta(days=2))
+    assert ending in listed("expired") and ending not in listed("draft")
+    assert {draft, kept}.isdisjoint(listed("expired"))
+    assert ask("GET", "/api/v1/proposals", params={"status": "sent"}).status_code == 422
+
+
+def test_measured_runs_come_into_a_proposal(ask: Ask, claimed: str) -> None:
+    runs = {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]}
+    asked = {"system": "dgx-a100-640gb", "reference": "roce", "runs": runs}
+    gain = ask("POST", "/api/v1/calibrations", json=asked).json()["id"]
+    draft = made(ask, claimed, calibration_id=gain, locale="en")
+    (found,) = draft["content"]["evidence"]["gains"]
+    assert (found["taken"], found["against"], found["worth"]) == ("roce", "infiniband", False)
+    assert found["gain"]["value"] == pytest.approx(1000 / 985 - 1)
+    assert draft["content"]["advice"]["avoid"][-1]["label"] == "infiniband"
+    address = f"/api/v1/proposals/{draft['id']}"
+    assert "1,000 samples/s" in pypdf_text(ask("GET", f"{address}.pdf").content)
+    left = ask("PATCH", address, json={"calibration_id": None}).json()["content"]
+    assert "evidence" not in left
+    refused = ask("PATCH", address, json={"calibration_id": "cal_none"})
+    assert refused.status_code == 404 and refused.json()["errors"][0]["field"] == "calibration_id"
+    choice = {"estimate": {**RESNET, "system": {"id": "ipu-pod16"}}}
+    refused = ask("PATCH", address, json={"fabric_choice": choice})
+    assert refused.status_code == 409
+    assert refused.json()["errors"][0]["field"] == "fabric_choice.estimate.system.id"
+
+
+def test_what_names_no_runs_is_hashed_as_before_there_were_any(ask: Ask, claimed: str) -> None:
+    content = made(ask, claimed)["content"]
+    assert "evidence" not in content
+
+
+def pypdf_text(data: bytes) -> str:
+    return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages)
+
+
 def test_another_workspace_has_no_proposal_of_ours(ask: Ask, claimed: str, application: FastAPI) -> None:
     identifier = made(ask, claimed)["id"]
     bench = application.state.workbench

@@ -55,7 +55,7 @@ def standing(one: OptionBill, voice: Voice) -> str:
 
 def by_group(one: OptionBill, index: int, voice: Voice) -> Grid:
     """Return the sums of one option by group."""
-    heads = [Head(voice.gettext("Part"), width=2.2), Head(voice.gettext("Total"), True, 1.4)]
+    heads = [Head(voice.gettext("Component"), width=2.2), Head(voice.gettext("Total"), True, 1.4)]
     rows = [
         [
             Cell(voice.label(group.group, "bill"), "" if group.complete else voice.gettext("at least")),
@@ -76,8 +76,8 @@ def sum_name(one: OptionBill, voice: Voice) -> str:
 def table(one: OptionBill, index: int, voice: Voice) -> Grid:
     """Return the parts of one option."""
     heads = [
-        Head(voice.gettext("Part"), width=2.2),
-        Head(voice.gettext("Quantity"), True, 0.9),
+        Head(voice.gettext("Component"), width=2.2),
+        Head(voice.gettext("Count"), True, 0.9),
         Head(voice.gettext("Rule"), width=2.4),
         Head(voice.gettext("Unit price"), True, 1.4),
         Head(voice.gettext("Total"), True, 1.4),

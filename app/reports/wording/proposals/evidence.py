@@ -83,7 +83,7 @@ def verdict_facts(one: GainFound, voice: Voice) -> list[str]:
 def option_row(option: WeighedOption, one: GainFound, voice: Voice) -> list[Cell]:
     """Return one alternative as a row."""
     runs = " · ".join(measured_run(run, voice) for run in option.runs)
-    spread = "" if option.deviation is None else f"± {measured_rate(option.deviation, voice)}"
+    spread = "" if option.deviation is None else f"± {voice.value(option.deviation, RATE)}"
     cells = [
         Cell(option.label, voice.gettext("reference") if option.label == one.reference else ""),
         Cell(runs or MISSING),
@@ -105,8 +105,8 @@ def ranged(one: Quantity | None, voice: Voice, more: str = "") -> Cell:
 def left_out(one: GainFound, place: int, voice: Voice) -> Grid:
     """Return the parts that are not bought."""
     heads = [
-        Head(voice.gettext("Part"), width=3.0),
-        Head(voice.gettext("Quantity"), True),
+        Head(voice.gettext("Component"), width=3.0),
+        Head(voice.gettext("Count"), True),
         Head(voice.gettext("Unit price"), True, 1.4),
     ]
     rows = [

@@ -14,7 +14,7 @@ from app.sizing.proposal.documents import Line, ProposalContent
 
 RANGE = ".range"
 PART = "part."
-MEASURED_RATES = {"mean", "deviation", "rate"}
+MEASURED_RATES = {"mean", "rate"}
 """Names of throughputs somebody measured, as against predicted ones."""
 
 PLACES = {
