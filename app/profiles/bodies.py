@@ -95,11 +95,15 @@ def scaled_target(shape: TransformerShape, rows: float, default_rows: float) -> 
     return replace(shape, target_tokens=shape.target_tokens * rows / default_rows)
 
 
-@lru_cache(maxsize=512)
 def operator_table(
     body: Body, tokens: Tokens | None, image_size: int | None, default_rows: float
 ) -> OperatorTable:
     """Return the operators of a model at one length and image size; cached."""
+    large = isinstance(body, OperatorBody) and len(body.operators) > LARGE
+    return (_large_table if large else _table)(body, tokens, image_size, default_rows)
+
+
+def _built(body: Body, tokens: Tokens | None, image_size: int | None, default_rows: float) -> OperatorTable:
     match body:
         case TransformerBody(shape=shape, patch=patch):
             if patch and image_size is not None:
@@ -118,6 +122,12 @@ def operator_table(
                 "a transformer or a layer table for anything beyond the bare division",
             )
 
+
+LARGE = 1_000
+"""Operators of a body whose tables are kept for few models only: each takes megabytes. [-]"""
+
+_table = lru_cache(maxsize=512)(_built)
+_large_table = lru_cache(maxsize=8)(_built)
 
 _ENUMS: Mapping[str, type[Kind] | type[Pointwise] | type[Section] | type[Split]] = {
     "kind": Kind,

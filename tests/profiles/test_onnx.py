@@ -4,9 +4,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from app.engine.operators import Section
+from app.engine.operators import Kind, Operator, Section
 from app.errors import TooLarge, Unprocessable
-from app.profiles import onnx_graph
+from app.profiles import bodies, onnx_graph
+from app.profiles.bodies import OperatorBody
 from app.profiles.model import ModelProfile
 from app.profiles.onnx_graph import read_onnx
 from app.profiles.presets import preset
@@ -128,3 +129,16 @@ def test_a_profile_is_kept_as_it_was_read() -> None:
     profile = read_onnx("encoder.onnx", encoder())
     assert any(operator.section is Section.EMBEDDING for operator in profile.body.operators)  # type: ignore[union-attr]
     assert ModelProfile.from_json(profile.to_json()) == profile
+
+
+def test_tables_of_large_bodies_are_kept_for_few_models_only() -> None:
+    def body(count: int) -> OperatorBody:
+        one = Operator(name="m", kind=Kind.MATMUL, rows=1.0, inner=1.0, columns=1.0)
+        return OperatorBody((one,) * count)
+
+    bodies._table.cache_clear()
+    bodies._large_table.cache_clear()
+    for count in (2, bodies.LARGE + 1, bodies.LARGE + 1):
+        bodies.operator_table(body(count), None, None, 0.0)
+    assert bodies._table.cache_info().currsize == 1
+    assert bodies._large_table.cache_info()[:2] == (1, 1)
