@@ -34,7 +34,8 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
         (
             "list_(chips|machines|systems|fabrics|models|software|sources)",
             "list_(profiles|workloads|estimates|sizings|comparisons|studies|calibrations|sweeps|proposals)",
-            "list_(price_books|bills)",
+            "list_(price_books|bills|keys|webhooks|deliveries|audit_events)",
+            "export_audit_events",
             "get_sweep",
         ),
         CURSORS,
@@ -65,6 +66,7 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
             "(answer|compare|duplicate)_study",
             "share_proposal",
             "delete_study",
+            "(create|change)_webhook",
         ),
         f"{STATE}; {CURSORS}; {RELATED}",
     ),

@@ -16,7 +16,7 @@ from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.sizing.checks import MK2
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
 from app.sizing.hardware import known_id
-from app.sizing.questions import PublishedFigure
+from app.sizing.questions import LEAST_SHARE, PublishedFigure
 from app.sizing.request import EstimateRequest
 
 MAX_ROWS = 8
@@ -92,7 +92,7 @@ def compare(
     efficiency. Efficiency 1 is what publications assume; it flatters the row that is scaled.
     """
     check_row_count(len(options))
-    if not 0 < scaling_efficiency <= 1:
+    if not LEAST_SHARE <= scaling_efficiency <= 1:
         raise BadInput.at(
             "scaling_efficiency", "must be above 0 and at most 1, not {value}", value=scaling_efficiency
         )

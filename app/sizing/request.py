@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator
 from datetime import date
 from typing import Annotated, Literal, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -28,6 +28,14 @@ class Schema(BaseModel):
     """Base of every request: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def no_text_for_an_object(cls, value: object) -> object:
+        """Refuse a text in the place of a request; pydantic would look for fields among its attributes."""
+        if isinstance(value, Quoted):
+            raise PydanticKnownError("model_type", {"class_name": cls.__name__})
+        return value
 
     @field_validator("*", mode="before")
     @classmethod

@@ -14,11 +14,12 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import compile_path
 
 from app.errors import (
     AppError,
@@ -256,16 +257,23 @@ def from_http(error: HTTPException, path: str) -> AppError:
     return kind(Message(escaped(str(error.detail))))
 
 
-def allowed_methods(app: FastAPI, request: Request) -> list[str]:
-    """Return the methods an address takes; the framework knows those of the first route there alone.
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods an address takes; the framework names those of the first route there alone.
 
-    Files of ours are no routes: nothing is returned for them.
+    What else matches reads more of the address as an identifier, as ``/{id}`` does of ``/{id}.csv``, and is
+    about something else. Files of ours are no routes: nothing is returned for them.
     """
-    return [
-        method
-        for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in app.routes)
-    ]
+    first: str | None = None
+    found: set[str] = set()
+    for route in iter_route_contexts(app.routes):
+        written = route.path_format
+        if written is None or not route.methods:
+            continue
+        if first is None and compile_path(written)[0].match(path):
+            first = written
+        if written == first:
+            found |= set(route.methods)
+    return [method for method in METHODS if method in found]
 
 
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
@@ -317,7 +325,7 @@ def install(
     async def of_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
-            methods = allowed_methods(app, request) or ["GET", "HEAD"]
+            methods = allowed_methods(app, request.url.path) or ["GET", "HEAD"]
             error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)
 

@@ -121,7 +121,7 @@ def test_a_change_is_not_sent_twice_once_the_server_may_have_seen_it() -> None:
         server.client().change_comparison("cmp_x", {"title": "x"})
     server = Server(busy(503))
     with pytest.raises(ServerFault):
-        server.client().replay_proposal("prp_x")
+        server.client().cancel_sweep("swp_x")
     assert server.waited == []
 
 

@@ -2,6 +2,7 @@
 
 from app.client.operations.books import BookOperations
 from app.client.operations.catalogue import CatalogueOperations
+from app.client.operations.integration import IntegrationOperations
 from app.client.operations.planning import PlanningOperations
 from app.client.operations.proposals import ProposalOperations
 from app.client.operations.sizing import SizingOperations
@@ -13,6 +14,7 @@ from app.client.operations.uploads import UploadOperations
 class Operations(
     BookOperations,
     CatalogueOperations,
+    IntegrationOperations,
     PlanningOperations,
     ProposalOperations,
     SizingOperations,

@@ -53,9 +53,9 @@ class ProposalOperations:
         return Call("POST", address("proposals", identifier, "freeze"), document(Frozen), repeatable=True)
 
     @operation
-    def replay_proposal(self, identifier: str) -> Call[Replay]:
+    def replay_proposal(self, identifier: str, *, key: str | None = None) -> Call[Replay]:
         """List what today's catalogue would change; the proposal stays as it is."""
-        return Call("POST", address("proposals", identifier, "replay"), document(Replay))
+        return Call("POST", address("proposals", identifier, "replay"), document(Replay), key=key, keyed=True)
 
     @operation
     def list_events(self, identifier: str) -> Call[ProposalEvents]:

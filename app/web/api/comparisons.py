@@ -10,7 +10,7 @@ from app.services import comparisons
 from app.services.comparisons import ComparisonSummary
 from app.services.listing import Page
 from app.sizing.document import Comparison
-from app.sizing.questions import ComparisonPatch, ComparisonRequest
+from app.sizing.questions import LEAST_SHARE, ComparisonPatch, ComparisonRequest
 from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
@@ -23,7 +23,7 @@ ComparisonId = Annotated[str, Path(alias="id", description=ID, examples=["cmp_a2
 Efficiency = Annotated[
     float,
     Query(
-        gt=0,
+        ge=LEAST_SHARE,
         le=1,
         allow_inf_nan=False,
         description="Share of linear scaling that linear rows reach; restates their hours and the ratios.",

@@ -97,7 +97,7 @@ def event_stream_content() -> dict[str, Any]:
             "id": {"const": "end", "description": "Sent back as Last-Event-ID, nothing follows any more."},
         },
     }
-    return {"text/event-stream": {"schema": {"type": "string"}, "itemSchema": event, "example": example}}
+    return {"text/event-stream": {"itemSchema": event, "example": example}}
 
 
 READ = problems(400, 404, 422)

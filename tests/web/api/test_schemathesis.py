@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -51,7 +50,9 @@ def test_every_narrowed_check_is_of_an_operation_that_is_there(ask: Ask) -> None
         ("DELETE", "/api/v1/price-books/pbk_x", "GET, PUT, PATCH"),
         ("GET", "/api/v1/proposals/prp_x/share", "POST, DELETE"),
         ("OPTIONS", "/api/v1/searches", "POST"),
-        ("DELETE", "/comparisons/new", "GET"),
+        ("POST", "/api/v1/proposals/prp_x.pdf", "GET"),
+        ("PUT", "/api/v1/studies/import", "POST"),
+        ("DELETE", "/comparisons/x", "GET"),
         ("POST", "/static/css/rackline.css", "GET, HEAD"),
     ],
 )
@@ -71,10 +72,13 @@ def test_405_names_every_method_that_is_taken(ask: Ask, method: str, path: str, 
         ("estimates", {**GPT3, "system": {**GPT3["system"], "count": "128"}}, "system.count"),
         ("estimates", {**GPT3, "workload": {"tokens": "3e11"}}, "workload.tokens"),
         ("estimates", {**GPT3, "workload": {"tokens": True}}, "workload.tokens"),
+        ("estimates", {**GPT3, "workload": "tokens"}, "workload"),
+        ("estimates", "GPT-3", "body"),
+        ("studies/stu_x/answers", "AAA", "body"),
         ("sweeps", {**FLEET_PLAN, "scenarios": [{"plan": {"offload": 0.0}}]}, "scenarios.0.plan.offload"),
     ],
 )
-def test_one_type_does_not_stand_for_another(ask: Ask, path: str, body: dict[str, Any], field: str) -> None:
+def test_one_type_does_not_stand_for_another(ask: Ask, path: str, body: object, field: str) -> None:
     response = ask("POST", f"/api/v1/{path}", json=body)
     assert response.status_code == 422
     assert field in {error["field"] for error in response.json()["errors"]}
