@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,7 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from app import __version__
 from app.errors import BadInput
 from app.executors import check_dask, crew
-from app.jobs import Jobs
+from app.jobs import Jobs, default_queue
 from app.profiles.presets import models_directory
 from app.services.admission import LocalAdmission
 from app.services.workbench import Workbench
@@ -36,18 +37,15 @@ FAST = 5
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
-    make_data_directory(settings.data_dir)
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
-    bench.prepare()
-    if settings.dask:
-        check_dask()
-    jobs = Jobs(bench, partial(crew, settings.dask))
+    bench = make_bench(settings)
+    jobs = make_jobs(bench, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        jobs.start()
+        if settings.jobs == "here":
+            jobs.start()
         yield
-        jobs.stop()
+        await asyncio.to_thread(jobs.stop)
         bench.store.close()
 
     app = FastAPI(
@@ -72,6 +70,24 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def make_bench(settings: Settings) -> Workbench:
+    """Return catalogue and store, with the tables brought up to date."""
+    make_data_directory(settings.data_dir)
+    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
+    bench.prepare()
+    return bench
+
+
+def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
+    """Return what rings for the jobs of a workbench, and does them once it is started."""
+    if settings.dask:
+        check_dask()
+    queue = settings.queue_url or default_queue(settings.database_url, settings.data_dir)
+    jobs = Jobs(bench, partial(crew, settings.dask), queue, settings.data_dir / "jobs.lock", threads)
+    bench.ring = jobs.ring
+    return jobs
 
 
 def make_data_directory(path: Path) -> None:

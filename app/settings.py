@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from app.errors import BadInput
 
@@ -19,6 +20,12 @@ VARIABLES = {
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
     "RACKLINE_DASK": "dask",
+    "RACKLINE_QUEUE_URL": "queue_url",
+    "RACKLINE_JOBS": "jobs",
+    "RACKLINE_LOG": "log",
+    "RACKLINE_LOG_LEVEL": "log_level",
+    "RACKLINE_METRICS_TOKEN": "metrics_token",
+    "RACKLINE_STOP_SECONDS": "stop_seconds",
 }
 
 
@@ -37,6 +44,19 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
+    queue_url: str = Field("", pattern=r"^$|^(sqlite:///|postgresql(\+psycopg)?://|rediss?://)\S+$")
+    """Address of the job queue; empty for the database where that is PostgreSQL, else for a file in the
+    data directory."""
+    jobs: Literal["here", "elsewhere"] = "here"
+    """Whether the server does jobs itself, or leaves them to `rackline worker`."""
+    log: Literal["console", "json"] = "console"
+    """Form of the log on the error output: lines to read, or one JSON object a line."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severity that is logged."""
+    metrics_token: SecretStr = SecretStr("")
+    """What who reads `/metrics` sends as a bearer token; empty for this machine alone."""
+    stop_seconds: int = Field(10, ge=1, le=600)
+    """How long the end of the server waits for requests under way. [s]"""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
     """Host names answered to, with any port. Without accounts only this machine's own: a page of
     another site that resolves its name to this machine must not reach a customer's data."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -44,14 +43,19 @@ def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, ide
         raise NotFound(error.message, [FieldError(field, error.message)]) from None
 
 
+def _nobody(identifier: str) -> None:
+    """Hear that a job waits, where nobody does jobs."""
+
+
 class Workbench:
     """Catalogue and store of one server, loaded once."""
 
     def __init__(self, sizing: SizingContext, store: Store) -> None:
         self.sizing = sizing
         self.store = store
-        self.work = threading.Event()
-        """Set when there is new work, so that whoever does it need not keep asking."""
+        self.ring: Callable[[str], None] = _nobody
+        """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
+        loses nothing: the job is in the store, and who looks after jobs rings again."""
         self.estimates = EstimateCache()
         """Estimates of the options of studies."""
         self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)

@@ -6,12 +6,26 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
+
+LOCK = 7239541
+"""Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the tables up to the newest revision; does nothing where they are."""
+    """Bring the tables up to the newest revision; does nothing where they are.
+
+    All of it is one transaction that shuts out every other server's: several may be started at once,
+    and one that is killed half way leaves the tables as they were.
+    """
     with engine.begin() as connection:
+        if engine.dialect.name == "sqlite":
+            # Python's driver begins transactions for rows only, not for tables.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
         config = configuration()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
@@ -29,6 +43,13 @@ def check(engine: Engine) -> None:
         config = configuration()
         config.attributes["connection"] = connection
         command.check(config)
+
+
+def pending(engine: Engine) -> bool:
+    """Tell whether the tables are of another revision than this version's newest."""
+    newest = ScriptDirectory.from_config(configuration()).get_current_head()
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision() != newest
 
 
 def configuration() -> Config:
