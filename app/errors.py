@@ -10,6 +10,7 @@
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
     ├── TooLarge        413        larger than a stated limit
     ├── TooMany         429        asked too often; says when to ask again
+    ├── Unavailable     503        database or disk cannot be used now; says when to ask again
     └── CatalogError    500        data/ is wrong; raised by the loader at start-up, never later
 
 A :class:`Message` keeps its English template and its values apart, so that the page, the API
@@ -140,6 +141,19 @@ class TooMany(AppError):
 
     def __init__(
         self, message: Message | str, errors: Iterable[FieldError] = (), *, retry_after: int = 60
+    ) -> None:
+        super().__init__(message, errors)
+        self.retry_after = retry_after
+
+
+class Unavailable(AppError):
+    """Something the server needs cannot be used now; says after how many seconds to ask again."""
+
+    status = 503
+    title = "Not available now"
+
+    def __init__(
+        self, message: Message | str, errors: Iterable[FieldError] = (), *, retry_after: int = 5
     ) -> None:
         super().__init__(message, errors)
         self.retry_after = retry_after

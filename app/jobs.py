@@ -26,9 +26,8 @@ from huey.registry import Message
 from huey.serializer import Serializer
 from huey.storage import PostgresStorage, RedisStorage, SqliteStorage
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import BadInput
+from app.errors import BadInput, Unavailable
 from app.services.housekeeping import HOUSEKEEPING, Chore, run_chore
 from app.services.job_running import Claim, Watch, Work
 from app.services.sweep_running import compute_sweep
@@ -119,10 +118,11 @@ class Jobs:
                         for consumer in self._consumers:
                             consumer.check_worker_health()
                     watch.look(idle=self.waiting() == 0)
-                except SQLAlchemyError:
-                    logger.exception("the store cannot be used; trying again")
+                except Unavailable:
+                    # The store has said so in the log.
+                    pass
                 except Exception:
-                    logger.exception("the queue cannot be used; trying again")
+                    logger.exception("jobs cannot be looked after; trying again")
                 self._stop.wait(WATCH_SECONDS)
 
     def _wait_for_turn(self) -> IO[bytes] | None:
@@ -154,15 +154,18 @@ class Jobs:
             consumer.start()
 
     def _perform(self, identifier: str) -> None:
-        claim = Claim.take(self._bench, identifier, self._stop.is_set)
-        if claim is not None:
-            claim.perform(self._work)
+        try:
+            claim = Claim.take(self._bench, identifier, self._stop.is_set)
+            if claim is not None:
+                claim.perform(self._work)
+        except Unavailable:
+            # The store has said so in the log; the job goes on where it was put down.
+            pass
 
     def _due(self, chore: Chore, moment: object) -> bool:
         try:
             return chore.due(self._bench)
-        except SQLAlchemyError:
-            logger.exception("the store cannot be used; trying again", extra={"chore": chore.name})
+        except Unavailable:
             return False
 
     @cached_property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -94,6 +96,8 @@ def make_data_directory(path: Path) -> None:
     """Make the directory of the data, for its owner alone."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it cannot be written")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise BadInput.at(

@@ -51,13 +51,27 @@ class Cluster:
         engine.dispose()
 
 
+@dataclass(frozen=True)
+class OwnCluster(Cluster):
+    """A server of our own, which can be stopped and started."""
+
+    programs: Path
+    data: Path
+    options: str
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        log = str(self.data / "log")
+        _call(self.programs / "pg_ctl", "-w", "-D", str(self.data), "-l", log, "-o", self.options, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop the server: ``fast`` in good order, ``immediate`` as if the machine had lost its power."""
+        _call(self.programs / "pg_ctl", "-w", "-D", str(self.data), "-m", mode, "stop")
+
+
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Give the server of the environment, or start one and stop it at the end."""
-    given = os.environ.get(GIVEN)
-    if given:
-        yield Cluster(make_url(given))
-        return
+def own_cluster(settings: str = QUICK) -> Iterator[OwnCluster]:
+    """Start a server and stop it at the end."""
     with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as folder:
         root = Path(folder)
         programs = _programs(root)
@@ -72,13 +86,25 @@ def cluster() -> Iterator[Cluster]:
         _call(
             programs / "initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"
         )
-        options = f"-h '' -k {sockets} {QUICK}"
-        _call(programs / "pg_ctl", "-w", "-D", str(data), "-l", str(data / "log"), "-o", options, "start")
+        url = URL.create("postgresql+psycopg", "postgres", database="postgres", query={"host": str(sockets)})
+        server = OwnCluster(url, programs, data, f"-h '' -k {sockets} {settings}")
+        server.start()
         try:
-            query = {"host": str(sockets)}
-            yield Cluster(URL.create("postgresql+psycopg", "postgres", database="postgres", query=query))
+            yield server
         finally:
-            _call(programs / "pg_ctl", "-w", "-D", str(data), "-m", "immediate", "stop")
+            if (data / "postmaster.pid").exists():
+                server.stop()
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Give the server of the environment, or start one and stop it at the end."""
+    given = os.environ.get(GIVEN)
+    if given:
+        yield Cluster(make_url(given))
+        return
+    with own_cluster() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 
 
 @contextlib.contextmanager
-def serving(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """Start a server on a directory, and a client of it."""
-    environment = {**os.environ, "RACKLINE_DATA_DIR": str(data_dir)}
+def serving(data_dir: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """Start a server on a directory, perhaps with other settings, and a client of it."""
+    environment = {**os.environ, **settings, "RACKLINE_DATA_DIR": str(data_dir)}
     command = [sys.executable, "-m", "app", "serve", "--port", "0"]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -29,11 +29,20 @@ def serving(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Clien
         try:
             assert process.stderr is not None
             found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
-            threading.Thread(target=process.stderr.read, daemon=True).start()
+            said = threading.Thread(target=lambda: spoken(process).extend(process.stderr or []), daemon=True)
+            said.start()
             with httpx.Client(base_url=found[0], timeout=30, trust_env=False) as client:
                 yield process, client
         finally:
             process.kill()
+
+
+SPOKEN: dict[int, list[str]] = {}
+
+
+def spoken(process: subprocess.Popen[str]) -> list[str]:
+    """Return what a server has written on its error output since it began to serve."""
+    return SPOKEN.setdefault(process.pid, [])
 
 
 def wait_for(client: httpx.Client, address: str, *, rows: int = 0, seconds: float = 120.0) -> dict[str, Any]:

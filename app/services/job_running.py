@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from app.errors import AppError, Message
+from app.errors import AppError, Message, Unavailable
 from app.services.workbench import Workbench
 from app.sizing.document import Text
 from app.store.job_queries import ClaimedJob, WatchedJob
@@ -68,6 +68,9 @@ class Claim:
         """Do the work and say how it ended."""
         try:
             work[self.job.kind](self)
+        except Unavailable:
+            # No fault of the job: it is taken back as silent and goes on once the store can be used again.
+            raise
         except AppError as error:
             self._end("failed", Text.of(error.message))
         except Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -149,7 +150,8 @@ def open_share(bench: Workbench, token: str, proof: str | None = None) -> Shared
         if share.passphrase_hash is not None and not proves(proof, token, share.passphrase_hash):
             return Shared(None, workspace_id, share.expires_at)
         share.opened += 1
-        if share.noted_at is None or moment - share.noted_at >= NOTED_EVERY:
+        # A clock that was put back must not silence the events until it has caught up.
+        if share.noted_at is None or abs(moment - share.noted_at) >= NOTED_EVERY:
             share.noted_at = moment
             queries.add_event("opened", moment, {})
         expires = share.expires_at
@@ -176,23 +178,34 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
             raise no_link()
         if share.passphrase_hash is None or share.passphrase_salt is None:
             return ""
-        if share.failed_at is not None and share.failures > MOST_FAILURES:
-            left = PAUSE - (moment - share.failed_at)
-            if left > timedelta(0):
-                raise TooMany(
-                    Message(
-                        "too many wrong passphrases; try again in {minutes} minutes",
-                        {"minutes": -(-int(left.total_seconds()) // 60)},
-                    ),
-                    retry_after=int(left.total_seconds()) + 1,
-                )
-            share.failures = 1
-        found, kept = passphrase_hash(passphrase, share.passphrase_salt), share.passphrase_hash
-        right = hmac.compare_digest(found, kept)
-        share.failures, share.failed_at = (0, None) if right else (share.failures, moment)
+        kept = share.passphrase_hash
+        left = pause_left(share, moment)
+        right = not left and hmac.compare_digest(passphrase_hash(passphrase, share.passphrase_salt), kept)
+        if not left:
+            share.failures, share.failed_at = (0, None) if right else (share.failures, moment)
+    if left:
+        raise TooMany(
+            Message(
+                "too many wrong passphrases; try again in {minutes} minutes", {"minutes": -(-left // 60)}
+            ),
+            retry_after=left,
+        )
     if not right:
         raise WrongPassphrase("this is not the passphrase of the link")
     return proof_of(token, kept)
+
+
+def pause_left(share: ProposalShare, moment: datetime) -> int:
+    """Return for how many seconds no passphrase is looked at; once they are over, counting begins anew."""
+    if share.failed_at is None or share.failures <= MOST_FAILURES:
+        return 0
+    # A clock that was put back must not make the pause longer than it is.
+    share.failed_at = min(share.failed_at, moment)
+    left = PAUSE - (moment - share.failed_at)
+    if left > timedelta(0):
+        return math.ceil(left.total_seconds())
+    share.failures = 1
+    return 0
 
 
 def led_to(bench: Workbench, token: str) -> tuple[str, str]:

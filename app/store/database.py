@@ -12,12 +12,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session
 
 from app.errors import BadInput
+from app.store.failures import PatientPool, watch
 from app.store.job_queries import (
     ClaimedJob,
     WatchedJob,
@@ -27,7 +28,7 @@ from app.store.job_queries import (
     take_turn,
     watched_jobs,
 )
-from app.store.migrate import upgrade
+from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
 
@@ -36,6 +37,32 @@ NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 BUSY_MILLISECONDS = 5000
 """How long a writer waits for another one on SQLite."""
+
+POOL: dict[str, Any] = {
+    "poolclass": PatientPool,
+    "pool_size": 10,
+    "max_overflow": 30,
+    "pool_timeout": 10,
+}
+"""As many connections as there are threads that answer requests (40), of which ten stay open; so long one
+is waited for. [s]"""
+
+POSTGRES_TIMES = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+"""Limits of one session (PostgreSQL, 20.11): a statement, the wait for a lock, a transaction in which nothing
+happens. [ms]"""
+
+POSTGRES: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
 
 
 class Store:
@@ -54,6 +81,11 @@ class Store:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
+
+    def is_ready(self) -> bool:
+        """Tell whether the database answers and its tables are those of this program."""
+        with self.engine.connect() as connection:
+            return is_current(connection)
 
     @contextmanager
     def across(self) -> Iterator[Session]:
@@ -117,19 +149,28 @@ def make_engine(url: str) -> Engine:
         When the address is not one of a database that can be used.
     """
     try:
+        address = make_url(url)
         engine = sa.create_engine(
-            url,
-            pool_pre_ping=not url.startswith("sqlite"),
-            json_serializer=written_document,
-            # What is written is a customer's: it must not come into the log by way of an error.
-            hide_parameters=True,
+            address, hide_parameters=True, json_serializer=written_document, **terms_of(address)
         )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
         message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
-    if make_url(url).get_backend_name() == "sqlite":
+    if address.get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)
+    watch(engine)
     return engine
+
+
+def terms_of(address: URL) -> dict[str, Any]:
+    """Return how connections to a database are made and kept."""
+    if address.get_backend_name() == "sqlite":
+        return POOL if address.database not in {None, "", ":memory:"} else {}
+    given = address.query.get("options", "")
+    limits = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMES.items())
+    # What the address itself states comes last and holds.
+    options = f"{limits} {given if isinstance(given, str) else ' '.join(given)}".strip()
+    return {**POOL, "pool_pre_ping": True, "connect_args": {**POSTGRES, "options": options}}
 
 
 def written_document(document: Any) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 LOCK = 7239541
 """Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
@@ -21,14 +22,57 @@ def upgrade(engine: Engine) -> None:
     and one that is killed half way leaves the tables as they were.
     """
     with engine.begin() as connection:
-        if engine.dialect.name == "sqlite":
-            # Python's driver begins transactions for rows only, not for tables.
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
-        config = configuration()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        shut_others_out(connection)
+        upgrade_to(connection, "head")
+
+
+def shut_others_out(connection: Connection) -> None:
+    """Wait until no other server migrates, and let none begin before this transaction ends."""
+    if connection.dialect.name == "sqlite":
+        # Python's driver begins transactions for rows only, not for tables.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        without_limits(connection)
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+
+def upgrade_to(connection: Connection, revision: str) -> None:
+    """Bring the tables up to a revision within a transaction of the caller's."""
+    without_limits(connection)
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def without_limits(connection: Connection) -> None:
+    """Let this transaction take as long as it takes; what is copied or changed as a whole may take hours."""
+    if connection.dialect.name == "postgresql":
+        for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            connection.exec_driver_sql(f"SET LOCAL {limit} = 0")
+
+
+def revision_of(connection: Connection) -> str | None:
+    """Return the revision of the tables; None where there are none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+@cache
+def newest_revision() -> str:
+    """Return the revision this program works with."""
+    newest = ScriptDirectory.from_config(configuration()).get_current_head()
+    assert newest is not None, "there are migrations"
+    return newest
+
+
+def knows(revision: str) -> bool:
+    """Tell whether a revision is one of this program's."""
+    scripts = ScriptDirectory.from_config(configuration()).walk_revisions()
+    return revision in {script.revision for script in scripts}
+
+
+def is_current(connection: Connection) -> bool:
+    """Tell whether the tables are those this program works with."""
+    return revision_of(connection) == newest_revision()
 
 
 def check(engine: Engine) -> None:
@@ -43,13 +87,6 @@ def check(engine: Engine) -> None:
         config = configuration()
         config.attributes["connection"] = connection
         command.check(config)
-
-
-def pending(engine: Engine) -> bool:
-    """Tell whether the tables are of another revision than this version's newest."""
-    newest = ScriptDirectory.from_config(configuration()).get_current_head()
-    with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision() != newest
 
 
 def configuration() -> Config:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect
@@ -37,9 +39,19 @@ class UtcDateTime(TypeDecorator[datetime]):
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+class Clock:
+    """What time it is; another one can be put in its place to see what a clock that is moved does."""
+
+    def __init__(self) -> None:
+        self.read: Callable[[], datetime] = partial(datetime.now, UTC)
+
+
+CLOCK = Clock()
+
+
 def now() -> datetime:
     """Return this moment in UTC."""
-    return datetime.now(UTC)
+    return CLOCK.read()
 
 
 def new_id(prefix: str) -> str:

@@ -28,6 +28,7 @@ from app.errors import (
     TooLarge,
     TooMany,
     Unauthorized,
+    Unavailable,
     Unprocessable,
 )
 
@@ -126,6 +127,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Misdirected,
         Unprocessable,
         ServerError,
+        Unavailable,
     )
 }
 
@@ -253,7 +255,9 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+        headers = (
+            {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
+        )
         return answer(request, error, headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

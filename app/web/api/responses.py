@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import AppError, BadInput, Conflict, Message, NotFound, TooLarge, Unprocessable
+from app.errors import AppError, BadInput, Conflict, Message, NotFound, TooLarge, Unavailable, Unprocessable
 from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 
 EXAMPLES: dict[int, AppError] = {
@@ -23,6 +23,7 @@ EXAMPLES: dict[int, AppError] = {
     413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
+    503: Unavailable("the database cannot be reached; nothing was kept, try again in a moment"),
 }
 
 MEANINGS = {
@@ -32,6 +33,7 @@ MEANINGS = {
     413: "Larger than the server takes.",
     415: "Not a format this address reads.",
     422: "A field is missing, unknown or of the wrong type.",
+    503: "The database cannot be used now; Retry-After says when to ask again.",
 }
 
 
