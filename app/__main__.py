@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvicorn
 from pydantic import ValidationError
 
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
 from app.executors import crew
-from app.main import create_app
+from app.logs import set_up_logs
 from app.profiles.presets import models_directory
 from app.profiles.readers import read_profile
 from app.reports.evidence import HELD_OUT, counts_of, in_headline
@@ -31,6 +30,7 @@ from app.reports.text import (
     table,
 )
 from app.services.searches import timed_search
+from app.serving import serve_by_several, serve_here, work
 from app.settings import Settings
 from app.sizing.context import load_context
 from app.sizing.estimate import estimate
@@ -67,6 +67,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; one of this machine's own.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
 ) -> None:
     """Serve pages and JSON API."""
     if host not in LOOPBACK:
@@ -75,23 +76,31 @@ def serve(
             "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
             "until it has them, reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
         )
-    app = create_app()
+    settings = logging_settings()
     with listening(host, port) as listener:
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
-        # Streams that stay open must not hold up the end of the server.
-        config = uvicorn.Config(
-            app,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            timeout_keep_alive=KEPT_OPEN,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        if workers == 1:
+            serve_here(listener, settings)
+        else:
+            serve_by_several(listener, settings, workers)
 
 
-KEPT_OPEN = 75
-"""How long a connection waits for its next request: longer than readers look at a page. [s]"""
+@cli.command("worker")
+def worker_command(
+    threads: Annotated[
+        int, typer.Option(min=1, max=64, help="Jobs done at once; each uses every processor it may.")
+    ] = 1,
+) -> None:
+    """Do the jobs of servers that leave them to others, beside them or on another machine."""
+    work(logging_settings(), threads)
+
+
+def logging_settings() -> Settings:
+    """Return the settings, with the log set up by them."""
+    settings = Settings.from_environment()
+    set_up_logs(settings.log, settings.log_level)
+    return settings
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -23,10 +24,12 @@ from app.services.workbench import Workbench
 from app.settings import Settings
 from app.sizing.context import load_context
 from app.store.database import Store
+from app.telemetry import count_connections
 from app.web import api, pages, problems
-from app.web.api import health
+from app.web.api import health, operation
 from app.web.api.openapi import describe
 from app.web.folders import Assets, folder
+from app.web.observing import Observer
 from app.web.security import Guard
 
 SMALL = 1024
@@ -61,12 +64,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     app.state.admission = LocalAdmission()
+    app.state.jobs = jobs
+    app.state.stopping = threading.Event()
+    app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
     )
+    app.add_middleware(Observer)
     problems.install(app, pages.problem_page)
     app.include_router(health.router)
+    app.include_router(operation.router)
     app.include_router(api.router)
     app.include_router(pages.router)
     app.mount("/static", Assets(directory=folder("static")), name="static")
@@ -77,7 +85,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def make_bench(settings: Settings) -> Workbench:
     """Return catalogue and store, with the tables brought up to date."""
     make_data_directory(settings.data_dir)
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url))
+    store = Store(settings.database_url)
+    count_connections(store.engine)
+    bench = Workbench(load_context(models_directory().parent), store)
     bench.prepare()
     return bench
 

@@ -40,6 +40,7 @@ from app.sizing.request import EstimateRequest
 from app.store.repository import Repository
 from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
+from app.telemetry import RENDERINGS
 
 PDF = "pdf"
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
@@ -304,6 +305,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
             update={"status": "frozen", "sha256": sha256, "frozen_at": moment}
         )
         pdf = proposal_pdf(proposal)
+        RENDERINGS.labels("pdf").inc()
         values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment}
         with bench.store.transaction(workspace_id) as repository:
             queries = repository.of_proposal(identifier)

@@ -27,6 +27,8 @@ def get_principal(request: Request) -> Principal:
     principal: Principal | None = request.app.state.admission.principal(credentials_of(request))
     if principal is None:
         raise Unauthorized("this server answers to its members only; sign in or send an API key")
+    # For the line in the log.
+    request.state.principal = principal
     return principal
 
 

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
@@ -62,6 +63,11 @@ class Problem(BaseModel):
     status: int = Field(description="HTTP status.", examples=[400])
     detail: str = Field(description="What happened and what to do about it.")
     errors: list[ProblemField] = Field(description="The fields it concerns; may be empty.")
+    instance: str | None = Field(
+        None,
+        description="This very occurrence, as a reference with the identifier of the request.",
+        examples=["/requests/8f14e45fceea167a5a36dedd"],
+    )
 
     @classmethod
     def of(cls, error: AppError) -> Problem:
@@ -231,7 +237,10 @@ def from_http(error: HTTPException, path: str) -> AppError:
 
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as the response of the JSON API."""
-    body = Problem.of(error).model_dump_json()
+    identifier = structlog.contextvars.get_contextvars().get("request_id")
+    instance = f"/requests/{identifier}" if identifier else None
+    problem = Problem.of(error).model_copy(update={"instance": instance})
+    body = problem.model_dump_json(exclude_none=True)
     return Response(body, status_code=error.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
@@ -269,8 +278,12 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
         return answer(request, from_http(error, request.url.path), error.headers)
 
     async def of_fault(request: Request, error: Exception) -> Response:
-        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(request, ServerError("something went wrong here; it is in the server's log"))
+        # What has failed here has left the middleware that knew the request's identifier.
+        identifier = getattr(request.state, "request_id", "")
+        with structlog.contextvars.bound_contextvars(request_id=identifier):
+            logger.error("request failed", exc_info=error)
+            failed = ServerError("something went wrong here; it is in the server's log")
+            return answer(request, failed, {"X-Request-Id": identifier} if identifier else None)
 
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
         AppError: of_ours,
