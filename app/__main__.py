@@ -31,7 +31,7 @@ from app.reports.text import (
 )
 from app.services.searches import timed_search
 from app.serving import serve_by_several, serve_here, work
-from app.settings import Settings
+from app.settings import Settings, with_settings
 from app.sizing.context import load_context
 from app.sizing.estimate import estimate
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
@@ -49,6 +49,8 @@ from app.web.problems import Problem, from_validation
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 FAILED = 2
 """Exit code of every error; 1 says that a check found something."""
+OPERATIONS = "docs/operations.md"
+"""Page with the table of settings."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 
@@ -254,6 +256,7 @@ def docs(
         raise BadInput(Message("the documentation is written in a copy of the repository only"))
     documents = generated_documents(load_context(data_directory()))
     documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
+    documents[OPERATIONS] = with_settings(written(root / OPERATIONS))
     wrong = {name: text for name, text in documents.items() if written(root / name) != text}
     for name, text in wrong.items():
         if check:

@@ -101,6 +101,7 @@ class Jobs:
             self._keeper.join(STOP_SECONDS)
         for consumer in self._consumers:
             consumer.stop(graceful=True)
+            consumer.huey.storage.close()
 
     def _keep_watch(self) -> None:
         """Wait for the turn of this process, then look after jobs and whoever does them."""
@@ -226,6 +227,25 @@ class Plain(Serializer):  # type: ignore[misc]
         )
 
 
+class _Closing(PostgresStorage):  # type: ignore[misc]
+    """Closes the connections of all threads that listen, not those of the thread that closes alone."""
+
+    def __init__(self, *arguments: Any, **values: Any) -> None:
+        self._listening: list[psycopg.Connection[Any]] = []
+        super().__init__(*arguments, **values)
+
+    def _listen_conn(self) -> psycopg.Connection[Any]:
+        found: psycopg.Connection[Any] = super()._listen_conn()
+        if found not in self._listening:
+            self._listening = [one for one in self._listening if not one.closed] + [found]
+        return found
+
+    def close(self) -> bool:
+        for one in self._listening:
+            self._close_quiet(one)
+        return bool(super().close())
+
+
 def default_queue(database_url: str, data_dir: Path) -> str:
     """Return the queue where none is set: beside the tables on PostgreSQL, else a file."""
     if make_url(database_url).get_backend_name() == "postgresql":
@@ -247,9 +267,7 @@ def opened(name: str, address: str) -> Huey:
         return _opened_file(Path(address.removeprefix("sqlite:///")), common)
     if scheme == "postgresql":
         dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
-        return _patiently(
-            partial(Huey, storage_class=PostgresStorage, dsn=dsn, table_prefix=TABLES, **common)
-        )
+        return _patiently(partial(Huey, storage_class=_Closing, dsn=dsn, table_prefix=TABLES, **common))
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:
             raise BadInput.at(

@@ -32,7 +32,7 @@ VARIABLES = {
 class Settings(BaseModel):
     """Every setting; :data:`VARIABLES` names the environment variables that give them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     data_dir: Path
     """Directory of the database, made on first use."""
@@ -95,3 +95,27 @@ def default_data_dir(environment: Mapping[str, str]) -> Path:
     """Return the user's directory for application data (XDG Base Directory Specification 0.8)."""
     base = environment.get("XDG_DATA_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "rackline"
+
+
+TABLE_BEGIN, TABLE_END = "<!-- settings -->", "<!-- end of settings -->"
+"""What the table of settings stands between."""
+
+
+def with_settings(page: str) -> str:
+    """Return a page of the documentation with the table of all settings as it is now."""
+    head, begin, rest = page.partition(TABLE_BEGIN)
+    _, end, tail = rest.partition(TABLE_END)
+    return f"{head}{begin}\n{settings_table()}\n{end}{tail}" if end else page
+
+
+def settings_table() -> str:
+    """Return every setting with its default and its meaning, as a table in Markdown."""
+    lines = ["| variable | default | meaning |", "|---|---|---|"]
+    for name, field in VARIABLES.items():
+        info = Settings.model_fields[field]
+        default = "" if info.is_required() or not info.default else f"`{info.default}`"
+        if isinstance(info.default, SecretStr):
+            default = ""
+        meaning = " ".join((info.description or "").split())
+        lines.append(f"| `{name}` | {default} | {meaning} |")
+    return "\n".join(lines)

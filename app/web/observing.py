@@ -34,6 +34,8 @@ OPERATION = frozenset({"/healthz", "/readyz", "/metrics"})
 
 NO_ROUTE = "(none)"
 
+FILES = "/static/"
+
 
 class Observer:
     """ASGI middleware, outermost: what the others refuse is counted too."""
@@ -48,12 +50,12 @@ class Observer:
             return
         identifier = request_id(Headers(scope=scope))
         scope.setdefault("state", {})["request_id"] = identifier
-        status = 500
+        status, route = 500, ""
 
         async def send_with_identifier(message: Message) -> None:
-            nonlocal status
+            nonlocal status, route
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, route = message["status"], route_of(scope)
                 MutableHeaders(scope=message)[HEADER] = identifier
             await send(message)
 
@@ -62,7 +64,7 @@ class Observer:
             try:
                 await self.app(scope, receive, send_with_identifier)
             finally:
-                note(scope, status, time.perf_counter() - started)
+                note(scope, route or route_of(scope), status, time.perf_counter() - started)
 
 
 def request_id(headers: Mapping[str, str]) -> str:
@@ -73,17 +75,18 @@ def request_id(headers: Mapping[str, str]) -> str:
 
 def route_of(scope: Scope) -> str:
     """Return the template of the address."""
-    path = getattr(scope.get("route"), "path", None)
-    if path is None:
-        # Files lie under a mount, which is no route of its own.
-        path = scope.get("root_path") if scope.get("path", "").startswith("/static/") else None
+    # A route of a router that was included knows its own part only; the whole stands beside it.
+    whole = scope.get("fastapi", {}).get("effective_route_context")
+    path = getattr(whole, "path", None) or getattr(scope.get("route"), "path", None)
+    if path is None and scope.get("path", "").startswith(FILES):
+        # Files lie under a mount, which is no route.
+        return FILES
     return path or NO_ROUTE
 
 
-def note(scope: Scope, status: int, seconds: float) -> None:
+def note(scope: Scope, route: str, status: int, seconds: float) -> None:
     """Log and count a request that has been answered."""
     method = scope["method"] if scope["method"] in METHODS else "(other)"
-    route = route_of(scope)
     REQUESTS.labels(method, route, str(status)).observe(seconds)
     severity = logging.ERROR if status >= 500 else logging.INFO
     if route in OPERATION and status < 400:

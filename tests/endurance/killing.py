@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -48,6 +49,9 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 """Table, address, body, and the field that a name goes into."""
 
 WEIGHTS = (6, 3, 3, 3, 2)
+AWAITED = 0.7
+"""Share of the kills that wait until the server answers; the others may hit it while it starts."""
+
 AGAIN = (0, 502, 503)
 """Answers after which the same is asked again under the same key; 0 stands for none."""
 
@@ -83,7 +87,7 @@ class Arena:
     @contextlib.contextmanager
     def living(self) -> Iterator[None]:
         """Start every process; at the end all of them are killed."""
-        self.port = free_port(self.chance)
+        self.port = free_port()
         command = [sys.executable, "-m", "tests.endurance.nursery"]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         with (
@@ -127,8 +131,12 @@ class Arena:
     def kill_one(self) -> None:
         """Kill a process at random and start it again, perhaps after a while."""
         name = self.chance.choice(list(self.pids))
-        os.kill(self.pids[name], signal.SIGKILL)
+        pid = self.pids[name]
+        os.kill(pid, signal.SIGKILL)
         self.killed[name] += 1
+        while is_there(pid):
+            # What is killed holds its port until the system has taken it apart.
+            time.sleep(0.005)
         time.sleep(self.chance.choice((0.0, 0.0, self.chance.uniform(0, 0.5))))
         self.start(name)
 
@@ -148,6 +156,11 @@ class Arena:
                 return found
             time.sleep(0.05)
         raise AssertionError(f"nobody answers {method} {path}")
+
+    def await_answer(self) -> None:
+        """Wait until the server answers, where it has just been started."""
+        with self.client() as client:
+            self.ask(client, "GET", "jobs/nosuch")
 
     def write(self, seed: int) -> None:
         """Write one thing after the other and note what was acknowledged."""
@@ -246,11 +259,20 @@ class Arena:
         }
 
 
-def free_port(chance: random.Random) -> int:
+def is_there(pid: int) -> bool:
+    """Tell whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def free_port() -> int:
     """Return a port that no outgoing connection is given: one that asks for a server that is not there
     could otherwise be connected to itself."""
     while True:
-        port = chance.randrange(20_000, 32_000)
+        port = 20_000 + secrets.randbelow(12_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 
@@ -263,6 +285,8 @@ def endure(arena: Arena, kills: int, pause: float, disturb: Any = None) -> dict[
             writer.start()
         try:
             for count in range(kills):
+                if arena.chance.random() < AWAITED:
+                    arena.await_answer()
                 time.sleep(arena.chance.uniform(0.02, 2 * pause))
                 arena.kill_one()
                 if disturb is not None:
