@@ -11,10 +11,13 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from app import storage_command
+from app.account_commands import users, workspaces
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
 from app.executors import crew
 from app.logs import set_up_logs
+from app.main import reach_now
 from app.profiles.presets import models_directory
 from app.profiles.readers import read_profile
 from app.reports.evidence import HELD_OUT, counts_of, in_headline
@@ -45,8 +48,8 @@ from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
 from app.web.problems import Problem, from_validation
+from app.web.reach import Reach
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 FAILED = 2
 """Exit code of every error; 1 says that a check found something."""
 OPERATIONS = "docs/operations.md"
@@ -62,6 +65,9 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+storage_command.add_to(cli)
+cli.add_typer(users, name="user")
+cli.add_typer(workspaces, name="workspace")
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
@@ -72,13 +78,8 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
 ) -> None:
     """Serve pages and JSON API."""
-    if host not in LOOPBACK:
-        raise BadInput.at(
-            "--host",
-            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
-            "until it has them, reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
-        )
     settings = logging_settings()
+    check_reach(host, reach_now(settings))
     with listening(host, port) as listener:
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
@@ -103,6 +104,37 @@ def logging_settings() -> Settings:
     settings = Settings.from_environment()
     set_up_logs(settings.log, settings.log_level)
     return settings
+
+
+def check_reach(host: str, reach: Reach) -> None:
+    """Refuse to be reached from elsewhere without accounts, or under a name nobody was told.
+
+    Raises
+    ------
+    BadInput
+        Says how it is done.
+    """
+    if host in LISTENED_ALONE:
+        return
+    if reach.alone:
+        raise BadInput.at(
+            "--host",
+            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
+            "make the first account with “rackline user add EMAIL --name NAME”, "
+            "or reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
+        )
+    if not reach.public_url:
+        raise BadInput.at(
+            "--host",
+            "to be reached from elsewhere, set RACKLINE_PUBLIC_URL to the address people write, "
+            "such as https://rackline.example.com",
+        )
+    if not reach.https:
+        typer.echo("warning: without https passwords and figures can be read on the way", err=True)
+
+
+LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Addresses that only this machine reaches."""
 
 
 def listening(host: str, port: int) -> socket.socket:

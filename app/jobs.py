@@ -33,6 +33,7 @@ from app.services.job_running import Claim, Watch, Work
 from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
+from app.store.migrate import QUEUE_TABLES
 
 logger = logging.getLogger("rackline.jobs")
 
@@ -47,9 +48,6 @@ STOP_SECONDS = 5.0
 
 POLL_SECONDS = 0.2
 """How often a file is asked for messages; the other queues tell by themselves. [s]"""
-
-TABLES = "rackline_queue"
-"""What the names of the queue's tables begin with on PostgreSQL."""
 
 
 class Jobs:
@@ -267,7 +265,7 @@ def opened(name: str, address: str) -> Huey:
         return _opened_file(Path(address.removeprefix("sqlite:///")), common)
     if scheme == "postgresql":
         dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
-        return _patiently(partial(Huey, storage_class=_Closing, dsn=dsn, table_prefix=TABLES, **common))
+        return _patiently(partial(Huey, storage_class=_Closing, dsn=dsn, table_prefix=QUEUE_TABLES, **common))
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:
             raise BadInput.at(

@@ -8,10 +8,11 @@ import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
@@ -19,17 +20,26 @@ from app.errors import BadInput
 from app.executors import check_dask, crew
 from app.jobs import Jobs, default_queue
 from app.profiles.presets import models_directory
+from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
+from app.services.identity import Identity, SessionTimes
+from app.services.mailing import CommandMailer
+from app.services.retention_terms import Retention
+from app.services.sealing import Sealer, kept_secret
+from app.services.sessions import AccountsAdmission
 from app.services.workbench import Workbench
-from app.settings import Settings
+from app.settings import LOOPBACK, Settings
 from app.sizing.context import load_context
 from app.store.database import Store
+from app.store.upload_files import UploadFiles
 from app.telemetry import count_connections
 from app.web import api, pages, problems
 from app.web.api import health, operation
 from app.web.api.openapi import describe
+from app.web.auth import get_principal
 from app.web.folders import Assets, folder
 from app.web.observing import Observer
+from app.web.reach import Reach
 from app.web.security import Guard
 
 SMALL = 1024
@@ -63,20 +73,29 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workbench = bench
-    app.state.admission = LocalAdmission()
+    identity = identity_of(settings, bench.store)
+    alone = not any_account(identity)
+    app.state.identity = identity
+    app.state.admission = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.reach = reach_of(settings, alone)
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
     app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
-        Guard, hosts=settings.hosts, max_body=settings.max_body_bytes, max_upload=settings.max_upload_bytes
+        Guard,
+        reach=app.state.reach,
+        max_body=settings.max_body_bytes,
+        max_upload=settings.max_upload_bytes,
     )
     app.add_middleware(Observer)
     problems.install(app, pages.problem_page)
+    members_only = [Depends(get_principal)]
     app.include_router(health.router)
     app.include_router(operation.router)
-    app.include_router(api.router)
-    app.include_router(pages.router)
+    app.include_router(pages.open_router)
+    app.include_router(api.router, dependencies=members_only)
+    app.include_router(pages.router, dependencies=members_only)
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
@@ -87,7 +106,9 @@ def make_bench(settings: Settings) -> Workbench:
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     count_connections(store.engine)
-    bench = Workbench(load_context(models_directory().parent), store)
+    files = UploadFiles(settings.data_dir / "uploads")
+    bench = Workbench(load_context(models_directory().parent), store, files)
+    bench.retention = Retention.read(settings.retention_days)
     bench.prepare()
     return bench
 
@@ -100,6 +121,37 @@ def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
     jobs = Jobs(bench, partial(crew, settings.dask), queue, settings.data_dir / "jobs.lock", threads)
     bench.ring = jobs.ring
     return jobs
+
+
+def identity_of(settings: Settings, store: Store) -> Identity:
+    """Return what use cases about people work with."""
+    secret = settings.secret.encode()
+    return Identity(
+        store=store,
+        sealer=Sealer(lambda: secret or kept_secret(settings.data_dir)),
+        times=SessionTimes(
+            idle=timedelta(minutes=settings.session_idle_minutes),
+            absolute=timedelta(days=settings.session_days),
+        ),
+        mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
+        public_url=settings.public_url,
+    )
+
+
+def reach_now(settings: Settings) -> Reach:
+    """Return how a server started now is reached; brings the tables up to date."""
+    bench = make_bench(settings)
+    alone = not any_account(identity_of(settings, bench.store))
+    bench.store.close()
+    return reach_of(settings, alone)
+
+
+def reach_of(settings: Settings, alone: bool) -> Reach:
+    """Return how the server is reached; without accounts by this machine alone, whatever is set."""
+    if alone:
+        return Reach(LOOPBACK)
+    hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
+    return Reach(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
 
 
 def make_data_directory(path: Path) -> None:

@@ -64,8 +64,6 @@ def serve_here(listener: socket.socket, settings: Settings) -> None:
 
 def serve_by_several(listener: socket.socket, settings: Settings, workers: int) -> None:
     """Serve by several processes until this one is told to end."""
-    # Once, here: the tables are then as they should be when the others come.
-    make_bench(settings).store.close()
     with gathered_metrics(settings.data_dir, listener.getsockname()[1]), told_to_end() as ending:
         crew = {_start(listener, settings): time.monotonic() for _ in range(workers)}
         while not ending.is_set():

@@ -5,12 +5,16 @@ Nothing else reads the environment.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from app.errors import BadInput
 
@@ -26,7 +30,23 @@ VARIABLES = {
     "RACKLINE_LOG_LEVEL": "log_level",
     "RACKLINE_METRICS_TOKEN": "metrics_token",
     "RACKLINE_STOP_SECONDS": "stop_seconds",
+    "RACKLINE_RETENTION_DAYS": "retention_days",
+    "RACKLINE_PUBLIC_URL": "public_url",
+    "RACKLINE_TRUSTED_PROXIES": "trusted_proxies",
+    "RACKLINE_SESSION_IDLE_MINUTES": "session_idle_minutes",
+    "RACKLINE_SESSION_DAYS": "session_days",
+    "RACKLINE_SECRET": "secret",
+    "RACKLINE_MAIL_COMMAND": "mail_command",
+    "RACKLINE_MAIL_FROM": "mail_from",
 }
+
+SECRETS = frozenset(
+    {"RACKLINE_DATABASE_URL", "RACKLINE_METRICS_TOKEN", "RACKLINE_QUEUE_URL", "RACKLINE_SECRET"}
+)
+"""Variables that may hold a secret: each may be given as the name of a file instead, by ``…_FILE``."""
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""Names of this machine."""
 
 
 class Settings(BaseModel):
@@ -35,7 +55,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     data_dir: Path
-    """Directory of the database, made on first use."""
+    """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
     database_url: str
     """SQLAlchemy address of the database; SQLite in the data directory unless given."""
     max_body_bytes: int = Field(8_000_000, gt=0)
@@ -57,9 +77,81 @@ class Settings(BaseModel):
     """What who reads `/metrics` sends as a bearer token; empty for this machine alone."""
     stop_seconds: int = Field(10, ge=1, le=600)
     """How long the end of the server waits for requests under way. [s]"""
-    hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "[::1]"})
-    """Host names answered to, with any port. Without accounts only this machine's own: a page of
-    another site that resolves its name to this machine must not reach a customer's data."""
+    retention_days: str = Field("", max_length=200)
+    """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
+    public_url: str = Field("", pattern=r"^$|^https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?$")
+    """Address of the server as people write it, in small letters; needed to be reached from elsewhere."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count."""
+    session_idle_minutes: int = Field(720, ge=1, le=43_200)
+    """A session ends so long after its last request. [min]"""
+    session_days: int = Field(14, ge=1, le=365)
+    """A session ends so long after the sign-in. [d]"""
+    secret: str = Field("", repr=False)
+    """Seals secrets in the database; made in the data directory unless given."""
+    mail_command: tuple[str, ...] = ()
+    """Command that sends a mail given on its standard input; without it links are shown."""
+    mail_from: str = Field("", max_length=254, pattern=r"^[^\r\n]*$")
+    """Sender of mails."""
+
+    @property
+    def https(self) -> bool:
+        """Whether people reach the server by https."""
+        return self.public_url.startswith("https://")
+
+    @property
+    def public_host(self) -> str:
+        """Name of the server as people write it, without a port; empty where none is set."""
+        netloc = urlsplit(self.public_url).netloc
+        return netloc[: netloc.index("]") + 1] if netloc.startswith("[") else netloc.partition(":")[0]
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Networks of the proxies that are trusted."""
+        return tuple(ip_network(one) for one in self.trusted_proxies)
+
+    @field_validator("public_url")
+    @classmethod
+    def without_slash(cls, value: str) -> str:
+        """Return the address as paths are put behind it."""
+        return value.rstrip("/")
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def listed(cls, value: object) -> object:
+        """Return the entries of a list that is written with commas, each an address or a network."""
+        entries = (
+            [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else value
+        )
+        if isinstance(entries, list | tuple):
+            for one in entries:
+                try:
+                    ip_network(str(one))
+                except ValueError:
+                    raise ValueError("give addresses or networks, such as 10.0.0.2, 10.1.0.0/16") from None
+        return entries
+
+    @field_validator("secret")
+    @classmethod
+    def long_enough(cls, value: str) -> str:
+        """Refuse a secret that could be guessed."""
+        if value and len(value) < 32:
+            raise ValueError("a secret has at least 32 characters")
+        return value
+
+    @field_validator("mail_command", mode="before")
+    @classmethod
+    def arguments(cls, value: object) -> object:
+        """Return the arguments of a command that is written as a JSON list."""
+        if not isinstance(value, str):
+            return value
+        try:
+            found = json.loads(value)
+        except ValueError:
+            found = None
+        if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+            raise ValueError('give the command as a JSON list, such as ["/usr/sbin/sendmail", "-t", "-i"]')
+        return found
 
     @classmethod
     def at(cls, data_dir: Path, **values: object) -> Settings:
@@ -78,7 +170,7 @@ class Settings(BaseModel):
         """
         environment = os.environ if environment is None else environment
         given: dict[str, object] = {
-            field: environment[name] for name, field in VARIABLES.items() if environment.get(name)
+            field: value for name, field in VARIABLES.items() if (value := stated(environment, name))
         }
         data_dir = Path(str(given.pop("data_dir", "") or default_data_dir(environment))).expanduser()
         try:
@@ -88,7 +180,24 @@ class Settings(BaseModel):
             first = error.errors(include_url=False, include_input=False)[0]
             name = names[str(first["loc"][0])]
             message = "{name} cannot be used: {reason}"
-            raise BadInput.at(name, message, name=name, reason=first["msg"]) from None
+            reason = first["msg"].removeprefix("Value error, ")
+            raise BadInput.at(name, message, name=name, reason=reason) from None
+
+
+def stated(environment: Mapping[str, str], name: str) -> str:
+    """Return the value of a variable; of one that may hold a secret, perhaps the content of a file."""
+    path = environment.get(f"{name}_FILE", "") if name in SECRETS else ""
+    if not path:
+        return environment.get(name, "")
+    if environment.get(name):
+        raise BadInput.at(name, "give {name} or {name}_FILE, not both", name=name)
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise BadInput.at(
+            f"{name}_FILE", "{path} cannot be used: {reason}", path=path, reason=reason
+        ) from None
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:
@@ -116,6 +225,8 @@ def settings_table() -> str:
         default = "" if info.is_required() or not info.default else f"`{info.default}`"
         if isinstance(info.default, SecretStr):
             default = ""
-        meaning = " ".join((info.description or "").split())
+        meaning = re.sub(r":\w+:(`[^`]+`)", r"\1", " ".join((info.description or "").split()))
+        if name in SECRETS:
+            meaning += f" As a file: `{name}_FILE`."
         lines.append(f"| `{name}` | {default} | {meaning} |")
     return "\n".join(lines)

@@ -49,6 +49,8 @@ class Principal:
     key_id: str | None = None
     """API key that was used; none for a person."""
     scopes: frozenset[Scope] = frozenset(Scope)
+    workspace_name: str = ""
+    """What the workspace is called; empty on a server without accounts."""
 
 
 class Admission(Protocol):

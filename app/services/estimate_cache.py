@@ -43,5 +43,10 @@ class EstimateCache:
                 self._found.popitem(last=False)
         return made
 
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._found.clear()
+
     def __len__(self) -> int:
         return len(self._found)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from app.services.retention import purge
 from app.services.workbench import Workbench
 from app.store.types import now
 from app.telemetry import CHORES
@@ -34,7 +35,15 @@ def tidy_database(bench: Workbench) -> None:
     bench.store.tidy()
 
 
-HOUSEKEEPING: tuple[Chore, ...] = (Chore("tidy-database", timedelta(days=1), tidy_database),)
+def delete_what_is_over(bench: Workbench) -> None:
+    """Delete what is kept for a time only and whose time is over."""
+    purge(bench, now())
+
+
+HOUSEKEEPING: tuple[Chore, ...] = (
+    Chore("tidy-database", timedelta(days=1), tidy_database),
+    Chore("retention", timedelta(hours=6), delete_what_is_over),
+)
 """Every recurring chore of the server, in one place."""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
 from pydantic import Field
 
-from app.errors import Unprocessable
+from app.errors import Message, NotFound, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
 from app.profiles.readers import read_profile
@@ -17,11 +18,12 @@ from app.services.catalogue import operators
 from app.services.catalogue_documents import OperatorSummary
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
-from app.services.workbench import Workbench
+from app.services.workbench import Workbench, no_such
 from app.sizing.document import CheckWarning, Document, Quantity
 from app.sizing.models import resolve_model
 from app.sizing.questions import ProfileRequest
 from app.sizing.request import ModelInput
+from app.store.repository import After, Repository
 from app.store.types import new_id
 
 MAX_NAME = 200
@@ -73,6 +75,16 @@ class UploadSummary(Document):
     id: str = Field(description="Identifier.")
     name: str = Field(description="Its name.")
     created_at: datetime = Field(description="When it was uploaded.")
+    size: int | None = Field(
+        None, description="Size of the file that is kept; null where none is, as of samples. [B]"
+    )
+
+
+class Uploads(Document):
+    """What was uploaded to a workspace."""
+
+    models: Page[UploadSummary] = Field(description="Models, newest first.")
+    samples: Page[UploadSummary] = Field(description="Samples of the data, newest first.")
 
 
 def upload_profile(
@@ -80,7 +92,7 @@ def upload_profile(
 ) -> KeptProfile:
     """Read a model from a file and keep it."""
     once = Once.of("profiles", key, f"{name}\n".encode() + content)
-    return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content))
+    return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content), (name, content))
 
 
 def describe_profile(
@@ -100,18 +112,44 @@ def describe_profile(
 
 
 def keep_profile(
-    bench: Workbench, workspace_id: str, once: Once | None, read: Callable[[], ModelProfile]
+    bench: Workbench,
+    workspace_id: str,
+    once: Once | None,
+    read: Callable[[], ModelProfile],
+    file: tuple[str, bytes] | None = None,
 ) -> KeptProfile:
-    """Keep a model under a new identifier."""
+    """Keep a model under a new identifier, with the name and content of the file it was read from."""
+    files = bench.files
 
     def make() -> tuple[KeptProfile, Save]:
         profile = replace(read(), id=new_id("prf"))
         document = profile.to_json()
-        return profile_document(profile), lambda repository: repository.add_profile(
-            profile.id, profile.name[:MAX_NAME], profile.origin, document
-        )
 
-    return keep(bench, workspace_id, once, KeptProfile, make)
+        def save(repository: Repository) -> None:
+            repository.add_profile(profile.id, profile.name[:MAX_NAME], profile.origin, document)
+            if files is not None and file is not None:
+                name, content = file
+                sha256 = files.put(workspace_id, content)
+                title = printable(name, MAX_NAME) or "file"
+                repository.uploads.add_file(profile.id, sha256, title, len(content))
+
+        return profile_document(profile), save
+
+    # The lock is left once the row that names the file is there for good.
+    with files.shared() if files is not None and file is not None else nullcontext():
+        return keep(bench, workspace_id, once, KeptProfile, make)
+
+
+def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple[str, bytes]:
+    """Return the name and content of the file that a model was read from."""
+    with bench.store.transaction(workspace_id) as repository:
+        if not repository.uploads.has_profile(identifier):
+            raise no_such("uploaded profile", identifier)
+        row = repository.uploads.file(identifier)
+    content = None if row is None or bench.files is None else bench.files.read(workspace_id, row.sha256)
+    if row is None or content is None:
+        raise NotFound(Message("no file is kept of this model"))
+    return row.name, content
 
 
 def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
@@ -121,10 +159,15 @@ def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptPro
 
 def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
     """Return uploaded models, newest first."""
+    after = read_cursor(cursor)
+    place = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.profiles(limit, read_cursor(cursor))
-    items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
-    return Page(items=items, next=write_cursor(listing.next))
+        rows, following = repository.uploads.models(limit, place)
+    items = [
+        UploadSummary(id=identifier, name=name, created_at=created_at, size=size)
+        for identifier, name, _, created_at, size in rows
+    ]
+    return Page(items=items, next=write_cursor(None if following is None else After(*following)))
 
 
 def upload_workload(

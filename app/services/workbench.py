@@ -14,9 +14,11 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
+from app.services.retention_terms import Retention
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
 from app.store.database import Store
+from app.store.upload_files import UploadFiles
 
 LOCAL_WORKSPACE = "ws_local"
 """The one workspace of a server without accounts."""
@@ -50,16 +52,20 @@ def _nobody(identifier: str) -> None:
 class Workbench:
     """Catalogue and store of one server, loaded once."""
 
-    def __init__(self, sizing: SizingContext, store: Store) -> None:
+    def __init__(self, sizing: SizingContext, store: Store, files: UploadFiles | None = None) -> None:
         self.sizing = sizing
         self.store = store
         self.ring: Callable[[str], None] = _nobody
         """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
         loses nothing: the job is in the store, and who looks after jobs rings again."""
+        self.files = files
+        """Uploaded files; without a directory for them only what was read is kept."""
+        self.retention = Retention()
+        """For how long what is kept for a time only is kept."""
         self.estimates = EstimateCache()
         """Estimates of the options of studies."""
-        self.profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
-        self.workload_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
+        self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
+        self._kept_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
         self.book_version = lru_cache(maxsize=KEPT_UPLOADS)(self._load_book_version)
 
@@ -102,6 +108,26 @@ class Workbench:
                 raise no_such("price book", f"{identifier}@{version}")
             rows = tuple(BookRow(**entry) for entry in row.rows)
             return PriceBook(identifier, row.name, version, row.created_at.date().isoformat(), rows)
+
+    def profile(self, workspace_id: str, identifier: str) -> ModelProfile:
+        """Return an uploaded model; one that was deleted, by whichever server, is not there any more."""
+        with self.store.transaction(workspace_id) as repository:
+            if not repository.uploads.has_profile(identifier):
+                raise no_such("uploaded profile", identifier)
+        return self._kept_profile(workspace_id, identifier)
+
+    def workload_sample(self, workspace_id: str, identifier: str) -> WorkloadSample:
+        """Return what was counted in an uploaded sample of the data, unless it was deleted."""
+        with self.store.transaction(workspace_id) as repository:
+            if not repository.uploads.has_sample(identifier):
+                raise no_such("uploaded sample", identifier)
+        return self._kept_sample(workspace_id, identifier)
+
+    def forget_uploads(self) -> None:
+        """Let go of what is in memory of uploads, since some were deleted."""
+        self._kept_profile.cache_clear()
+        self._kept_sample.cache_clear()
+        self.estimates.clear()
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:

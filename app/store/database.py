@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,10 +16,11 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from app.errors import BadInput
 from app.store.failures import PatientPool, watch
+from app.store.identity_queries import IdentityQueries
 from app.store.job_queries import (
     ClaimedJob,
     WatchedJob,
@@ -31,6 +33,8 @@ from app.store.job_queries import (
 from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, shared_by
 from app.store.repository import Repository
+from app.store.session_queries import SessionQueries
+from app.store.tables import Workspace
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -65,6 +69,14 @@ POSTGRES: dict[str, Any] = {
 """Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """The queries about people in one transaction."""
+
+    people: IdentityQueries
+    sessions: SessionQueries
+
+
 class Store:
     """The database of one server."""
 
@@ -82,10 +94,22 @@ class Store:
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
 
+    def workspaces(self) -> list[str]:
+        """Return the identifiers of all workspaces."""
+        with Session(self.engine) as session:
+            return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
+
     def is_ready(self) -> bool:
         """Tell whether the database answers and its tables are those of this program."""
         with self.engine.connect() as connection:
             return is_current(connection)
+
+    @contextmanager
+    def identity(self) -> Iterator[Entrance]:
+        """Open the queries about people; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            event.listen(session, "before_flush", without_null)
+            yield Entrance(IdentityQueries(session), SessionQueries(session))
 
     @contextmanager
     def across(self) -> Iterator[Session]:

@@ -11,6 +11,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
+QUEUE_TABLES = "rackline_queue"
+"""What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
+
 LOCK = 7239541
 """Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
 

@@ -11,8 +11,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
+from app.store.integrity import IntegrityQueries
 from app.store.job_queries import JobQueries
 from app.store.proposal_queries import ProposalQueries
+from app.store.retention_queries import RetentionQueries
 from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
 from app.store.tables import (
@@ -31,6 +33,7 @@ from app.store.tables import (
     WorkloadSample,
     Workspace,
 )
+from app.store.upload_queries import UploadQueries
 
 Listed = TypeVar(
     "Listed",
@@ -252,6 +255,21 @@ class Repository:
     def studies(self) -> StudyQueries:
         """The queries of studies and their versions."""
         return StudyQueries(self._session, self._workspace_id)
+
+    @property
+    def uploads(self) -> UploadQueries:
+        """The queries of uploads, their files and what names them."""
+        return UploadQueries(self._session, self._workspace_id)
+
+    @property
+    def integrity(self) -> IntegrityQueries:
+        """The queries of what was frozen."""
+        return IntegrityQueries(self._session, self._workspace_id)
+
+    @property
+    def retention(self) -> RetentionQueries:
+        """The queries of what is kept for a time only."""
+        return RetentionQueries(self._session, self._workspace_id)
 
     def add_sizing(
         self,

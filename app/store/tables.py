@@ -26,13 +26,36 @@ class Workspace(SQLModel, table=True):
 class Profile(SQLModel, table=True):
     """An uploaded model."""
 
-    __table_args__ = (Index("ix_profile_listing", "workspace_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_profile_listing", "workspace_id", "created_at", "id"),
+        Index("ux_profile_workspace", "workspace_id", "id", unique=True),
+    )
 
     id: str = Field(primary_key=True, max_length=40)
     workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     kind: str = Field(max_length=40)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class UploadFile(SQLModel, table=True):
+    """The file that an uploaded model was read from; what the file is kept for is the rows that name it."""
+
+    __tablename__ = "upload_file"
+    __table_args__ = (
+        # The key carries the workspace: a row cannot name a file for another's upload.
+        ForeignKeyConstraint(["workspace_id", "profile_id"], ["profile.workspace_id", "profile.id"]),
+        Index("ix_upload_file_address", "workspace_id", "sha256"),
+    )
+
+    profile_id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    sha256: str = Field(max_length=64)
+    name: str = Field(max_length=300)
+    """Name of the file as it came."""
+    size: int
+    """Its size. [B]"""
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -393,6 +416,7 @@ class IdempotencyKey(SQLModel, table=True):
     """The first answer to a request that carried a key, to give the same one again."""
 
     __tablename__ = "idempotency_key"
+    __table_args__ = (Index("ix_idempotency_key_age", "workspace_id", "created_at"),)
 
     workspace_id: str = Field(foreign_key="workspace.id", primary_key=True, max_length=40)
     endpoint: str = Field(primary_key=True, max_length=100)
@@ -400,3 +424,15 @@ class IdempotencyKey(SQLModel, table=True):
     body_sha256: str = Field(max_length=64)
     answer: dict[str, Any] = Field(sa_type=DOCUMENT)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class RetentionClock(SQLModel, table=True):
+    """How the clock has gone since retention last looked, so that a clock that jumps deletes nothing."""
+
+    __tablename__ = "retention_clock"
+
+    workspace_id: str = Field(foreign_key="workspace.id", primary_key=True, max_length=40)
+    seen_at: datetime = Field(sa_type=UtcDateTime)
+    """When retention last looked."""
+    steady_since: datetime = Field(sa_type=UtcDateTime)
+    """Since when the clock has neither been put back nor leapt forward."""

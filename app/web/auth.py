@@ -5,26 +5,62 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.responses import Response
 
-from app.errors import Unauthorized
+from app.errors import NotFound, Unauthorized
 from app.services.admission import Credentials, Principal
+from app.services.identity import Identity, Visitor
+from app.services.sessions import Started
+from app.web.reach import Reach
 
 SESSION_COOKIE = "rackline_session"
 
+SECURE_COOKIE = f"__Host-{SESSION_COOKIE}"
+"""Name by which a browser keeps the cookie to this very host and to https (RFC 6265bis, 4.1.3.2)."""
+
 BEARER = "bearer "
+
+
+def reach_of(request: Request) -> Reach:
+    """Return how the server is reached."""
+    reach = request.app.state.reach
+    assert isinstance(reach, Reach)
+    return reach
+
+
+def cookie_name(request: Request) -> str:
+    """Return the name of the session's cookie."""
+    return SECURE_COOKIE if reach_of(request).https else SESSION_COOKIE
 
 
 def credentials_of(request: Request) -> Credentials:
     """Return what a request brings to say who it is."""
     authorization = request.headers.get("authorization", "")
     bearer = authorization[len(BEARER) :].strip() if authorization.lower().startswith(BEARER) else None
-    address = request.client.host if request.client else ""
-    return Credentials(request.cookies.get(SESSION_COOKIE), bearer, address)
+    return Credentials(request.cookies.get(cookie_name(request)), bearer, address_of(request))
+
+
+def address_of(request: Request) -> str:
+    """Return the network address a request came from."""
+    return request.client.host if request.client else ""
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Return where a request came from."""
+    return Visitor(address_of(request), request.headers.get("user-agent", ""))
+
+
+def known_principal(request: Request) -> Principal | None:
+    """Return who asks, found out once for each request; None for nobody known."""
+    if not hasattr(request.state, "principal"):
+        request.state.principal = request.app.state.admission.principal(credentials_of(request))
+    found: Principal | None = request.state.principal
+    return found
 
 
 def get_principal(request: Request) -> Principal:
     """Return who asks; refuse nobody known."""
-    principal: Principal | None = request.app.state.admission.principal(credentials_of(request))
+    principal = known_principal(request)
     if principal is None:
         raise Unauthorized("this server answers to its members only; sign in or send an API key")
     # For the line in the log.
@@ -32,4 +68,48 @@ def get_principal(request: Request) -> Principal:
     return principal
 
 
+def get_identity(request: Request) -> Identity:
+    """Return the accounts of the server."""
+    identity = request.app.state.identity
+    assert isinstance(identity, Identity)
+    return identity
+
+
+def get_open_identity(request: Request) -> Identity:
+    """Return the accounts of a server that has some; without accounts there is nowhere to sign in."""
+    if reach_of(request).alone:
+        raise NotFound("this server has no accounts: it answers to this machine only")
+    return get_identity(request)
+
+
+def get_account(request: Request, principal: PrincipalDep) -> str:
+    """Return the account of the person who asks; keys and servers without accounts have none."""
+    if principal.account_id is None:
+        raise NotFound("this server has no accounts: it answers to this machine only")
+    return principal.account_id
+
+
+def keep_session(request: Request, response: Response, started: Started) -> None:
+    """Let the browser keep a session's token: for this host and its own pages, not for scripts."""
+    response.set_cookie(
+        cookie_name(request),
+        started.token,
+        max_age=started.seconds,
+        path="/",
+        secure=reach_of(request).https,
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def drop_session(request: Request, response: Response) -> None:
+    """Let the browser forget the session's token."""
+    response.delete_cookie(
+        cookie_name(request), path="/", secure=reach_of(request).https, httponly=True, samesite="lax"
+    )
+
+
 PrincipalDep = Annotated[Principal, Depends(get_principal)]
+IdentityDep = Annotated[Identity, Depends(get_identity)]
+OpenIdentityDep = Annotated[Identity, Depends(get_open_identity)]
+AccountDep = Annotated[str, Depends(get_account)]

@@ -9,9 +9,11 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.errors import BadInput, FieldError, Message
+from app.web.auth import get_principal
 from app.web.problems import UnsupportedMediaType
 
 MAX_DEPTH = 64
@@ -139,6 +141,8 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
+            # Nobody known sends a body that is worth reading.
+            await run_in_threadpool(get_principal, request)
             strict = StrictRequest(request.scope, request.receive)
             kind = strict.headers.get("content-type", "").split(";")[0].strip().lower()
             if kind == "application/json" or kind.endswith("+json"):

@@ -32,6 +32,7 @@ from app.errors import (
     Unavailable,
     Unprocessable,
 )
+from app.web.redirects import to_sign_in
 
 logger = logging.getLogger("rackline.web")
 
@@ -264,6 +265,10 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
+        if isinstance(error, Unauthorized):
+            if wants_page(request):
+                return to_sign_in(request)
+            return answer(request, error, {"WWW-Authenticate": "Bearer"})
         headers = (
             {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
         )

@@ -17,6 +17,7 @@ from app.reports.drawings.svg import written
 from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
+from app.services.admission import Principal
 from app.web import locale
 from app.web.contexts import Page
 from app.web.folders import VERSIONED, folder
@@ -100,6 +101,7 @@ def render(
         .render(
             page=page,
             here=request.url,
+            reader=reader_of(request),
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,
@@ -113,6 +115,12 @@ def render(
             locale.COOKIE, asked, max_age=locale.COOKIE_SECONDS, httponly=True, samesite="lax", path="/"
         )
     return response
+
+
+def reader_of(request: Request) -> Principal | None:
+    """Return the person who is signed in; None without accounts, and for pages that are open to all."""
+    found: Principal | None = getattr(request.state, "principal", None)
+    return found if found is not None and found.account_id is not None else None
 
 
 def address_in(request: Request, language: str) -> str:

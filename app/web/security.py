@@ -3,13 +3,13 @@
 Rackline without accounts serves one workspace to whoever reaches it. It therefore listens on this
 machine alone and refuses what another site's page could do with the reader's browser: asking
 through a name of its own (DNS rebinding), posting across sites, or arriving through a proxy that
-would make a stranger look local.
+would make a stranger look local. With accounts it answers to its public name as well, and believes
+the proxies it was told to trust.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import AppError, BadInput, TooLarge
 from app.errors import Message as Sentence
 from app.web.problems import Forbidden, Misdirected, problem_response
+from app.web.reach import Reach, behind_proxy
 
 POLICY = "; ".join(
     (
@@ -46,6 +47,9 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+TRANSPORT = "max-age=31536000"
+"""Browsers that have come by https come by https for a year."""
+
 FORWARDED = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*", re.IGNORECASE)
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?", re.IGNORECASE)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -54,9 +58,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Guard:
     """ASGI middleware: host, origin and size checks before, security headers after."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], max_body: int, max_upload: int) -> None:
+    def __init__(self, app: ASGIApp, *, reach: Reach, max_body: int, max_upload: int) -> None:
         self.app = app
-        self.hosts = frozenset(hosts)
+        self.reach = reach
         self.max_body = max_body
         self.max_upload = max_upload
 
@@ -74,38 +78,52 @@ class Guard:
                 # What is kept here is a customer's: API answers are never stored, pages asked for again.
                 api = scope["path"].startswith("/api/")
                 headers.setdefault("Cache-Control", "no-store" if api else "private, no-cache")
+                if self.reach.https:
+                    headers.setdefault("Strict-Transport-Security", TRANSPORT)
             await send(message)
 
         headers = Headers(scope=scope)
         limit = self.limit(headers)
-        refusal = self.refusal(scope["method"], headers, limit) or unreadable(scope)
-        if refusal is not None:
-            await problem_response(refusal)(scope, receive, send_with_headers)
+        refusal = self.refusal(scope, headers, limit) or unreadable(scope)
+        forwarded = any(FORWARDED.fullmatch(name) for name in headers)
+        passed = behind_proxy(scope, headers, self.reach) if forwarded else scope
+        if refusal is None and passed is None:
+            refusal = self.not_forwarded()
+        if refusal is not None or passed is None:
+            await problem_response(refusal or self.not_forwarded())(scope, receive, send_with_headers)
             return
-        await self.app(scope, counted(receive, limit), send_with_headers)
+        await self.app(passed, counted(receive, limit), send_with_headers)
 
     def limit(self, headers: Headers) -> int:
         """Return the largest body taken: uploads may be larger than JSON and forms."""
         multipart = headers.get("content-type", "").lower().startswith("multipart/form-data")
         return self.max_upload if multipart else self.max_body
 
-    def refusal(self, method: str, headers: Headers, limit: int) -> AppError | None:
+    def refusal(self, scope: Scope, headers: Headers, limit: int) -> AppError | None:
         """Return why a request is not let in, or None."""
         if not self.knows(headers.get("host", "")):
-            return Misdirected("this server answers to the name of this machine only, such as localhost")
-        if any(FORWARDED.fullmatch(name) for name in headers):
-            return Forbidden("requests through a proxy are refused while there are no accounts")
-        if method not in SAFE_METHODS and crosses_sites(headers):
+            if self.reach.alone:
+                return Misdirected("this server answers to the name of this machine only, such as localhost")
+            return Misdirected("this server does not answer to this name")
+        if self.reach.is_stranger(scope):
+            return Forbidden("without accounts this server answers to this machine only")
+        if scope["method"] not in SAFE_METHODS and crosses_sites(headers, self.reach.public_url):
             return Forbidden("changes may be asked for by pages of this server only")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > limit:
             return too_large(limit)
         return None
 
+    def not_forwarded(self) -> Forbidden:
+        """Return the error for what came through a proxy that is not trusted."""
+        if self.reach.alone:
+            return Forbidden("requests through a proxy are refused while there are no accounts")
+        return Forbidden("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES names it")
+
     def knows(self, host: str) -> bool:
-        """Tell whether a Host header names this machine, with any port."""
+        """Tell whether a Host header names this server, with any port."""
         found = HOST.fullmatch(host)
-        return found is not None and found["name"].lower() in self.hosts
+        return found is not None and found["name"].lower() in self.reach.hosts
 
 
 def unreadable(scope: Scope) -> AppError | None:
@@ -115,13 +133,21 @@ def unreadable(scope: Scope) -> AppError | None:
     return None
 
 
-def crosses_sites(headers: Headers) -> bool:
-    """Tell whether a browser sends this on behalf of another site's page."""
+def crosses_sites(headers: Headers, public_url: str = "") -> bool:
+    """Tell whether a browser sends this on behalf of another site's page.
+
+    A page of the same name without encryption is another site: whoever is on the line can write it.
+    """
     site = headers.get("sec-fetch-site")
     if site is not None and site not in {"same-origin", "none"}:
         return True
     origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    if origin is None:
+        return False
+    asked, own, public = urlsplit(origin), headers.get("host", "").lower(), urlsplit(public_url)
+    if asked.netloc.lower() != own:
+        return True
+    return own == public.netloc and public.scheme == "https" and asked.scheme != "https"
 
 
 def too_large(limit: int) -> TooLarge:

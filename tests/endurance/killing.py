@@ -7,6 +7,7 @@ import json
 import os
 import random
 import secrets
+import select
 import signal
 import socket
 import subprocess
@@ -76,10 +77,12 @@ class Arena:
     """Settings of each process by its name; the first one serves."""
     chance: random.Random
     port: int = 0
-    pids: dict[str, int] = field(default_factory=dict)
+    processes: dict[str, int] = field(default_factory=dict)
+    """Descriptor of each process: its number might meanwhile be another's."""
     kept: list[Acknowledged] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     killed: Counter[str] = field(default_factory=Counter)
+    gave_up: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
     _orders: IO[str] | None = None
     _answers: IO[str] | None = None
@@ -110,9 +113,9 @@ class Arena:
                     self.start(name)
                 yield
             finally:
-                for pid in self.pids.values():
+                for process in self.processes.values():
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                        signal.pidfd_send_signal(process, signal.SIGKILL)
                 nursery.stdin.close()
 
     def start(self, name: str) -> None:
@@ -126,17 +129,20 @@ class Arena:
         }  # fmt: skip
         self._orders.write(json.dumps({"role": role, "port": self.port, "settings": settings}) + "\n")
         self._orders.flush()
-        self.pids[name] = int(self._answers.readline())
+        self.processes[name] = os.pidfd_open(int(self._answers.readline()))
 
     def kill_one(self) -> None:
         """Kill a process at random and start it again, perhaps after a while."""
-        name = self.chance.choice(list(self.pids))
-        pid = self.pids[name]
-        os.kill(pid, signal.SIGKILL)
-        self.killed[name] += 1
-        while is_there(pid):
-            # What is killed holds its port until the system has taken it apart.
-            time.sleep(0.005)
+        name = self.chance.choice(list(self.processes))
+        try:
+            signal.pidfd_send_signal(self.processes[name], signal.SIGKILL)
+            self.killed[name] += 1
+        except ProcessLookupError:
+            # It gave up by itself because the database was not there yet, as when that was killed, too.
+            self.gave_up += 1
+        # What is killed holds its port until the system has taken it apart.
+        select.select([self.processes[name]], [], [])
+        os.close(self.processes[name])
         time.sleep(self.chance.choice((0.0, 0.0, self.chance.uniform(0, 0.5))))
         self.start(name)
 
@@ -259,15 +265,6 @@ class Arena:
         }
 
 
-def is_there(pid: int) -> bool:
-    """Tell whether there is a process of this number."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def free_port() -> int:
     """Return a port that no outgoing connection is given: one that asks for a server that is not there
     could otherwise be connected to itself."""
@@ -284,14 +281,16 @@ def endure(arena: Arena, kills: int, pause: float, disturb: Any = None) -> dict[
         for writer in writers:
             writer.start()
         try:
-            for count in range(kills):
+            count = 0
+            while arena.killed.total() < kills:
                 if arena.chance.random() < AWAITED:
                     arena.await_answer()
                 time.sleep(arena.chance.uniform(0.02, 2 * pause))
                 arena.kill_one()
+                count += 1
                 if disturb is not None:
                     disturb(count)
-                if count % 10 == 9:
+                if count % 10 == 0:
                     arena.check_some(10)
                 if arena.wrong:
                     break

@@ -6,9 +6,9 @@ number of the process. What is forked is what `rackline serve` and `rackline wor
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -34,15 +34,17 @@ def live(order: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # Points are computed by threads of the process that is killed: processes would take seconds to start.
     app.main.crew = lambda *_: Threads()  # type: ignore[attr-defined, assignment, return-value]
     sizing_context()
     print("ready", flush=True)
     for line in sys.stdin:
+        # Who has ended is taken leave of with the next order, so that its number is not another's at once.
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         child = os.fork()
         if child == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
                 live(json.loads(line))
             except BaseException:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, Path, Query, Response
 
-from app.services import studies, study_states
+from app.services import deletions, studies, study_states
 from app.services.listing import Page
 from app.sizing.document import Comparison
 from app.sizing.study.documents import Study, StudyAnswer, StudySummary, StudyVersions
@@ -19,7 +19,7 @@ from app.sizing.study.request import (
     StudyPatch,
 )
 from app.web.api.examples import STUDY, STUDY_COPY, STUDY_FILE, STUDY_PATCH, STUDY_STATE, STUDY_TO_COMPARE
-from app.web.api.responses import ASK, LIST, READ
+from app.web.api.responses import ASK, CHANGE, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import (
     ID,
@@ -173,6 +173,15 @@ def archive_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId)
 def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Bring an archived study back to the list."""
     return studies.archive_study(bench, workspace, identifier, False)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=CHANGE)
+def delete_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> None:
+    """Delete a study with all its versions and the uploads that nothing else names.
+
+    Only an archived study can be deleted. Comparisons and proposals made of it stay.
+    """
+    deletions.delete_study(bench, workspace, identifier)
 
 
 @router.get("/{id}/export", summary="Export a study", responses=READ, response_model_exclude_unset=True)

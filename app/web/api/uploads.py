@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.errors import Unprocessable
-from app.services import uploads
+from app.services import deletions, uploads
 from app.services.listing import Page
 from app.services.uploads import KeptProfile, KeptWorkload, UploadSummary
 from app.sizing.questions import ProfileRequest
 from app.web.api.examples import CONFIG, TRANSFORMER
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
-from app.web.api.responses import ASK, LIST, READ
+from app.web.api.responses import ASK, CHANGE, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.problems import from_validation
@@ -36,6 +37,15 @@ PROFILE_BODY = {
     }
 }
 SEQ_LEN = {"type": "integer", "description": "Length of a row; left out, enough for the longest sample."}
+FILE = {
+    **READ,
+    200: {
+        "description": "The file as it was uploaded.",
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "{…}"}
+        },
+    },
+}
 WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body({"seq_len": SEQ_LEN})}}
 
 
@@ -50,6 +60,12 @@ def profile_request(body: Any) -> ProfileRequest:
         return PROFILE.validate_python(body)
     except ValidationError as error:
         raise from_validation(error.errors()) from None
+
+
+def attachment(name: str, content: bytes) -> Response:
+    """Return a customer's file as one to be saved, never to be shown."""
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 def row_length(upload: Upload) -> int | None:
@@ -93,6 +109,30 @@ def get_profile(
     return uploads.get_profile(bench, workspace, identifier)
 
 
+@router.get("/profiles/{id}/file", summary="The file of an uploaded model", responses=FILE)
+def get_profile_file(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+) -> Response:
+    """Send the file as it was uploaded; models described in JSON have none."""
+    name, content = uploads.original_file(bench, workspace, identifier)
+    return attachment(name, content)
+
+
+@router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
+def delete_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+) -> None:
+    """Delete a model and its file; answers made of it stay.
+
+    Refused while a study or an open sweep asks for it.
+    """
+    deletions.delete_profile(bench, workspace, identifier)
+
+
 @router.post(
     "/workloads", status_code=201, summary="Upload a data sample", responses=ASK, openapi_extra=WORKLOAD_BODY
 )
@@ -122,3 +162,16 @@ def get_workload(
 ) -> KeptWorkload:
     """Read what was counted in a sample of the data."""
     return uploads.get_workload(bench, workspace, identifier)
+
+
+@router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)
+def delete_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
+) -> None:
+    """Delete what was counted in a sample; answers made of it stay.
+
+    Refused while a study or an open sweep asks for it.
+    """
+    deletions.delete_workload(bench, workspace, identifier)

@@ -23,15 +23,22 @@ from app.web.pages import (
     proposals,
     queues,
     shared,
+    sign_in,
     sizings,
     start,
     studies,
     studies_guide,
     studies_shelf,
     sweeps,
+    uploads,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
+
+open_router = APIRouter(include_in_schema=False)
+"""Pages that ask for no session: links to proposals, and where sessions begin."""
+for part in (shared, sign_in):
+    open_router.include_router(part.router)
 
 router = APIRouter(include_in_schema=False)
 for part in (
@@ -49,13 +56,13 @@ for part in (
     decisions,
     fabric_choices,
     proposals,
-    shared,
     partitions,
     queues,
     claims,
     fabrics,
     bills,
     breakevens,
+    uploads,
     studies_guide,
     studies_shelf,
     studies,
@@ -65,4 +72,4 @@ if available():
     router.include_router(documents.router)
     router.include_router(accuracy.router)
 
-__all__ = ["problem_page", "router"]
+__all__ = ["open_router", "problem_page", "router"]

@@ -13,6 +13,7 @@ from app.web import (
     claims_contexts,
     contexts,
     fabric_choice_contexts,
+    identity_contexts,
     money_contexts,
     plan_contexts,
     proposal_contexts,
@@ -70,6 +71,8 @@ CONTEXTS = {
     "bill_form.html": bill_contexts.BillFormPage,
     "bill.html": bill_contexts.BillPage,
     "bill_compare.html": bill_contexts.BillComparisonPage,
+    "sign_in.html": identity_contexts.SignInPage,
+    "sign_in_code.html": identity_contexts.CodePage,
 }
 
 

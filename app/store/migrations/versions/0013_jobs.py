@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from app.store.types import UtcDateTime
 
 revision = "0013"
-down_revision = "0008"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,142 @@
+"""``rackline user …`` and ``rackline workspace …``: what whoever runs the server does about accounts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from app.errors import BadInput
+from app.main import identity_of, make_data_directory
+from app.reports.text import table
+from app.services import accounts
+from app.services.admission import Role
+from app.services.identity import Identity
+from app.services.passwords import MOST
+from app.services.workbench import LOCAL_WORKSPACE
+from app.settings import Settings
+from app.store.database import Store
+
+users = typer.Typer(no_args_is_help=True, help="Accounts: who may sign in.", rich_markup_mode=None)
+workspaces = typer.Typer(
+    no_args_is_help=True, help="Workspaces: whose data is kept apart.", rich_markup_mode=None
+)
+
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the account.")]
+
+
+@contextmanager
+def opened() -> Iterator[Identity]:
+    """Open the accounts of the server that the environment describes."""
+    settings = Settings.from_environment()
+    make_data_directory(settings.data_dir)
+    store = Store(settings.database_url)
+    try:
+        store.migrate()
+        with store.transaction(LOCAL_WORKSPACE) as repository:
+            repository.ensure_workspace("Local")
+        yield identity_of(settings, store)
+    finally:
+        store.close()
+
+
+@users.command("add")
+def add_user(
+    email: Email,
+    name: Annotated[str, typer.Option(help="What the person is called; left out, from the address.")] = "",
+    role: Annotated[
+        Role | None, typer.Option(help="Left out: owner of a workspace without one, else consultant.")
+    ] = None,
+    workspace: Annotated[
+        str | None, typer.Option(help="Identifier or name; may be left out where there is one only.")
+    ] = None,
+    password_stdin: Annotated[
+        bool,
+        typer.Option(
+            "--password-stdin", help="Read the password from the standard input; else print a link."
+        ),
+    ] = False,
+) -> None:
+    """Make an account. The first one is given the local workspace, and from then on everybody signs in."""
+    password = sys.stdin.readline(MOST + 3).rstrip("\r\n") if password_stdin else None
+    with opened() as identity:
+        first = not accounts.any_account(identity)
+        made = accounts.add_account(identity, email, name, role=role, workspace=workspace, password=password)
+    typer.echo(f"{made.account.email} is {made.role} of {made.workspace.name}")
+    if made.link:
+        typer.echo(f"the password is set here, within two days: {made.link}")
+    if first:
+        typer.echo("from its next start on the server asks everybody to sign in; start it anew", err=True)
+
+
+@users.command("list")
+def list_users() -> None:
+    """List accounts, their workspaces and what protects them."""
+    with opened() as identity:
+        found = accounts.list_accounts(identity)
+    head = ["e-mail", "name", "workspaces", "state", "second factor"]
+    rows = [
+        [
+            account.email,
+            account.name,
+            ", ".join(f"{place} ({role})" for place, role in places) or "–",
+            "disabled" if account.disabled else "active" if account.password_hash else "no password yet",
+            "on" if account.totp_sealed else "off",
+        ]
+        for account, places in found
+    ]
+    typer.echo("\n".join(table([head, *rows])))
+
+
+@users.command("disable")
+def disable_user(email: Email) -> None:
+    """Let an account in no more; its sessions end at once and its data stays."""
+    with opened() as identity:
+        accounts.set_disabled(identity, email, disabled=True)
+    typer.echo(f"{email} is disabled and signed out everywhere")
+
+
+@users.command("enable")
+def enable_user(email: Email) -> None:
+    """Let a disabled account in again."""
+    with opened() as identity:
+        accounts.set_disabled(identity, email, disabled=False)
+    typer.echo(f"{email} may sign in again")
+
+
+@users.command("reset-password")
+def reset_password(email: Email) -> None:
+    """Print a link by which an account sets another password."""
+    with opened() as identity:
+        link = accounts.reset_password(identity, email)
+    typer.echo(f"a new password is set here, within two days: {link}")
+
+
+@users.command("reset-second-factor")
+def reset_second_factor(email: Email) -> None:
+    """Take the second factor of an account away, when device and recovery codes are lost."""
+    with opened() as identity:
+        accounts.reset_second_factor(identity, email)
+    typer.echo(f"{email} signs in with the password alone, and should turn the second factor on again")
+
+
+@workspaces.command("add")
+def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")]) -> None:
+    """Make a workspace; its first member becomes its owner."""
+    with opened() as identity:
+        if not accounts.any_account(identity):
+            raise BadInput("without accounts there is one workspace; make the first account first")
+        made = accounts.add_workspace(identity, name)
+    typer.echo(f"{made.id} {made.name}")
+
+
+@workspaces.command("list")
+def list_workspaces() -> None:
+    """List workspaces and how many members each has."""
+    with opened() as identity:
+        found = accounts.list_workspaces(identity)
+    rows = [[place.id, place.name, str(members)] for place, members in found]
+    typer.echo("\n".join(table([["workspace", "name", "members"], *rows])))

@@ -1,0 +1,86 @@
+"""Passwords: what is asked of one, and what is kept of it (argon2id, RFC 9106)."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pwdlib import PasswordHash
+from pwdlib.hashers.argon2 import Argon2Hasher
+
+from app.errors import BadInput, TooMany
+
+LEAST = 12
+"""Fewest characters of a password. [-]"""
+MOST = 200
+"""Most characters of a password: longer ones cost time to hash. [-]"""
+
+HASHER = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=46 * 1024, parallelism=1),))
+"""46 MiB and one pass for each guess: the first of the settings that OWASP's Password Storage Cheat Sheet
+recommends for argon2id."""
+
+AT_ONCE = 2
+"""Hashes computed at the same time, since each takes 46 MiB. [-]"""
+PATIENCE = 10.0
+"""How long somebody waits for their turn. [s]"""
+
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Wait for one of the places in which hashes are computed.
+
+    Raises
+    ------
+    TooMany
+        When none becomes free in time.
+    """
+    if not _turns.acquire(timeout=PATIENCE):
+        raise TooMany("too many people sign in at once; try again in a moment", retry_after=5)
+    try:
+        yield
+    finally:
+        _turns.release()
+
+
+def prepared(password: str) -> str:
+    """Return a password in the form that is hashed: the same characters, however a keyboard composes them."""
+    return unicodedata.normalize("NFKC", password)
+
+
+def hashed(password: str) -> str:
+    """Return what is kept of a password."""
+    with turn():
+        return HASHER.hash(prepared(password))
+
+
+STAND_IN = HASHER.hash("nobody has this password")
+"""Compared against where there is no password, so that the answer takes as long."""
+
+
+def matches(password: str, kept: str | None) -> bool:
+    """Tell whether a password is the one of a hash; without a hash it takes as long and is not."""
+    with turn():
+        right = HASHER.verify(prepared(password)[:MOST], kept or STAND_IN)
+    return right and kept is not None
+
+
+def check_password(password: str, *, email: str, name: str = "", field: str = "password") -> None:
+    """Refuse a password that is too short or is what everybody knows of its owner.
+
+    Raises
+    ------
+    BadInput
+        Names the field.
+    """
+    if len(prepared(password)) < LEAST:
+        raise BadInput.at(field, "must have at least {least} characters", least=LEAST)
+    if len(prepared(password)) > MOST:
+        raise BadInput.at(field, "must have at most {most} characters", most=MOST)
+    folded = prepared(password).casefold()
+    known = {email.casefold(), email.casefold().partition("@")[0], name.casefold()} - {""}
+    if folded in known or len(set(folded)) < LEAST // 3:
+        raise BadInput.at(field, "is too easy to guess; take several words that only you would put together")

@@ -1,0 +1,122 @@
+"""Failed attempts to sign in make the next one wait: per account, per address, kept in the database."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from app.errors import Message, TooMany
+from app.store.database import Store
+from app.store.identity_tables import LoginAttempt
+
+LONGEST = timedelta(minutes=15)
+"""Longest pause between two attempts."""
+FORGOTTEN = timedelta(days=1)
+"""Failures are forgotten after so long without another one."""
+TRIES = 5
+"""How often a count is tried to be raised while others raise it too. [-]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What attempts are counted of."""
+
+    kind: str
+    name: str
+    free: int
+    """Failures without a pause. [-]"""
+
+    @property
+    def sha256(self) -> str:
+        """What is kept of it: names that were mistyped, or passwords in their place, are not."""
+        return hashlib.sha256(f"{self.kind}:{self.name}".encode()).hexdigest()
+
+    def pause(self, failures: int) -> timedelta:
+        """Return how long the next attempt waits: a second, then twice as long each time.
+
+        >>> [Subject("account", "a", 5).pause(count).total_seconds() for count in (4, 5, 6, 14, 99)]
+        [0.0, 1.0, 2.0, 512.0, 900.0]
+        """
+        beyond = failures - self.free
+        return timedelta(0) if beyond < 0 else min(timedelta(seconds=2 ** min(beyond, 20)), LONGEST)
+
+
+def of_account(sought: str) -> Subject:
+    """Return the subject of an account, whether there is one of this address or not."""
+    return Subject("account", sought, 5)
+
+
+def of_address(address: str) -> Subject:
+    """Return the subject of a network address; an office behind one address has many people."""
+    return Subject("address", network_of(address), 30)
+
+
+def of_second_factor(account_id: str) -> Subject:
+    """Return the subject of the second factor of an account."""
+    return Subject("second factor", account_id, 5)
+
+
+def network_of(address: str) -> str:
+    """Return what one subscriber has: an IPv4 address, or an IPv6 network of 64 bits.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8::1:2:3:4"), network_of("?")
+    ('192.0.2.7', '2001:db8::', '?')
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address[:60]
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)).network_address)
+    return str(found)
+
+
+def begin_attempt(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:
+    """Count an attempt of each subject before it is looked at.
+
+    Raises
+    ------
+    TooMany
+        When one of them has to wait; then nothing is counted.
+    """
+    with store.identity() as queries:
+        for subject in subjects:
+            for _ in range(TRIES):
+                found = queries.sessions.attempts(subject.sha256)
+                failures = 0 if found is None else found.failures
+                if found is not None and found.blocked_until > moment:
+                    raise too_soon(found.blocked_until - moment)
+                stale = found is not None and found.last_at < moment - FORGOTTEN
+                count = 1 if stale else failures + 1
+                attempt = LoginAttempt(
+                    subject_sha256=subject.sha256,
+                    failures=count,
+                    last_at=moment,
+                    blocked_until=moment + subject.pause(count),
+                )
+                if queries.sessions.take_attempt(attempt, failures):
+                    break
+            else:
+                raise too_soon(timedelta(seconds=1))
+
+
+def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> None:
+    """Forget the failures of who proved right; of the others, such as an address, only this attempt."""
+    with store.identity() as queries:
+        queries.sessions.forget_attempts(subject.sha256)
+        for other in others:
+            queries.sessions.forgive_attempt(other.sha256, moment)
+
+
+def too_soon(left: timedelta) -> TooMany:
+    """Return the error for an attempt before its time."""
+    seconds = int(left.total_seconds()) + 1
+    return TooMany(
+        Message("too many attempts; try again in {seconds} seconds", {"seconds": seconds}),
+        retry_after=seconds,
+    )

@@ -1,0 +1,88 @@
+"""The parts of the ``rackline`` command that keep what is kept: backup, restore, check-store, purge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.profiles.presets import models_directory
+from app.services.retention import purge
+from app.services.retention_terms import Retention
+from app.services.store_check import check_store
+from app.services.workbench import Workbench
+from app.settings import Settings
+from app.sizing.context import load_context
+from app.store.archives.backup import make_backup
+from app.store.archives.restore import restore_backup
+from app.store.database import Store
+from app.store.types import now
+from app.store.upload_files import UploadFiles
+
+FOUND = 1
+"""Exit code of a check that found something."""
+
+Archive = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
+
+
+def workbench(settings: Settings) -> Workbench:
+    """Return a workbench on what the settings name; tables are left as they are."""
+    files = UploadFiles(settings.data_dir / "uploads")
+    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
+    bench.retention = Retention.read(settings.retention_days)
+    return bench
+
+
+def add_to(cli: typer.Typer) -> None:
+    """Add the commands."""
+    cli.command("backup")(backup)
+    cli.command("restore")(restore)
+    cli.command("check-store")(check)
+    cli.command("purge")(purge_command)
+
+
+def backup(file: Archive) -> None:
+    """Write everything that is kept to one archive, while the server runs."""
+    settings = Settings.from_environment()
+    store = Store(settings.database_url)
+    made = make_backup(store, UploadFiles(settings.data_dir / "uploads"), file)
+    store.close()
+    typer.echo(f"{file}: {made.rows:,} rows, {made.files:,} files, {made.size:,} bytes")
+
+
+def restore(
+    file: Archive,
+    into: Annotated[
+        str | None, typer.Option(help="Address of the database; left out, that of RACKLINE_DATABASE_URL.")
+    ] = None,
+) -> None:
+    """Take an archive in again, into an empty database only, of whichever kind."""
+    settings = Settings.from_environment()
+    done = restore_backup(file, into or settings.database_url, settings.data_dir)
+    typer.echo(f"{file}: {done.rows:,} rows and {done.files:,} files are back")
+
+
+def check() -> None:
+    """Check that the database, frozen proposals and uploaded files are whole; change nothing."""
+    bench = workbench(Settings.from_environment())
+    faults = list(check_store(bench))
+    bench.store.close()
+    for fault in faults:
+        typer.echo(str(fault.message))
+    if not faults:
+        typer.echo("what is kept is whole")
+    if not all(fault.harmless for fault in faults):
+        raise typer.Exit(FOUND)
+
+
+def purge_command(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what has had its time.")] = False,
+) -> None:
+    """Delete what has had its time by RACKLINE_RETENTION_DAYS, and files that nothing names."""
+    bench = workbench(Settings.from_environment())
+    purged = purge(bench, now(), dry_run=dry_run, at_once=True)
+    bench.store.close()
+    verb = "would go" if dry_run else "have gone"
+    for kind, count in purged.counts.items():
+        typer.echo(f"{kind}: {count:,} {verb}")
