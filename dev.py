@@ -4,6 +4,7 @@
 python3 dev.py run [arguments]    set up what is missing, then `rackline serve [arguments]`
 python3 dev.py test               every check, one after the other, with a summary
 python3 dev.py test [arguments]   pytest alone, from the project's directory
+python3 dev.py audit              known weaknesses of what the locks name, where their list can be reached
 
 Everything goes into `.venv` beside this file, from the two lock files.
 """
@@ -209,6 +210,43 @@ def test_everything(environment: Environment) -> int:
     return 1 if failed else 0
 
 
+def audit(environment: Environment) -> int:
+    """Look what the locks name up in the list of known weaknesses; without a network there is nothing said.
+
+    pip-audit ends with 1 both for a weakness and for a list it cannot reach: which it was, its report tells.
+    """
+    environment.install(DEV_LOCK)
+    code = 0
+    for lock in (RUNTIME_LOCK, DEV_LOCK):
+        say(f"=== {lock} ===")
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "audit.json"
+            command = [environment.command("python"), "-m", "pip_audit", "--disable-pip", "--require-hashes"]
+            command += ["--progress-spinner", "off", "--format", "json", "--output", str(report)]
+            call([*command, "--requirement", lock], quiet=True)
+            found = weaknesses(report)
+        if found is None:
+            say("not looked up: the list of weaknesses cannot be reached")
+        else:
+            say("\n".join(found) or "nothing known")
+            code = code or int(bool(found))
+    return code
+
+
+def weaknesses(report: Path) -> list[str] | None:
+    """Read what pip-audit wrote: a line for each weakness, or None where it could look nothing up."""
+    try:
+        entries = json.loads(report.read_text(encoding="utf-8"))["dependencies"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return [
+        f"{entry['name']} {entry['version']}: {weakness['id']}, mended in "
+        f"{', '.join(weakness['fix_versions']) or 'no version yet'}"
+        for entry in entries
+        for weakness in entry.get("vulns", ())
+    ]
+
+
 def run(environment: Environment, arguments: Sequence[str]) -> int:
     """Serve the application with the runtime lock."""
     environment.install(RUNTIME_LOCK)
@@ -236,6 +274,8 @@ def main(arguments: Sequence[str]) -> int:
         return run(Environment(ROOT), rest)
     if task == "test":
         return test(Environment(ROOT), rest)
+    if task == "audit":
+        return audit(Environment(ROOT))
     say((__doc__ or "").strip())
     return 0 if task in {"-h", "--help"} else 2
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from app import storage_command
+from app import key_command, storage_command
 from app.account_commands import users, workspaces
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
@@ -65,6 +65,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+cli.add_typer(key_command.cli)
 storage_command.add_to(cli)
 cli.add_typer(users, name="user")
 cli.add_typer(workspaces, name="workspace")

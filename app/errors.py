@@ -8,6 +8,8 @@
     ├── Unauthorized    401        nobody known asks; sign in or send a key
     ├── NotFound        404        unknown identifier; names the close ones
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
+    │   └── Overtaken   409        changed by somebody else since it was read
+    ├── Stale           412        the same, where If-Match names the version that was read
     ├── TooLarge        413        larger than a stated limit
     ├── TooMany         429        asked too often; says when to ask again
     ├── Unavailable     503        database or disk cannot be used now; says when to ask again
@@ -22,7 +24,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +122,21 @@ class Conflict(AppError):
     title = "Conflict"
 
     @classmethod
-    def at(cls, field_name: str, template: str, **values: object) -> Conflict:
+    def at(cls, field_name: str, template: str, **values: object) -> Self:
         """Return the error for one field."""
         message = Message(template, values)
         return cls(message, [FieldError(field_name, message)])
+
+
+class Overtaken(Conflict):
+    """Somebody else has changed it since it was read."""
+
+
+class Stale(AppError):
+    """The ETag in If-Match is that of another version."""
+
+    status = 412
+    title = "Precondition failed"
 
 
 class TooLarge(AppError):

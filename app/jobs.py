@@ -80,6 +80,15 @@ class Jobs:
         except Exception:
             logger.exception("the queue cannot be used; the job is taken up later", extra={"job": identifier})
 
+    def hurry(self, name: str) -> None:
+        """Ask for a chore now; where the queue cannot be used, its turn comes all the same."""
+        try:
+            with self._opening:
+                task = self._tasks["hurry"]
+            task(name)
+        except Exception:
+            logger.exception("the queue cannot be used; the chore waits for its turn", extra={"chore": name})
+
     def waiting(self) -> int:
         """Return how many messages wait."""
         with self._opening:
@@ -182,7 +191,10 @@ class Jobs:
         for chore in HOUSEKEEPING:
             decorate = self._short.periodic_task(partial(self._due, chore), name=chore.name)
             decorate(partial(run_chore, self._bench, chore.name))
-        return {"perform": self._long.task(name="perform")(self._perform)}
+        return {
+            "perform": self._long.task(name="perform")(self._perform),
+            "hurry": self._short.task(name="hurry")(partial(run_chore, self._bench)),
+        }
 
 
 class _Scheduler(Scheduler):  # type: ignore[misc]

@@ -23,10 +23,15 @@ from app.profiles.presets import models_directory
 from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
 from app.services.identity import Identity, SessionTimes
+from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
+from app.services.oidc import SingleSignOn
+from app.services.oidc_provider import Provider
+from app.services.rates import Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
 from app.services.sessions import AccountsAdmission
+from app.services.webhook_sending import HttpSender
 from app.services.workbench import Workbench
 from app.settings import LOOPBACK, Settings
 from app.sizing.context import load_context
@@ -36,11 +41,12 @@ from app.telemetry import count_connections
 from app.web import api, pages, problems
 from app.web.api import health, operation
 from app.web.api.openapi import describe
-from app.web.auth import get_principal
 from app.web.folders import Assets, folder
 from app.web.observing import Observer
+from app.web.rates import RateHeaders
 from app.web.reach import Reach
-from app.web.security import Guard
+from app.web.rights import admitted
+from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -74,13 +80,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     identity = identity_of(settings, bench.store)
+    bench.sealer = identity.sealer
     alone = not any_account(identity)
     app.state.identity = identity
-    app.state.admission = LocalAdmission() if alone else AccountsAdmission(identity)
+    people = LocalAdmission() if alone else AccountsAdmission(identity)
+    app.state.admission = KeyAdmission(bench.store, people)
+    app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
     app.state.reach = reach_of(settings, alone)
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
     app.state.metrics_token = settings.metrics_token.get_secret_value()
+    app.state.single_sign_on = single_sign_on_of(settings)
+    app.add_middleware(RateHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,
@@ -89,8 +100,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_upload=settings.max_upload_bytes,
     )
     app.add_middleware(Observer)
-    problems.install(app, pages.problem_page)
-    members_only = [Depends(get_principal)]
+    problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
+    members_only = [Depends(admitted)]
     app.include_router(health.router)
     app.include_router(operation.router)
     app.include_router(pages.open_router)
@@ -108,6 +119,7 @@ def make_bench(settings: Settings) -> Workbench:
     count_connections(store.engine)
     files = UploadFiles(settings.data_dir / "uploads")
     bench = Workbench(load_context(models_directory().parent), store, files)
+    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
     bench.retention = Retention.read(settings.retention_days)
     bench.prepare()
     return bench
@@ -119,8 +131,17 @@ def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
         check_dask()
     queue = settings.queue_url or default_queue(settings.database_url, settings.data_dir)
     jobs = Jobs(bench, partial(crew, settings.dask), queue, settings.data_dir / "jobs.lock", threads)
-    bench.ring = jobs.ring
+    bench.ring, bench.hurry = jobs.ring, jobs.hurry
     return jobs
+
+
+def quotas_of(settings: Settings) -> dict[Effort, int]:
+    """Return how often a key may ask in a minute."""
+    return {
+        Effort.READ: settings.rate_read,
+        Effort.ESTIMATE: settings.rate_estimate,
+        Effort.SEARCH: settings.rate_search,
+    }
 
 
 def identity_of(settings: Settings, store: Store) -> Identity:
@@ -144,6 +165,16 @@ def reach_now(settings: Settings) -> Reach:
     alone = not any_account(identity_of(settings, bench.store))
     bench.store.close()
     return reach_of(settings, alone)
+
+
+def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
+    """Return the provider that people may sign in through; None where none is set."""
+    if not settings.oidc_issuer:
+        return None
+    if not settings.oidc_client_id:
+        raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+    provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
+    return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
 def reach_of(settings: Settings, alone: bool) -> Reach:

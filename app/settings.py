@@ -1,6 +1,6 @@
 """What the surroundings decide: where data lives, how much is taken in.
 
-Nothing else reads the environment.
+Nothing else of the server reads the environment.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ VARIABLES = {
     "RACKLINE_LOG_LEVEL": "log_level",
     "RACKLINE_METRICS_TOKEN": "metrics_token",
     "RACKLINE_STOP_SECONDS": "stop_seconds",
+    "RACKLINE_RATE_READ": "rate_read",
+    "RACKLINE_RATE_ESTIMATE": "rate_estimate",
+    "RACKLINE_RATE_SEARCH": "rate_search",
+    "RACKLINE_SHARED_LIMITS": "shared_limits",
+    "RACKLINE_WEBHOOK_HTTP": "webhook_http",
     "RACKLINE_RETENTION_DAYS": "retention_days",
     "RACKLINE_PUBLIC_URL": "public_url",
     "RACKLINE_TRUSTED_PROXIES": "trusted_proxies",
@@ -38,10 +43,20 @@ VARIABLES = {
     "RACKLINE_SECRET": "secret",
     "RACKLINE_MAIL_COMMAND": "mail_command",
     "RACKLINE_MAIL_FROM": "mail_from",
+    "RACKLINE_OIDC_ISSUER": "oidc_issuer",
+    "RACKLINE_OIDC_CLIENT_ID": "oidc_client_id",
+    "RACKLINE_OIDC_CLIENT_SECRET": "oidc_client_secret",
+    "RACKLINE_OIDC_DOMAINS": "oidc_domains",
 }
 
 SECRETS = frozenset(
-    {"RACKLINE_DATABASE_URL", "RACKLINE_METRICS_TOKEN", "RACKLINE_QUEUE_URL", "RACKLINE_SECRET"}
+    {
+        "RACKLINE_DATABASE_URL",
+        "RACKLINE_METRICS_TOKEN",
+        "RACKLINE_OIDC_CLIENT_SECRET",
+        "RACKLINE_QUEUE_URL",
+        "RACKLINE_SECRET",
+    }
 )
 """Variables that may hold a secret: each may be given as the name of a file instead, by ``…_FILE``."""
 
@@ -77,6 +92,16 @@ class Settings(BaseModel):
     """What who reads `/metrics` sends as a bearer token; empty for this machine alone."""
     stop_seconds: int = Field(10, ge=1, le=600)
     """How long the end of the server waits for requests under way. [s]"""
+    rate_read: int = Field(600, ge=1, le=1_000_000)
+    """Requests that a key may read with in a minute. [1/min]"""
+    rate_estimate: int = Field(120, ge=1, le=1_000_000)
+    """Requests of a key in a minute that compute little or change something. [1/min]"""
+    rate_search: int = Field(30, ge=1, le=1_000_000)
+    """Requests of a key in a minute that search, size, compare or set a document. [1/min]"""
+    shared_limits: bool = False
+    """Whether requests of a key are counted in the database, by all processes and servers together."""
+    webhook_http: bool = False
+    """Whether webhooks may be told without TLS."""
     retention_days: str = Field("", max_length=200)
     """Days for which each kind is kept, as :meth:`Retention.read` reads them; empty for its defaults."""
     public_url: str = Field("", pattern=r"^$|^https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?$")
@@ -93,6 +118,18 @@ class Settings(BaseModel):
     """Command that sends a mail given on its standard input; without it links are shown."""
     mail_from: str = Field("", max_length=254, pattern=r"^[^\r\n]*$")
     """Sender of mails."""
+    oidc_issuer: str = Field(
+        "",
+        max_length=500,
+        pattern=r"^$|^https://[^\s?#]+$|^http://(localhost|127\.0\.0\.1)(:\d+)?(/[^\s?#]*)?$",
+    )
+    """Provider that people may sign in through, as it calls itself; empty for none."""
+    oidc_client_id: str = Field("", max_length=300)
+    """How this server is known to the provider."""
+    oidc_client_secret: str = Field("", repr=False)
+    """Secret that this server shares with the provider; empty where PKCE alone is agreed on."""
+    oidc_domains: tuple[str, ...] = ()
+    """Domains of e-mail addresses whose people are let in without an invitation, as viewers."""
 
     @property
     def https(self) -> bool:
@@ -130,6 +167,17 @@ class Settings(BaseModel):
                 except ValueError:
                     raise ValueError("give addresses or networks, such as 10.0.0.2, 10.1.0.0/16") from None
         return entries
+
+    @field_validator("oidc_domains", mode="before")
+    @classmethod
+    def domains(cls, value: object) -> object:
+        """Return the entries of a list of domains that is written with commas."""
+        if not isinstance(value, str):
+            return value
+        found = [one.strip().lower().removeprefix("@") for one in value.split(",") if one.strip()]
+        if not all(re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", one) for one in found):
+            raise ValueError("give domains, such as example.com, example.co.kr")
+        return found
 
     @field_validator("secret")
     @classmethod

@@ -28,6 +28,10 @@ QUICK = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """What a database that is thrown away need not do."""
 
 
+DURABLE = "-c fsync=on -c synchronous_commit=on"
+"""What a database needs whose power is cut."""
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A server on which databases can be made."""

@@ -1,5 +1,6 @@
 """The set-up script: what it hands on, when it installs, how it reports."""
 
+import json
 import os
 import subprocess
 import sys
@@ -172,3 +173,33 @@ def test_ci_runs_the_documented_command() -> None:
     script = dev.ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert script.read_text().rstrip().endswith("exec python3 dev.py test")
+
+
+REPORT = {
+    "dependencies": [
+        {"name": "one", "version": "1", "vulns": []},
+        {"name": "two", "version": "2", "vulns": [{"id": "CVE-1", "fix_versions": ["3"]}]},
+        {"name": "three", "skip_reason": "not on the list"},
+    ],
+}
+
+
+def test_an_audit_fails_for_a_weakness_only(
+    environment: dev.Environment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment.mark(DEV)
+    answers: list[str] = ["", json.dumps({"dependencies": []}), json.dumps(REPORT), "not json"]
+
+    def audited(command: list[str], *, quiet: bool = False) -> int:
+        answer = answers.pop(0)
+        if answer:
+            Path(command[command.index("--output") + 1]).write_text(answer)
+        return 1
+
+    monkeypatch.setattr(dev, "call", audited)
+    assert dev.audit(environment) == 0, "without a network nothing is said, and nothing fails"
+    assert dev.audit(environment) == 1
+    said = capsys.readouterr().out
+    assert said.count("cannot be reached") == 2
+    assert said.count("nothing known") == 1
+    assert "two 2: CVE-1, mended in 3" in said

@@ -134,7 +134,7 @@ def operator_to_json(operator: Operator) -> dict[str, object]:
     for entry in fields(Operator):
         value = getattr(operator, entry.name)
         if entry.name in _ENUMS:
-            if value or entry.name == "kind":
+            if entry.name == "kind" or value != entry.default:
                 document[entry.name] = value.name.lower()
         elif entry.name == "name" or value != entry.default:
             document[entry.name] = value

@@ -22,7 +22,7 @@ from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.profiles.bodies import OperatorBody
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import flag, number, printable, shown, whole
-from app.profiles.onnx_nodes import attention
+from app.profiles.rows import attention
 
 MOST_ROWS = 10_000
 MOST_PRODUCT = 1e21

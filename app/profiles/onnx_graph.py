@@ -7,7 +7,6 @@ initializers say all that is counted.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -20,14 +19,15 @@ from app.profiles.bodies import OperatorBody
 from app.profiles.documents import Deadline, check_size, unreadable
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
+from app.profiles.onnx_file import MOST_BYTES
 from app.profiles.onnx_nodes import Graph
 from app.profiles.onnx_operators import Converter
+from app.profiles.rows import merge_equal
 
-MOST_BYTES = 25_000_000
 MOST_NODES = 20_000
 MOST_DIMENSION = 10**9
 MOST_ELEMENTS = 10**15
-SECONDS = 20.0
+SECONDS = 10.0
 
 VALUES_KEPT = 1024
 """Initializers up to this many elements keep their values: they may be shapes and axes."""
@@ -289,14 +289,3 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
 def _placed(operator: Operator) -> Operator:
     first = operator.kind is Kind.EMBEDDING or not operator.input_gradient
     return replace(operator, section=Section.EMBEDDING) if first else operator
-
-
-def merge_equal(operators: list[Operator]) -> list[Operator]:
-    """Return one row for equal operators, with the sum of their counts, in order of appearance."""
-    counts: Counter[Operator] = Counter()
-    named: dict[Operator, str] = {}
-    for operator in operators:
-        key = replace(operator, name="", count=1.0)
-        counts[key] += int(operator.count)
-        named.setdefault(key, operator.name)
-    return [replace(key, name=named[key], count=float(count)) for key, count in counts.items()]

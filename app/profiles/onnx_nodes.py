@@ -196,22 +196,6 @@ class Scores:
     softmax: bool = False
 
 
-def attention(name: str, heads: float, rows: float, keys: float, inner: float) -> Operator:
-    """Return one attention operator over ``rows`` queries and ``keys`` keys."""
-    squared = rows * keys
-    return Operator(
-        name=name,
-        kind=Kind.ATTENTION,
-        rows=rows,
-        inner=inner,
-        columns=keys,
-        batch=heads,
-        squared=squared,
-        saved=heads * inner * (rows + 2 * keys) + 2 * heads * squared,
-        masks=heads * squared,
-    )
-
-
 def row(entry: Chain | Scores) -> Operator:
     """Return an entry that is not yet an operator as one."""
     return entry.operator() if isinstance(entry, Chain) else entry.operator

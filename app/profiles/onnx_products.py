@@ -8,8 +8,9 @@ import onnx
 
 from app.engine.operators import Kind, Operator, Pointwise
 from app.engine.operators.recurrent import GATES
-from app.profiles.onnx_nodes import Scores, Shape, attention, integer, integers
+from app.profiles.onnx_nodes import Scores, Shape, integer, integers
 from app.profiles.onnx_walk import Walk
+from app.profiles.rows import attention
 
 
 class Products(Walk):

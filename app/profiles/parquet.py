@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-from app.profiles.documents import too_large, unreadable
+from app.profiles.apart import read_apart
+from app.profiles.documents import unreadable
 from app.profiles.numbers import printable
 from app.profiles.sample_files import LENGTH_COLUMNS, TEXT_COLUMNS, Sample
 
@@ -56,27 +53,12 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
 
 
 def _measure(name: str, path: str) -> object:
-    package = str(Path(__file__).resolve().parents[2])
-    environment = {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "app.profiles.parquet_child", path, str(MOST_MEMORY)],
-            capture_output=True,
-            check=False,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            timeout=SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise too_large(
-            "reading {file} takes longer than {seconds} s; send a smaller file", file=name, seconds=SECONDS
-        ) from error
-    if done.returncode:
+    answer = read_apart(name, "app.profiles.parquet_child", path, str(MOST_MEMORY), seconds=SECONDS)
+    if answer is None:
         raise unreadable(
             "{file} is not a Parquet file that can be read within {memory} GB of memory; "
             "send a smaller part of it, or CSV or JSON lines",
             file=name,
             memory=MOST_MEMORY / 1e9,
         )
-    answer: object = json.loads(done.stdout)
     return answer

@@ -7,10 +7,10 @@ reader sees the file.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from collections import defaultdict
 
+from app.profiles.apart import bound_memory
 from app.profiles.lengths import estimated_tokens
 from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
 
@@ -59,6 +59,5 @@ def measure(path: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    most = int(sys.argv[2])
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    bound_memory(int(sys.argv[2]))
     sys.stdout.write(json.dumps(measure(sys.argv[1])))

@@ -12,7 +12,7 @@ from app.profiles.layer_csv import read_layer_csv
 from app.profiles.layer_table import layers_profile
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
-from app.profiles.onnx_graph import MOST_BYTES, read_onnx
+from app.profiles.onnx_file import MOST_BYTES, read_onnx_file
 from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
 from app.profiles.transformer import transformer_profile
 
@@ -57,7 +57,7 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
             "{file} is {kind}; accepted are {accepted}", file=title, kind=Message(kind), accepted=ACCEPTED
         )
     if is_binary(data):
-        return read_onnx(title, data)
+        return read_onnx_file(title, data)
     check_size(title, len(data), MOST_TEXT_BYTES)
     text = decode(title, data)
     start = text.lstrip()[:1]

@@ -19,14 +19,14 @@ from app.profiles.documents import unreadable
 from app.profiles.layer_table import MOST_PRODUCT, MOST_ROWS
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
-from app.profiles.onnx_graph import merge_equal
-from app.profiles.onnx_nodes import attention
+from app.profiles.rows import attention, merge_equal
 
 TORCHINFO = "Layer (type"
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
 
 _ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
-_SHAPE = re.compile(r"[\[(]\s*(?:\d+\s*,\s*)*\d*\s*,?\s*[\])]")
+# What is taken is not given back (++, *+): no line makes the pattern try one way after the other.
+_SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
 _COUNT = re.compile(r"(?<![\w.\[,])(\d{1,3}(?:,\d{3})+|\d+)(?![\w.\],])")
 _SCALED = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)$")
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}

@@ -12,6 +12,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
 from app.errors import Message
+from app.reports.legible import legible
 from app.reports.sweeps import written
 from app.reports.wording import Voice
 from app.sizing.bill.documents import Bill, BillLine
@@ -116,8 +117,8 @@ def _basis(bill: Bill, voice: Voice) -> str:
 
 
 def text(sheet: Worksheet, row: int, column: int, value: str, font: Font | None = None) -> None:
-    """Write text that stays text, whatever it begins with."""
-    cell = sheet.cell(row, column, value)
+    """Write text that stays text, whatever it begins with; what XML cannot hold is shown as a square."""
+    cell = sheet.cell(row, column, legible(value))
     cell.data_type = "s"
     cell.quotePrefix = True
     if font is not None:

@@ -15,6 +15,7 @@ from openpyxl.styles import Alignment, Font, PatternFill
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
+from app.reports.legible import legible
 from app.reports.sweeps import written as cell_text
 from app.reports.wording import voice
 from app.reports.wording.money import WHOLE
@@ -26,12 +27,6 @@ from app.sizing.proposal.lines import lines_of
 
 COLUMNS = ("section", "option", "name", "label", "value", "low", "high", "unit", "written", "path")
 """Columns of the CSV: names for programs, ``label`` and ``written`` for people."""
-
-ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that XML, and so a workbook, cannot hold."""
-
-LONGEST = 32_767
-"""Characters of a cell (ECMA-376, as Excel keeps it). [-]"""
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """Date of the files inside a workbook: the first that ZIP knows, so that equal books are equal bytes."""
@@ -147,7 +142,7 @@ def put(found: Worksheet, row: int, column: int, value: Value, form: str = PLAIN
     cell = found.cell(row, column)
     assert isinstance(cell, Cell), "merged cells are not used"
     if isinstance(value, str):
-        cell.value = ILLEGAL.sub("□", value)[:LONGEST]
+        cell.value = legible(value)
         # openpyxl takes text that begins with an equals sign for a formula.
         cell.data_type = "s"
         cell.quotePrefix = value.startswith(("=", "+", "-", "@"))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from pydantic import Field
-
 from app.errors import BadInput, FieldError, NotFound
 from app.reports.bill_sheets import bill_csv, bill_workbook
 from app.reports.wording import Voice
@@ -17,7 +13,7 @@ from app.sizing.bill.bill import make_bill
 from app.sizing.bill.compare import compare_bills
 from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest, check_asked
-from app.sizing.document import Document
+from app.sizing.kept.documents import BillSummary as BillSummary
 from app.store.types import new_id
 
 FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id")
@@ -25,14 +21,6 @@ FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id
 
 WITH_PODS = ("count", "currency", "price_book_id")
 """Those of them that a pod takes, which comes with its network."""
-
-
-class BillSummary(Document):
-    """One line of the list of bills."""
-
-    id: str = Field(description="Identifier of the bill.")
-    label: str = Field(description="Its name.")
-    created_at: datetime = Field(description="When it was made.")
 
 
 def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: str | None = None) -> Bill:

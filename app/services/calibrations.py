@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Literal
-
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
@@ -19,21 +16,11 @@ from app.sizing.calibration_documents import (
     GainAnswer,
     GainRequest,
 )
-from app.sizing.document import Document
 from app.sizing.gain import measured_gain
+from app.sizing.kept.documents import CalibrationSummary as CalibrationSummary
 from app.store.types import new_id
 
 ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
-
-
-class CalibrationSummary(Document):
-    """One line of the list of calibrations."""
-
-    id: str = Field(description="Identifier of the calibration.")
-    label: str = Field(description="Its name.")
-    kind: Literal["calibration", "gain"] = Field(description="Which of the two forms was asked.")
-    software: str | None = Field(description="Profile to name in a request; null where none was fitted.")
-    created_at: datetime = Field(description="When it was made.")
 
 
 def create_calibration(
@@ -87,7 +74,8 @@ def list_calibrations(
         CalibrationSummary(
             id=row.id,
             label=row.label,
-            kind=row.document["kind"],
+            # Only runs of one system make a profile; those held against each other make a gain.
+            kind="calibration" if row.profile is not None else "gain",
             software=row.id if row.profile is not None else None,
             created_at=row.created_at,
         )

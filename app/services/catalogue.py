@@ -23,7 +23,8 @@ from app.catalog.software import SoftwareFigure as SoftwareFact
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.presets import presets
-from app.services.catalogue_documents import (
+from app.services.listing import Item, Page, stretch
+from app.sizing.catalogue.documents import (
     BillOfSystem,
     CatalogueFigure,
     Chip,
@@ -40,7 +41,6 @@ from app.services.catalogue_documents import (
     Statement,
     System,
 )
-from app.services.listing import Item, Page, stretch
 from app.sizing.context import SizingContext
 from app.sizing.document import Quantity, SourceRef
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
-from app.errors import AppError, Conflict, FieldError
+from app.errors import AppError, FieldError, Overtaken
 from app.services.estimates import make_estimate, save_estimate
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option, check_row_count, compare
-from app.sizing.document import Comparison, Document, Estimate
+from app.sizing.document import Comparison, Estimate
+from app.sizing.kept.documents import ComparisonSummary as ComparisonSummary
 from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
 from app.store.repository import Repository
@@ -24,15 +24,6 @@ from app.store.tables import ComparisonRecord
 from app.store.types import new_id, now
 
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
-
-
-class ComparisonSummary(Document):
-    """One line of the list of comparisons."""
-
-    id: str = Field(description="Identifier of the comparison.")
-    title: str = Field(description="Its title.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +38,13 @@ def create_comparison(
     bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
 ) -> Comparison:
     """Put options side by side and keep them."""
+    return keep_comparison(bench, workspace_id, request, Once.of("comparisons", key, request))
+
+
+def keep_comparison(
+    bench: Workbench, workspace_id: str, request: ComparisonRequest, once: Once | None
+) -> Comparison:
+    """Put options side by side and keep them, once for each request of its caller."""
 
     def make() -> tuple[Comparison, Save]:
         options = make_options(bench, workspace_id, request.rows, request.currency)
@@ -66,7 +64,7 @@ def create_comparison(
 
         return answer, save
 
-    return keep(bench, workspace_id, Once.of("comparisons", key, request), Comparison, make)
+    return keep(bench, workspace_id, once, Comparison, make)
 
 
 def get_comparison(
@@ -133,7 +131,7 @@ def list_comparisons(
 def check_version(expected: int | None, found: int) -> None:
     """Refuse an edit that would overwrite one its author has not seen."""
     if expected is not None and expected != found:
-        raise Conflict.at(
+        raise Overtaken.at(
             "If-Match",
             "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
             found=found,

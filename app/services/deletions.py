@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from app.errors import Conflict, Message
-from app.services.studies import existing
+from app.errors import Conflict, FieldError, Message, Overtaken
+from app.services.studies import changed_meanwhile, existing
 from app.services.workbench import Workbench, no_such
 from app.store.repository import Repository
 from app.store.upload_queries import identifiers
@@ -59,14 +59,21 @@ def listed(names: list[str]) -> str:
     return ", ".join(f"“{name[:80]}”" for name in names[:3]) + (" …" if len(names) > 3 else "")
 
 
-def delete_study(bench: Workbench, workspace_id: str, identifier: str) -> Deleted:
+def delete_study(
+    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
+) -> Deleted:
     """Delete an archived study, its versions, and uploads that nothing else names.
 
-    Comparisons and proposals made of it stand on their own and stay.
+    Comparisons and proposals made of it stand on their own and stay. With a version, only where that is the
+    newest.
     """
     addresses: list[str | None] = []
     with bench.store.transaction(workspace_id) as repository:
-        if not existing(repository, identifier).archived:
+        record = existing(repository, identifier)
+        if expected is not None and expected != record.version:
+            message = changed_meanwhile(record.version, expected)
+            raise Overtaken(message, [FieldError("If-Match", message)])
+        if not record.archived:
             raise Conflict("only an archived study can be deleted: archive it first")
         stated = [json.dumps(content) for content in repository.uploads.delete_study(identifier)]
         profiles, workloads = [], []

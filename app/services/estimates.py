@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-
-from pydantic import Field
 
 from app.errors import BadInput
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.document import Document, Estimate
+from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
+from app.sizing.kept.documents import EstimateSummary as EstimateSummary
 from app.sizing.request import EstimateRequest
-from app.sizing.scaling import scaling_curve
+from app.sizing.scaling import scaled_requests
 from app.store.repository import Repository
 from app.store.types import new_id
 from app.telemetry import ESTIMATES
-
-
-class EstimateSummary(Document):
-    """One line of the list of estimates."""
-
-    id: str = Field(description="Identifier of the estimate.")
-    label: str = Field(description="Its name.")
-    created_at: datetime = Field(description="When it was made.")
 
 
 def create_estimate(
@@ -121,5 +111,10 @@ def list_estimates(
 def scale_estimate(
     bench: Workbench, workspace_id: str, request: EstimateRequest, counts: list[int]
 ) -> list[Estimate]:
-    """Return one estimate per number of systems, without keeping them."""
-    return scaling_curve(request, counts, bench.context(workspace_id))
+    """Return one estimate per number of systems, without storing them."""
+    context = bench.context(workspace_id)
+
+    def at(asked: EstimateRequest) -> Estimate:
+        return bench.estimates.get(workspace_id, asked, lambda: estimate(asked, context))
+
+    return [at(asked) for asked in scaled_requests(request, counts)]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from app.services.integration_chores import WEBHOOKS, tell_webhooks, tidy_integration
 from app.services.retention import purge
 from app.services.workbench import Workbench
 from app.store.types import now
@@ -42,6 +43,8 @@ def delete_what_is_over(bench: Workbench) -> None:
 
 HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tidy-database", timedelta(days=1), tidy_database),
+    Chore(WEBHOOKS, timedelta(seconds=10), tell_webhooks),
+    Chore("integration", timedelta(minutes=10), tidy_integration),
     Chore("retention", timedelta(hours=6), delete_what_is_over),
 )
 """Every recurring chore of the server, in one place."""

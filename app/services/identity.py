@@ -52,9 +52,18 @@ class Identity:
     public_url: str = ""
     """Address of the server as people write it, without a slash at the end."""
 
-    def address_of(self, path: str) -> str:
-        """Return a path as a link that works outside of the page."""
-        return (self.public_url or LOCAL_URL) + path
+    def address_of(self, path: str, asked_at: str = "") -> str:
+        """Return a path as a link that works outside of the page.
+
+        Parameters
+        ----------
+        path : str
+            Path, which begins with a slash. [-]
+        asked_at : str
+            Where whoever is shown the link reached the server, for one that was told no address of its own.
+            A link that is sent to somebody else never follows what was asked. [-]
+        """
+        return (self.public_url or asked_at.rstrip("/") or LOCAL_URL) + path
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime
-from typing import Generic, TypeVar
-
-from pydantic import Field
+import re
+from datetime import UTC, datetime
+from typing import TypeVar
 
 from app.errors import BadInput
 from app.sizing.document import Document
+from app.sizing.kept.documents import Page as Page
 from app.store.repository import After
 
 Item = TypeVar("Item", bound=Document)
 
+IDENTIFIER = re.compile(r"\w{1,60}", re.ASCII)
+
 MAX_ITEMS = 200
 USUAL_ITEMS = 50
-
-
-class Page(Document, Generic[Item]):
-    """A stretch of a list."""
-
-    items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
-    next: str | None = Field(description="Cursor of the next stretch; null at the end.")
 
 
 def write_cursor(after: After | None) -> str | None:
@@ -39,10 +34,12 @@ def read_cursor(cursor: str | None) -> After | None:
         return None
     try:
         moment, identifier = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
-        after = After(datetime.fromisoformat(moment), identifier)
-    except (ValueError, binascii.Error):
+        found = datetime.fromisoformat(moment)
+        # A moment before the year 1 or behind 9999 in UTC is one that no row has.
+        after = After(found.astimezone(UTC), identifier) if found.tzinfo is not None else None
+    except (ValueError, OverflowError, binascii.Error):
         after = None
-    if after is None or after.created_at.tzinfo is None:
+    if after is None or not IDENTIFIER.fullmatch(after.id):
         raise BadInput.at("cursor", "give the “next” of an earlier answer")
     return after
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -13,8 +14,12 @@ from app.errors import BadInput, Conflict
 from app.services.workbench import Workbench
 from app.sizing.document import Document
 from app.store.repository import AlreadyAnswered, Repository
+from app.store.types import now
 
 MAX_KEY = 200
+
+KEPT = timedelta(hours=24)
+"""How long an answer is given again under its key; afterwards the key is free."""
 
 Answer = TypeVar("Answer", bound=Document)
 
@@ -60,7 +65,8 @@ def keep(
             save(repository)
             if once is not None:
                 document = answer.model_dump(mode="json")
-                repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, document)
+                since = now() - KEPT
+                repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, document, since)
     except AlreadyAnswered:
         first = earlier_answer(bench, workspace_id, once, kind)
         assert first is not None, "a key that is taken has an answer"
@@ -75,7 +81,7 @@ def earlier_answer(
     if once is None:
         return None
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.idempotent_answer(once.endpoint, once.key)
+        row = repository.idempotent_answer(once.endpoint, once.key, now() - KEPT)
     if row is None:
         return None
     if row.body_sha256 != once.body_sha256:

@@ -17,9 +17,16 @@ LEAST = 12
 MOST = 200
 """Most characters of a password: longer ones cost time to hash. [-]"""
 
-HASHER = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=46 * 1024, parallelism=1),))
-"""46 MiB and one pass for each guess: the first of the settings that OWASP's Password Storage Cheat Sheet
-recommends for argon2id."""
+
+def make_hasher() -> PasswordHash:
+    """Return what hashes passwords: 46 MiB and one pass for each guess.
+
+    That is the first of the settings that OWASP's Password Storage Cheat Sheet recommends for argon2id.
+    """
+    return PasswordHash((Argon2Hasher(time_cost=1, memory_cost=46 * 1024, parallelism=1),))
+
+
+HASHER = make_hasher()
 
 AT_ONCE = 2
 """Hashes computed at the same time, since each takes 46 MiB. [-]"""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from app.catalog import BookRow
 from app.catalog.books import MOST_ROWS
-from app.errors import BadInput, Conflict, Message, NotFound, TooLarge
+from app.errors import BadInput, Conflict, Message, NotFound, Overtaken, TooLarge
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
@@ -176,8 +176,8 @@ def _change(
     return get_book(bench, workspace_id, identifier)
 
 
-def _changed_meanwhile(found: int, expected: int) -> Conflict:
-    return Conflict.at(
+def _changed_meanwhile(found: int, expected: int) -> Overtaken:
+    return Overtaken.at(
         "If-Match",
         "the price book has been changed meanwhile (version {found}, not {expected}); read it again",
         found=found,

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
+from sqlalchemy.exc import IntegrityError
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, Overtaken
 from app.reports.pdf import proposal_pdf, read_logo
 from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
+from app.services.evidence import named_evidence
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option
-from app.sizing.document import Document, Text
+from app.sizing.document import Text
+from app.sizing.kept.documents import ProposalSummary as ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
     Frozen,
@@ -32,31 +36,22 @@ from app.sizing.proposal.documents import (
     Replay,
     ShareState,
 )
+from app.sizing.proposal.evidence import Named
 from app.sizing.proposal.freezing import content_hash
 from app.sizing.proposal.replay import changes_between
 from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
 from app.sizing.questions import PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
+from app.store.proposal_queries import EXPIRED
 from app.store.repository import Repository
 from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
 from app.telemetry import RENDERINGS
 
 PDF = "pdf"
+MOST_NOTED = 100
+"""Proposals of which is written down at one time that their last day is over."""
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
-
-
-class ProposalSummary(Document):
-    """One line of the list of proposals."""
-
-    id: str = Field(description="Identifier of the proposal.")
-    title: str = Field(description="Its title.")
-    customer: str = Field(description="Whom it is for.")
-    status: str = Field(description="draft, frozen or expired.")
-    sha256: str | None = Field(description="Hash of the frozen content; null for a draft.")
-    valid_until: date | None = Field(description="Last day on which it holds.")
-    created_at: datetime = Field(description="When it was made.")
-    updated_at: datetime = Field(description="When it was last changed.")
 
 
 def create_proposal(
@@ -123,7 +118,10 @@ def made_content(
             priced_anew(bench, workspace_id, asked, position, option)
             for position, option in enumerate(options)
         ]
-    return build_content(asked, options, context, title=record.title, today=now().date(), logo=logo)
+    named = named_evidence(bench, workspace_id, asked)
+    return build_content(
+        asked, options, context, title=record.title, today=now().date(), logo=logo, named=named
+    )
 
 
 def named_comparison(repository: Repository, identifier: str) -> Any:
@@ -279,9 +277,9 @@ def check_draft(record: ProposalRecord) -> None:
         )
 
 
-def changed_meanwhile(found: int, expected: int) -> Conflict:
+def changed_meanwhile(found: int, expected: int) -> Overtaken:
     """Return the error for an edit that would overwrite one its author has not seen."""
-    return Conflict.at(
+    return Overtaken.at(
         "If-Match",
         "the proposal has been changed meanwhile (version {found}, not {expected}); read it again",
         found=found,
@@ -339,11 +337,30 @@ def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
     return proposal_workbook(get_proposal(bench, workspace_id, identifier))
 
 
-def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, note: bool = True) -> Replay:
+def replay_proposal(
+    bench: Workbench, workspace_id: str, identifier: str, key: str | None = None, *, note: bool = True
+) -> Replay:
     """Return what today's catalogue would say otherwise; the proposal is left as it is.
 
     That it was replayed is written down as an event, unless somebody only looks at the page.
     """
+
+    def make() -> tuple[Replay, Save]:
+        answer = replayed(bench, workspace_id, identifier)
+
+        def save(repository: Repository) -> None:
+            detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
+            repository.of_proposal(identifier).add_event("replayed", answer.replayed_at, detail)
+
+        return answer, save
+
+    if not note:
+        return replayed(bench, workspace_id, identifier)
+    return keep(bench, workspace_id, Once.of(f"proposals/{identifier}/replay", key, b""), Replay, make)
+
+
+def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
+    """Return a proposal held against today's catalogue."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
@@ -355,6 +372,11 @@ def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, not
             options.append(made_today(bench, workspace_id, written))
         except AppError as error:
             refused.append(Refused(label=str(written["label"]), text=Text.of(error.message)))
+    try:
+        named = named_evidence(bench, workspace_id, asked)
+    except AppError as error:
+        named = Named()
+        refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     if options and not refused:
         now_content = build_content(
             asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
@@ -363,20 +385,16 @@ def replay_proposal(bench: Workbench, workspace_id: str, identifier: str, *, not
             title=then.title,
             today=now().date(),
             logo=then.branding.logo,
+            named=named,
         )
         compared, changes = changes_between(then, now_content)
         version = now_content
     else:
         compared, changes, version = 0, [], then
-    moment = now()
-    if note:
-        with bench.store.transaction(workspace_id) as repository:
-            detail = {"changes": len(changes), "refused": len(refused)}
-            repository.of_proposal(identifier).add_event("replayed", moment, detail)
     return Replay(
         id=record.id,
         sha256=record.sha256,
-        replayed_at=moment,
+        replayed_at=now(),
         engine_version={"then": then.engine_version, "now": version.engine_version},
         catalog_version={"then": then.catalog_version, "now": context.catalog.version},
         compared=compared,
@@ -408,6 +426,20 @@ def list_events(bench: Workbench, workspace_id: str, identifier: str) -> Proposa
         for row in rows
     ]
     return ProposalEvents(items=items)
+
+
+def note_expired(bench: Workbench, moment: datetime) -> int:
+    """Write down of frozen proposals that their last day is over, and return of how many."""
+    noted = 0
+    for found in bench.store.ended_proposals(moment.date(), MOST_NOTED):
+        with contextlib.suppress(IntegrityError), bench.store.transaction(found.workspace_id) as repository:
+            queries = repository.of_proposal(found.proposal_id)
+            # Somebody else may have been faster; at the very same moment the place of the event is taken.
+            if all(event.kind != EXPIRED for event in queries.events()):
+                record = existing(repository, found.proposal_id)
+                queries.add_event(EXPIRED, moment, {"valid_until": record.valid_until})
+                noted += 1
+    return noted
 
 
 def existing(repository: Repository, identifier: str) -> ProposalRecord:

@@ -166,8 +166,7 @@ def confirm(identity: Identity, account_id: str, password: str, field: str = "pa
     TooMany
         After too many wrong ones.
     """
-    with identity.store.identity() as queries:
-        account = existing(queries, account_id)
+    account = existing_of(identity, account_id)
     moment, subject = now(), of_account(account.sought)
     begin_attempt(identity.store, (subject,), moment)
     if not matches(password, account.password_hash):
@@ -182,6 +181,12 @@ def existing(queries: Entrance, account_id: str) -> Account:
     if account is None:
         raise no_such("account", account_id)
     return account
+
+
+def existing_of(identity: Identity, account_id: str) -> Account:
+    """Return an account in a transaction of its own."""
+    with identity.store.identity() as queries:
+        return existing(queries, account_id)
 
 
 def purpose(account: Account) -> str:

@@ -123,7 +123,7 @@ def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
             queries.add_event("unshared", moment, {})
 
 
-def open_share(bench: Workbench, token: str, proof: str | None = None) -> Shared:
+def open_share(bench: Workbench, token: str, proof: str | None = None, form: str = "page") -> Shared:
     """Return what a link shows.
 
     Parameters
@@ -134,6 +134,8 @@ def open_share(bench: Workbench, token: str, proof: str | None = None) -> Shared
         Secret of the link. [-]
     proof : str or None
         What :func:`unlock_share` gave for the passphrase. [-]
+    form : str
+        What is read: the page or a kind of file; the trail says so. [-]
 
     Raises
     ------
@@ -154,6 +156,7 @@ def open_share(bench: Workbench, token: str, proof: str | None = None) -> Shared
         if share.noted_at is None or abs(moment - share.noted_at) >= NOTED_EVERY:
             share.noted_at = moment
             queries.add_event("opened", moment, {})
+        repository.trail.note("proposal.read", "proposal", identifier, form=form, link=link_of(token))
         expires = share.expires_at
     return Shared(get_proposal(bench, workspace_id, identifier), workspace_id, expires)
 
@@ -183,6 +186,8 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
         right = not left and hmac.compare_digest(passphrase_hash(passphrase, share.passphrase_salt), kept)
         if not left:
             share.failures, share.failed_at = (0, None) if right else (share.failures, moment)
+            action = "proposal.unlocked" if right else "proposal.refused"
+            repository.trail.note(action, "proposal", identifier, link=link_of(token))
     if left:
         raise TooMany(
             Message(
@@ -224,6 +229,11 @@ def no_link() -> NotFound:
 def token_hash(token: str) -> str:
     """Return what is kept of a token; it is long and random, so that a fast hash will do."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def link_of(token: str) -> str:
+    """Return by what the trail tells links apart: the beginning of the hash, which opens nothing."""
+    return token_hash(token)[:12]
 
 
 def passphrase_hash(passphrase: str, salt: str) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import numpy as np
-from pydantic import Field
 
 from app.engine.records import Floats
 from app.errors import NotFound
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.document import Document
+from app.sizing.kept.documents import SizingSummary as SizingSummary
 from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
@@ -35,14 +33,6 @@ __all__ = [
 
 DIGITS = 7
 """Significant digits of a sample that is kept."""
-
-
-class SizingSummary(Document):
-    """One line of the list of sizings."""
-
-    id: str = Field(description="Identifier of the sizing.")
-    label: str = Field(description="Its name.")
-    created_at: datetime = Field(description="When it was made.")
 
 
 def create_sizing(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import __version__
-from app.errors import Conflict, FieldError, Message, NotFound
+from app.errors import Conflict, FieldError, Message, NotFound, Overtaken
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.study_estimates import estimates_of
@@ -210,15 +210,20 @@ def check_edit(bench: Workbench, workspace_id: str, found: Study, expected: int 
         raise Conflict.at("archived", "the study is archived; restore it before changing it")
     if expected is None or expected == found.version:
         return
-    message = Message(
-        "the study has been changed meanwhile (version {found}, not {expected}); read it again",
-        {"found": found.version, "expected": expected},
-    )
+    message = changed_meanwhile(found.version, expected)
     changes = changes_since(bench, workspace_id, found.id, expected) if 0 < expected < found.version else []
     told = [
         FieldError(_path(change), Message(change.text.template, change.text.values)) for change in changes
     ]
-    raise Conflict(message, [FieldError("If-Match", message), *told])
+    raise Overtaken(message, [FieldError("If-Match", message), *told])
+
+
+def changed_meanwhile(found: int, expected: int) -> Message:
+    """Return what is said of a study that is not the version somebody has read."""
+    return Message(
+        "the study has been changed meanwhile (version {found}, not {expected}); read it again",
+        {"found": found, "expected": expected},
+    )
 
 
 def _path(change: Change) -> str:

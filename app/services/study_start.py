@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.errors import Message
-from app.services.catalogue_documents import Model
 from app.services.workbench import Workbench
+from app.sizing.catalogue.documents import Model
 from app.sizing.request import EstimateRequest
 from app.sizing.study.answering import DEFAULTS
 from app.sizing.study.starting import holds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.services.comparisons import create_comparison
-from app.services.once import Once, Save, keep
+from app.services.comparisons import keep_comparison
+from app.services.once import Once, Save, earlier_answer, keep
 from app.services.studies import NAME_LENGTH, first_version, get_study
 from app.services.study_estimates import estimates_of
 from app.services.workbench import Workbench
@@ -109,6 +109,11 @@ def comparison_of_state(
     bench: Workbench, workspace_id: str, identifier: str, request: ComparisonOfState, key: str | None = None
 ) -> Comparison:
     """Make a comparison of a state, from which a proposal can be made."""
+    # What was asked counts, not what the study says by now: a repeated request gets the same answer.
+    once = Once.of(f"studies/{identifier}/comparison", key, request)
+    earlier = earlier_answer(bench, workspace_id, once, Comparison)
+    if earlier is not None:
+        return earlier
     state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
     content = state.content
     requests, _ = estimates_of(bench, workspace_id, content, state.turned.knobs)
@@ -118,7 +123,7 @@ def comparison_of_state(
         currency=content.base.currency,
         rows=rows_of(content, requests, bench.sizing.catalog),
     )
-    return create_comparison(bench, workspace_id, asked, key)
+    return keep_comparison(bench, workspace_id, asked, once)
 
 
 def duplicate_study(

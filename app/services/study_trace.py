@@ -10,8 +10,8 @@ from app.catalog import Figure
 from app.catalog.entries import ChipKind
 from app.errors import NotFound
 from app.services.catalogue import figure
-from app.services.catalogue_documents import CatalogueFigure
 from app.services.workbench import Workbench
+from app.sizing.catalogue.documents import CatalogueFigure
 from app.sizing.compare import SECONDS_PER_HOUR
 from app.sizing.document import Document, Estimate, Quantity, TraceStep
 from app.sizing.questions import ClaimKind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.errors import FieldError, NotFound
+from app.services.estimate_cache import key_of
 from app.services.estimates import get_estimate
 from app.services.workbench import Workbench
 from app.sizing.document import Estimate
@@ -20,12 +21,16 @@ def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
 
 def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> QueueAnswer:
     """Return the waits of teams whose jobs share machines; estimates may say how long jobs take."""
+
+    def run() -> QueueAnswer:
+        return simulate(request, bench.sizing.catalog, estimates)
+
     estimates = {
         index: _estimate(bench, workspace_id, index, team.estimate_id)
         for index, team in enumerate(request.teams)
         if team.estimate_id is not None
     }
-    return simulate(request, bench.sizing.catalog, estimates)
+    return bench.queues.get(key_of(workspace_id, request), run)
 
 
 def slice_names(bench: Workbench, system: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import datetime
 
 from pydantic import Field
 
@@ -15,11 +14,14 @@ from app.profiles.numbers import printable
 from app.profiles.readers import read_profile
 from app.profiles.samples import WorkloadSample, read_sample
 from app.services.catalogue import operators
-from app.services.catalogue_documents import OperatorSummary
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import CheckWarning, Document, Quantity
+from app.sizing.kept.documents import Bin as Bin
+from app.sizing.kept.documents import KeptProfile as KeptProfile
+from app.sizing.kept.documents import KeptWorkload as KeptWorkload
+from app.sizing.kept.documents import UploadSummary as UploadSummary
 from app.sizing.models import resolve_model
 from app.sizing.questions import ProfileRequest
 from app.sizing.request import ModelInput
@@ -27,57 +29,6 @@ from app.store.repository import After, Repository
 from app.store.types import new_id
 
 MAX_NAME = 200
-
-
-class KeptProfile(Document):
-    """A model profile as it was understood."""
-
-    id: str = Field(description="Identifier, for ``model.profile_id``.")
-    kind: str = Field(description="What it was read from: config, onnx, layers or transformer.")
-    name: str = Field(description="Its name.")
-    parameters: float = Field(description="Parameters, counted from the operators. [-]")
-    forward_flop_per_sample: float = Field(description="Forward pass of one sample. [FLOP]")
-    seq_len: int | None = Field(description="Default length of a sample. [tokens]")
-    image_size: int | None = Field(description="Default side of an image. [pixels]")
-    operators: list[OperatorSummary] = Field(description="Its operators.")
-    warnings: list[CheckWarning] = Field(description="What was assumed where the file is silent.")
-
-
-class Bin(Document):
-    """One bin of a histogram of lengths."""
-
-    low: int = Field(description="Shortest length of the bin. [tokens]")
-    high: int = Field(description="Longest length of the bin. [tokens]")
-    samples: int = Field(description="Samples in it. [-]")
-
-
-class KeptWorkload(Document):
-    """What was counted in a sample of the data; the text itself is not kept."""
-
-    id: str = Field(description="Identifier, for ``workload.workload_id``.")
-    name: str = Field(description="Name of the file.")
-    samples: int = Field(description="Samples. [-]")
-    tokens: int = Field(description="Tokens. [-]")
-    mean_tokens: Quantity = Field(description="Mean length; the range is that of the counting rule.")
-    p50: int = Field(description="Median length. [tokens]")
-    p95: int = Field(description="Length that 95 % of the samples do not exceed. [tokens]")
-    max: int = Field(description="Longest sample. [tokens]")
-    seq_len: int = Field(description="Length of a row that the shares refer to. [tokens]")
-    padding_share: float = Field(description="Share of padded rows that is padding. [-]")
-    packing_factor: float = Field(description="Samples that packing puts into one row. [-]")
-    histogram: list[Bin] = Field(description="How many samples have which length.")
-    warnings: list[CheckWarning] = Field(description="What was assumed.")
-
-
-class UploadSummary(Document):
-    """One line of a list of uploads."""
-
-    id: str = Field(description="Identifier.")
-    name: str = Field(description="Its name.")
-    created_at: datetime = Field(description="When it was uploaded.")
-    size: int | None = Field(
-        None, description="Size of the file that is kept; null where none is, as of samples. [B]"
-    )
 
 
 class Uploads(Document):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from app.catalog import BookRow, PriceBook
 from app.catalog.software import SoftwareProfile
@@ -14,9 +15,15 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
+from app.services.latest import Latest
 from app.services.retention_terms import Retention
+from app.services.sealing import SECRET_BYTES, Sealer
+from app.services.webhook_sending import HttpSender, Sender
 from app.sizing.calibrated import profile_from_json
 from app.sizing.context import SizingContext
+from app.sizing.fabric_choice.documents import FabricChoice
+from app.sizing.search_documents import Search
+from app.sizing.tenancy.documents import QueueAnswer
 from app.store.database import Store
 from app.store.upload_files import UploadFiles
 
@@ -30,6 +37,12 @@ OFFERED = 50
 
 KEPT_UPLOADS = 128
 """Uploads kept in memory; they never change once stored."""
+
+KEPT_ANSWERS = 64
+"""Answers of one kind kept in memory; the largest take some 100 kB."""
+
+KEPT_PAGES = 24
+"""Contents of pages, and the text they make; the largest takes 2 MB."""
 
 
 def no_such(kind: str, identifier: str) -> NotFound:
@@ -45,8 +58,8 @@ def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, ide
         raise NotFound(error.message, [FieldError(field, error.message)]) from None
 
 
-def _nobody(identifier: str) -> None:
-    """Hear that a job waits, where nobody does jobs."""
+def _nobody(name: str) -> None:
+    """Hear that there is work, where nobody does any."""
 
 
 class Workbench:
@@ -58,12 +71,28 @@ class Workbench:
         self.ring: Callable[[str], None] = _nobody
         """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
         loses nothing: the job is in the store, and who looks after jobs rings again."""
+        self.hurry: Callable[[str], None] = _nobody
+        """Asks for one of the server's own chores by name, before its turn."""
         self.files = files
         """Uploaded files; without a directory for them only what was read is kept."""
         self.retention = Retention()
         """For how long what is kept for a time only is kept."""
+        self.sealer = Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
+        """Seals what must be read again; without a secret of the server, for this process alone."""
+        self.webhook_http = False
+        """Whether webhooks may be told without TLS."""
+        self.sender: Sender = HttpSender()
+        """Sends messages to webhooks."""
         self.estimates = EstimateCache()
-        """Estimates of the options of studies."""
+        """Estimates of the options of studies, and of the points of scaling curves."""
+        self.searches: Latest[Search] = Latest(KEPT_ANSWERS)
+        """Searches of the page of plans."""
+        self.choices: Latest[FabricChoice] = Latest(KEPT_ANSWERS)
+        """Choices of networks."""
+        self.queues: Latest[QueueAnswer] = Latest(KEPT_ANSWERS)
+        """Simulated waiting lines."""
+        self.pages: Latest[Any] = Latest(KEPT_PAGES)
+        """What pages show that depends on the catalogue alone, and parts of them as they are written."""
         self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self._kept_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
         self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
@@ -128,6 +157,8 @@ class Workbench:
         self._kept_profile.cache_clear()
         self._kept_sample.cache_clear()
         self.estimates.clear()
+        for answers in (self.searches, self.choices, self.queues):
+            answers.clear()
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:

@@ -13,20 +13,35 @@ Locale = Literal["en", "ko", "zh"]
 Currency = Literal["USD", "KRW"]
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
 
+MOST_HOURS = 1e9
+"""Longest time to train that is taken, more than a hundred millennia. [h]"""
+
+MOST_TIMES = 1e6
+"""Most times the hardware of another row. [-]"""
+
+LEAST_SHARE = 1e-6
+"""Least of either. Within these bounds no ratio leaves what a number can say. [-]"""
+
 
 class PublishedFigure(Schema):
     """A time to train that somebody states; a linear one is scaled from another row."""
 
     label: str = Field(min_length=1, max_length=200, description="Name of the row; no two are alike.")
     hours: Number | None = Field(
-        None, gt=0, description="Time to train. A linear row may leave it out and scale another row. [h]"
+        None,
+        ge=LEAST_SHARE,
+        le=MOST_HOURS,
+        description="Time to train. A linear row may leave it out and scale another row. [h]",
     )
     kind: ClaimKind = Field(description="Who says so; “linear” is an extrapolation.")
     scaled_from: str | None = Field(
         None, description="Label of the row a linear one is scaled from.", examples=["1 × DGX A100"]
     )
     factor: Number | None = Field(
-        None, gt=0, description="How many times the hardware of that row a linear one has. [-]"
+        None,
+        ge=LEAST_SHARE,
+        le=MOST_TIMES,
+        description="How many times the hardware of that row a linear one has. [-]",
     )
     system: str | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
 

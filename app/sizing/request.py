@@ -18,6 +18,12 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=False)]
 
 
+class Quoted(str):
+    """Text out of a JSON body. It stands for no number there, as what is typed into a form does."""
+
+    __slots__ = ()
+
+
 class Schema(BaseModel):
     """Base of every request: unknown fields are refused."""
 
@@ -25,32 +31,46 @@ class Schema(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse true and false where a number is asked for; pydantic would count them as 1 and 0."""
-        if isinstance(value, bool | list):
-            kind = _numeric(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
-            held = value if isinstance(value, list) else [value]
-            if kind is not None and any(isinstance(one, bool) for one in held):
-                raise PydanticKnownError("int_type" if kind is int else "float_type")
+    def no_stand_ins(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse what pydantic would take for another type: true for 1, 0 for false, “2” for 2."""
+        if isinstance(value, bool | int | float | list | Quoted):
+            kinds = _wanted(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
+            for one in value if isinstance(value, list) else [value]:
+                if type(one) in STAND_INS and kinds and not kinds & STAND_INS[type(one)]:
+                    raise PydanticKnownError(_complaint(kinds))
         return value
 
 
+STAND_INS: dict[type, frozenset[type]] = {
+    bool: frozenset({bool}),
+    int: frozenset({int, float, str}),
+    float: frozenset({int, float, str}),
+    Quoted: frozenset({str}),
+}
+"""Types that JSON tells apart, with the types of fields they may be given for. A number for a text is
+left to pydantic, which says so better."""
+
+
+def _complaint(kinds: frozenset[object]) -> Literal["int_type", "float_type", "bool_type"]:
+    return "int_type" if int in kinds else "float_type" if float in kinds else "bool_type"
+
+
 @functools.cache
-def _numeric(annotation: Hashable) -> type[int] | type[float] | None:
-    """Return int or float where an annotation takes such numbers, one or a list, and no true or false."""
-    kinds = set(_kinds(annotation))
-    if bool in kinds:
-        return None
-    return int if int in kinds else float if float in kinds else None
+def _wanted(annotation: Hashable) -> frozenset[object]:
+    """Return the types an annotation takes, of one or of a list, where they are plain; else nothing."""
+    kinds = frozenset(_kinds(annotation)) - {type(None)}
+    return kinds if kinds & {bool, int, float} and kinds <= {bool, int, float, str} else frozenset()
 
 
 def _kinds(annotation: object) -> Iterator[object]:
-    """Yield the plain types of an annotation; those of objects and literals are none."""
+    """Yield the plain types of an annotation; objects are themselves, literals the types of their values."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if origin in (Literal, dict):
+    if origin is Literal:
+        yield from {type(part) for part in parts}
         return
-    if not parts:
+    if not parts or origin is dict:
         yield annotation
+        return
     for part in parts[:1] if origin is Annotated else parts:
         yield from _kinds(part)
 

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from app.store.tables import PriceBookRecord, PriceBookVersion
+from app.store.types import countable
 
 
 class VersionTaken(Exception):
@@ -48,6 +49,8 @@ class BookQueries:
 
     def find(self, book_id: str, version: int) -> PriceBookVersion | None:
         """Return one version of a price book."""
+        if not countable(version):
+            return None
         query = select(PriceBookVersion).where(
             PriceBookVersion.workspace_id == self._workspace_id,
             PriceBookVersion.book_id == book_id,

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +19,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
 from app.errors import BadInput
+from app.store.external_queries import ExternalQueries
 from app.store.failures import PatientPool, watch
 from app.store.identity_queries import IdentityQueries
 from app.store.job_queries import (
@@ -30,11 +31,15 @@ from app.store.job_queries import (
     take_turn,
     watched_jobs,
 )
+from app.store.key_queries import FoundKey, key_of
 from app.store.migrate import is_current, upgrade
-from app.store.proposal_queries import SharedBy, shared_by
+from app.store.proposal_queries import SharedBy, ended_proposals, shared_by
+from app.store.rate_queries import purge_rates
 from app.store.repository import Repository
 from app.store.session_queries import SessionQueries
 from app.store.tables import Workspace
+from app.store.trail import keep_trail
+from app.store.webhook_queries import DueMessage, claim_message, purge_messages
 
 NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
@@ -75,6 +80,7 @@ class Entrance:
 
     people: IdentityQueries
     sessions: SessionQueries
+    external: ExternalQueries
 
 
 class Store:
@@ -91,6 +97,7 @@ class Store:
     def transaction(self, workspace_id: str) -> Iterator[Repository]:
         """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield Repository(session, workspace_id)
 
@@ -108,8 +115,9 @@ class Store:
     def identity(self) -> Iterator[Entrance]:
         """Open the queries about people; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session)
             event.listen(session, "before_flush", without_null)
-            yield Entrance(IdentityQueries(session), SessionQueries(session))
+            yield Entrance(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
 
     @contextmanager
     def across(self) -> Iterator[Session]:
@@ -158,6 +166,31 @@ class Store:
         """Return where a link leads, whichever workspace it is of."""
         with Session(self.engine) as session, session.begin():
             return shared_by(session, token_sha256)
+
+    def key_of(self, prefix: str) -> FoundKey | None:
+        """Return the key of the API with a prefix, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            return key_of(session, prefix)
+
+    def claim_message(self, moment: datetime, until: datetime) -> DueMessage | None:
+        """Take on the message to a webhook that is due longest; no other runner takes it too."""
+        with Session(self.engine) as session, session.begin():
+            return claim_message(session, moment, until)
+
+    def ended_proposals(self, day: date, most: int) -> list[SharedBy]:
+        """Return frozen proposals of any workspace whose last day was before a day, not yet said so."""
+        with Session(self.engine) as session, session.begin():
+            return ended_proposals(session, day, most)
+
+    def purge_rates(self, moment: datetime) -> int:
+        """Forget counted requests that count no longer."""
+        with Session(self.engine) as session, session.begin():
+            return purge_rates(session, moment)
+
+    def purge_messages(self, before: datetime) -> int:
+        """Forget messages to webhooks that ended and were written before a moment."""
+        with Session(self.engine) as session, session.begin():
+            return purge_messages(session, before)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -214,7 +247,8 @@ def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     """Set what SQLite leaves off."""
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
+    # What was acknowledged must be there after the power has gone; a commit waits for the disk.
+    cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
     cursor.close()

@@ -20,16 +20,16 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
-from app.errors import Unavailable
+from app.errors import Message, Unavailable
 
 logger = logging.getLogger("rackline.store")
 
-UNREACHABLE = "the database cannot be reached; nothing was kept, try again in a moment"
-BUSY = "the database is busy; nothing was kept, try again in a moment"
-FULL = "there is no room left for the database; nothing was kept, try again once there is"
-READ_ONLY = "the database can only be read now; nothing was kept, try again once it can be written"
-BROKEN = "the database answers with an error of its disk; nothing was kept, try again in a moment"
-TOO_LONG = "the database took too long; nothing was kept, try again in a moment"
+UNREACHABLE = Message("the database cannot be reached; nothing was kept, try again in a moment")
+BUSY = Message("the database is busy; nothing was kept, try again in a moment")
+FULL = Message("there is no room left for the database; nothing was kept, try again once there is")
+READ_ONLY = Message("the database can only be read now; nothing was kept, try again once it can be written")
+BROKEN = Message("the database answers with an error of its disk; nothing was kept, try again in a moment")
+TOO_LONG = Message("the database took too long; nothing was kept, try again in a moment")
 
 OF_SQLITE = {
     sqlite3.SQLITE_PERM: READ_ONLY,
@@ -71,8 +71,8 @@ CALM = 5.0
 what only reads succeeds. [s]"""
 
 
-def reason_of(error: BaseException) -> str | None:
-    """Return why the database cannot be used, as the template of a message; None for any other error."""
+def reason_of(error: BaseException) -> Message | None:
+    """Return why the database cannot be used; None for any other error."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         return None if code is None else OF_SQLITE.get(code & 0xFF)
@@ -98,7 +98,7 @@ class Outage:
         self._said = self._last = float("-inf")
         self._refused = 0
 
-    def refused(self, reason: str) -> Unavailable:
+    def refused(self, reason: Message) -> Unavailable:
         """Count a request that could not be answered, and return its error."""
         with self._lock:
             self._refused += 1
@@ -139,7 +139,7 @@ def watch(engine: Engine) -> Outage:
         if reason is None or context.is_pre_ping:
             # A connection that has died while it lay in the pool is replaced; nobody has been refused yet.
             return None
-        if reason in {READ_ONLY, BROKEN}:
+        if reason in (READ_ONLY, BROKEN):
             # A file that was put back in its place is another one: connections to the old one are of no use.
             context.is_disconnect = True
         return outage.refused(reason)

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from app.store.tables import ChoreRecord, JobRecord
+from app.store.trail import TrailQueries
 
 WATCHED = 10_000
 """Jobs looked after at once. [-]"""
@@ -165,11 +166,11 @@ class JobQueries:
         if status == "queued":
             # Put down in good order: that says nothing against the job.
             changes["attempts"] = 0
-        return self._change({"fence": fence, "status": "running"}, **changes)
+        return self._noted(self._change({"fence": fence, "status": "running"}, **changes), status)
 
     def move(self, before: Iterable[str], status: str, moment: datetime) -> bool:
         """Change the status from any of some others, taking the job from whoever does it."""
-        return self._change(
+        moved = self._change(
             {"status": list(before)},
             status=status,
             message=None,
@@ -178,6 +179,18 @@ class JobQueries:
             fence=JobRecord.fence + 1,
             updated_at=moment,
         )
+        return self._noted(moved, status)
+
+    def _noted(self, changed: bool, status: str) -> bool:
+        if changed:
+            kind = self._session.exec(
+                select(JobRecord.kind).where(
+                    col(JobRecord.workspace_id) == self._workspace_id, col(JobRecord.id) == self._job_id
+                )
+            ).one()
+            trail = TrailQueries(self._session, self._workspace_id)
+            trail.note(f"{kind}.{status}", kind, self._job_id)
+        return changed
 
     def _change(self, where: Mapping[str, Any], **values: Any) -> bool:
         """Change the job where it is as stated; tell whether it was."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,6 +16,10 @@ from app.store.tables import (
     ProposalRecord,
     ProposalShare,
 )
+from app.store.webhook_queries import WebhookQueries
+
+EXPIRED = "expired"
+"""Event of a frozen proposal whose last day is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,30 @@ def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
     """Return where a link of any workspace leads, whether it still works or not."""
     found = session.get(ProposalShare, token_sha256)
     return None if found is None else SharedBy(found.workspace_id, found.proposal_id)
+
+
+def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
+    """Return frozen proposals of any workspace whose last day was before a day, without an event of it."""
+    noted = (
+        sa.select(col(ProposalEventRecord.position))
+        .where(
+            col(ProposalEventRecord.proposal_id) == col(ProposalRecord.id),
+            col(ProposalEventRecord.kind) == EXPIRED,
+        )
+        .exists()
+    )
+    query = (
+        sa.select(col(ProposalRecord.workspace_id), col(ProposalRecord.id))
+        .where(
+            col(ProposalRecord.frozen_at).is_not(None),
+            # ISO dates are in the order of their days.
+            col(ProposalRecord.valid_until) < day.isoformat(),
+            sa.not_(noted),
+        )
+        .order_by(col(ProposalRecord.valid_until))
+        .limit(most)
+    )
+    return [SharedBy(*row) for row in session.connection().execute(query)]
 
 
 class ProposalQueries:
@@ -55,7 +83,7 @@ class ProposalQueries:
         return changed.rowcount == 1  # type: ignore[attr-defined, no-any-return]
 
     def add_event(self, kind: str, at: datetime, detail: dict[str, Any]) -> None:
-        """Write down what happened."""
+        """Write down what happened, with the messages to the webhooks that are to be told."""
         self._session.flush()
         last = self._session.scalar(
             sa.select(sa.func.max(col(ProposalEventRecord.position))).where(
@@ -63,16 +91,19 @@ class ProposalQueries:
                 col(ProposalEventRecord.proposal_id) == self._proposal_id,
             )
         )
+        position = 0 if last is None else last + 1
         self._session.add(
             ProposalEventRecord(
                 proposal_id=self._proposal_id,
-                position=0 if last is None else last + 1,
+                position=position,
                 workspace_id=self._workspace_id,
                 kind=kind,
                 at=at,
                 detail=detail,
             )
         )
+        told = {"proposal_id": self._proposal_id, "position": position, "detail": detail}
+        WebhookQueries(self._session, self._workspace_id).tell(f"proposal.{kind}", at, told)
 
     def events(self) -> Sequence[ProposalEventRecord]:
         """Return what happened, in its order."""

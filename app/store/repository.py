@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import defer
 from sqlmodel import Session, col, delete, select, tuple_
 
 from app.store.book_queries import BookQueries
+from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
 from app.store.integrity import IntegrityQueries
 from app.store.job_queries import JobQueries
+from app.store.key_queries import KeyQueries
 from app.store.proposal_queries import ProposalQueries
+from app.store.rate_queries import RateQueries
 from app.store.retention_queries import RetentionQueries
 from app.store.study_queries import StudyQueries
 from app.store.sweep_queries import SweepQueries
@@ -29,11 +34,14 @@ from app.store.tables import (
     Profile,
     ProposalRecord,
     SizingRow,
+    StudyRecord,
     SweepRecord,
     WorkloadSample,
     Workspace,
 )
+from app.store.trail import TrailQueries
 from app.store.upload_queries import UploadQueries
+from app.store.webhook_queries import WebhookQueries
 
 Listed = TypeVar(
     "Listed",
@@ -48,7 +56,29 @@ Listed = TypeVar(
     ProposalRecord,
     PriceBookRecord,
     BillRow,
+    ApiKeyRecord,
+    WebhookRecord,
+    WebhookDelivery,
 )
+
+KINDS = {
+    "prf_": Profile,
+    "wkl_": WorkloadSample,
+    "est_": EstimateRow,
+    "cmp_": ComparisonRecord,
+    "cal_": CalibrationRow,
+    "siz_": SizingRow,
+    "swp_": SweepRecord,
+    "prp_": ProposalRecord,
+    "pbk_": PriceBookRecord,
+    "bom_": BillRow,
+    "stu_": StudyRecord,
+}
+"""Beginning of an identifier → what it names."""
+
+
+DOCUMENTS = ("request", "document", "samples", "content")
+"""Columns that lists leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +112,10 @@ class Repository:
         """Make the workspace unless it is there."""
         if self._session.get(Workspace, self._workspace_id) is None:
             self._session.add(Workspace(id=self._workspace_id, name=name))
+
+    def has_workspace(self) -> bool:
+        """Tell whether the workspace is there."""
+        return self._session.get(Workspace, self._workspace_id) is not None
 
     def add_profile(self, identifier: str, name: str, kind: str, document: dict[str, object]) -> None:
         """Keep an uploaded model."""
@@ -351,14 +385,60 @@ class Repository:
         """Return bills of materials, newest first."""
         return self._listing(BillRow, limit, after)
 
-    def idempotent_answer(self, endpoint: str, key: str) -> IdempotencyKey | None:
-        """Return the first answer given under a key."""
-        return self._session.get(IdempotencyKey, (self._workspace_id, endpoint, key))
+    @property
+    def trail(self) -> TrailQueries:
+        """The queries of what was done."""
+        return TrailQueries(self._session, self._workspace_id)
+
+    def holds(self, identifier: str) -> bool | None:
+        """Tell whether an object is of this workspace; None where the identifier is of no kind known."""
+        table: Any = KINDS.get(identifier[:4])
+        return None if table is None else self._one(table, identifier) is not None
+
+    @property
+    def keys(self) -> KeyQueries:
+        """The queries of keys of the API."""
+        return KeyQueries(self._session, self._workspace_id)
+
+    def api_key(self, identifier: str) -> ApiKeyRecord | None:
+        """Return a key of the API."""
+        return self._one(ApiKeyRecord, identifier)
+
+    def api_keys(self, limit: int, after: After | None) -> Listing[ApiKeyRecord]:
+        """Return keys of the API, newest first."""
+        return self._listing(ApiKeyRecord, limit, after)
+
+    @property
+    def rates(self) -> RateQueries:
+        """The queries of counted requests."""
+        return RateQueries(self._session, self._workspace_id)
+
+    @property
+    def hooks(self) -> WebhookQueries:
+        """The queries of webhooks and their messages."""
+        return WebhookQueries(self._session, self._workspace_id)
+
+    def webhook(self, identifier: str) -> WebhookRecord | None:
+        """Return a webhook."""
+        return self._one(WebhookRecord, identifier)
+
+    def webhooks(self, limit: int, after: After | None) -> Listing[WebhookRecord]:
+        """Return webhooks, newest first."""
+        return self._listing(WebhookRecord, limit, after)
+
+    def deliveries(self, webhook_id: str, limit: int, after: After | None) -> Listing[WebhookDelivery]:
+        """Return the messages to a webhook, newest first."""
+        return self._listing(WebhookDelivery, limit, after, col(WebhookDelivery.webhook_id) == webhook_id)
+
+    def idempotent_answer(self, endpoint: str, key: str, since: datetime) -> IdempotencyKey | None:
+        """Return the first answer given under a key, if it was given since a moment."""
+        found = self._session.get(IdempotencyKey, (self._workspace_id, endpoint, key))
+        return found if found is not None and found.created_at >= since else None
 
     def add_idempotent_answer(
-        self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object]
+        self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object], since: datetime
     ) -> None:
-        """Keep the first answer given under a key.
+        """Keep the first answer given under a key since a moment, in place of one from before.
 
         Raises
         ------
@@ -366,6 +446,14 @@ class Repository:
             When another request with the key was faster; nothing of this transaction is kept.
         """
         self._session.flush()
+        self._session.exec(
+            delete(IdempotencyKey).where(
+                col(IdempotencyKey.workspace_id) == self._workspace_id,
+                col(IdempotencyKey.endpoint) == endpoint,
+                col(IdempotencyKey.key) == key,
+                col(IdempotencyKey.created_at) < since,
+            )
+        )
         self._session.add(
             IdempotencyKey(
                 workspace_id=self._workspace_id,
@@ -384,8 +472,13 @@ class Repository:
         query = select(table).where(table.workspace_id == self._workspace_id, table.id == identifier)
         return self._session.exec(query).first()
 
-    def _listing(self, table: type[Listed], limit: int, after: After | None) -> Listing[Listed]:
-        query = select(table).where(table.workspace_id == self._workspace_id)
+    def _listing(
+        self, table: type[Listed], limit: int, after: After | None, *narrowed: ColumnElement[bool]
+    ) -> Listing[Listed]:
+        query = select(table).where(table.workspace_id == self._workspace_id, *narrowed)
+        # A document may take a hundred kilobytes; a list shows none.
+        left = [getattr(table, name) for name in DOCUMENTS if name in table.model_fields]
+        query = query.options(*(defer(column, raiseload=True) for column in left))
         if after is not None:
             place = tuple_(col(table.created_at), col(table.id))
             query = query.where(place < tuple_(after.created_at, after.id))

@@ -143,16 +143,22 @@ class SessionQueries:
         values = attempt.model_dump()
         if failures == 0:
             insert = postgresql.insert if self._on_postgresql() else sqlite.insert
-            taken = self._session.execute(insert(LoginAttempt).values(values).on_conflict_do_nothing())
-        else:
-            taken = self._session.execute(
-                update(LoginAttempt)
-                .where(
-                    col(LoginAttempt.subject_sha256) == attempt.subject_sha256,
-                    col(LoginAttempt.failures) == failures,
-                )
+            made = (
+                insert(LoginAttempt)
                 .values(values)
+                .on_conflict_do_nothing()
+                .returning(col(LoginAttempt.subject_sha256))
             )
+            # How many rows an insertion made is not told alike by the databases; what it returns is.
+            return self._session.execute(made).first() is not None
+        taken = self._session.execute(
+            update(LoginAttempt)
+            .where(
+                col(LoginAttempt.subject_sha256) == attempt.subject_sha256,
+                col(LoginAttempt.failures) == failures,
+            )
+            .values(values)
+        )
         return taken.rowcount == 1  # type: ignore[attr-defined, no-any-return]
 
     def _on_postgresql(self) -> bool:

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select, tuple_
 
 from app.store.tables import StudyRecord, StudyVersionRecord
-from app.store.types import now
+from app.store.trail import TrailQueries
+from app.store.types import countable, now
 
 ESCAPE = "\\"
 
@@ -58,6 +59,8 @@ class StudyQueries:
 
     def version(self, identifier: str, version: int) -> StudyVersionRecord | None:
         """Return one version of a study."""
+        if not countable(version):
+            return None
         query = select(StudyVersionRecord).where(
             StudyVersionRecord.workspace_id == self._workspace_id,
             StudyVersionRecord.study_id == identifier,
@@ -90,6 +93,8 @@ class StudyQueries:
 
         The number is raised in one statement, so that of two who save at once only one succeeds.
         """
+        if not countable(expected):
+            return False
         moment = now()
         raised = (
             sa.update(StudyRecord)
@@ -122,6 +127,8 @@ class StudyQueries:
         )
         self._session.connection().execute(statement)
         self._session.expire_all()
+        trail = TrailQueries(self._session, self._workspace_id)
+        trail.note("study.archived" if archived else "study.restored", "study", identifier)
 
     def listing(
         self, chosen: StudyFilter, limit: int, after: tuple[datetime, str] | None

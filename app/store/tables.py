@@ -426,6 +426,29 @@ class IdempotencyKey(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class AuditEvent(SQLModel, table=True):
+    """Something that somebody did; the database refuses to change or drop it."""
+
+    __tablename__ = "audit_event"
+    __table_args__ = (Index("ix_audit_event_listing", "workspace_id", "at", "id"),)
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    at: datetime = Field(sa_type=UtcDateTime)
+    action: str = Field(max_length=60)
+    """What was done, such as ``study.changed``."""
+    actor_kind: str = Field(max_length=20)
+    """person, key, local, link, operator or system."""
+    actor_id: str = Field(max_length=80)
+    actor_name: str = Field(max_length=200)
+    object_kind: str = Field(max_length=40)
+    object_id: str = Field(max_length=80)
+    address: str = Field(max_length=64)
+    """Network address it was asked from; empty where nobody asked."""
+    request_id: str = Field(max_length=64)
+    detail: dict[str, Any] = Field(sa_type=DOCUMENT)
+
+
 class RetentionClock(SQLModel, table=True):
     """How the clock has gone since retention last looked, so that a clock that jumps deletes nothing."""
 

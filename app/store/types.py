@@ -54,6 +54,15 @@ def now() -> datetime:
     return CLOCK.read()
 
 
+MOST_COUNTED = 2**31 - 1
+"""Largest number of a version; a database may not even be asked for a larger one. [-]"""
+
+
+def countable(version: int) -> bool:
+    """Tell whether a number can be that of a version: others are not looked up."""
+    return 0 < version <= MOST_COUNTED
+
+
 def new_id(prefix: str) -> str:
     """Return a readable random identifier: ``est_`` and 16 letters and digits (80 bits)."""
     return f"{prefix}_{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"

@@ -69,7 +69,8 @@ class UploadFiles:
             return sha256
         part = place.with_name(f"{PART}{secrets.token_hex(8)}")
         try:
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (place.parent.parent, place.parent):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(part, "xb", opener=private) as file:
                 file.write(content)
                 file.flush()

@@ -121,7 +121,10 @@ class UploadQueries:
             .where(
                 col(SweepRecord.workspace_id) == self._workspace_id,
                 col(SweepRecord.id).in_(
-                    sa.select(col(JobRecord.id)).where(col(JobRecord.status).in_(["queued", "running"]))
+                    sa.select(col(JobRecord.id)).where(
+                        col(JobRecord.workspace_id) == self._workspace_id,
+                        col(JobRecord.status).in_(["queued", "running"]),
+                    )
                 ),
                 names(SweepRecord.request, identifier),
             )

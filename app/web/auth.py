@@ -8,9 +8,11 @@ from fastapi import Depends, Request
 from starlette.responses import Response
 
 from app.errors import NotFound, Unauthorized
-from app.services.admission import Credentials, Principal
+from app.services.admission import Credentials, Principal, Role
 from app.services.identity import Identity, Visitor
 from app.services.sessions import Started
+from app.web.problems import Forbidden
+from app.web.rates import count_request
 from app.web.reach import Reach
 
 SESSION_COOKIE = "rackline_session"
@@ -59,12 +61,13 @@ def known_principal(request: Request) -> Principal | None:
 
 
 def get_principal(request: Request) -> Principal:
-    """Return who asks; refuse nobody known."""
+    """Return who asks; refuse nobody known, and keys that have asked too often."""
     principal = known_principal(request)
     if principal is None:
         raise Unauthorized("this server answers to its members only; sign in or send an API key")
     # For the line in the log.
     request.state.principal = principal
+    count_request(request, principal)
     return principal
 
 
@@ -87,6 +90,15 @@ def get_account(request: Request, principal: PrincipalDep) -> str:
     if principal.account_id is None:
         raise NotFound("this server has no accounts: it answers to this machine only")
     return principal.account_id
+
+
+def get_owner(principal: PrincipalDep) -> Principal:
+    """Return the owner who asks; refuse everybody else, and servers without accounts."""
+    if principal.account_id is None:
+        raise NotFound("this server has no accounts: it answers to this machine only")
+    if principal.role is not Role.OWNER:
+        raise Forbidden("only owners of the workspace see and change its people")
+    return principal
 
 
 def keep_session(request: Request, response: Response, started: Started) -> None:
@@ -113,3 +125,4 @@ PrincipalDep = Annotated[Principal, Depends(get_principal)]
 IdentityDep = Annotated[Identity, Depends(get_identity)]
 OpenIdentityDep = Annotated[Identity, Depends(get_open_identity)]
 AccountDep = Annotated[str, Depends(get_account)]
+OwnerDep = Annotated[Principal, Depends(get_owner)]

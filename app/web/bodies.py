@@ -13,8 +13,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.errors import BadInput, FieldError, Message
+from app.sizing.request import Quoted
 from app.web.auth import get_principal
 from app.web.problems import UnsupportedMediaType
+from app.web.tags import conditional
 
 MAX_DEPTH = 64
 """Deeper than any request of ours, shallower than the interpreter's recursion limit."""
@@ -60,6 +62,17 @@ def read_json(text: bytes) -> Any:
             "no text may hold the character U+0000",
             [FieldError(place, Message("holds the character U+0000; leave it out")) for place in wrong[:20]],
         )
+    return quoted(value)
+
+
+def quoted(value: Any) -> Any:
+    """Return a JSON value whose texts say that they are texts, so that none is taken for a number."""
+    if isinstance(value, str):
+        return Quoted(value)
+    if isinstance(value, list):
+        return [quoted(item) for item in value]
+    if isinstance(value, dict):
+        return {name: quoted(item) for name, item in value.items()}
     return value
 
 
@@ -154,6 +167,6 @@ class StrictRoute(APIRoute):
                     raise UnsupportedMediaType("send the body as application/json")
             elif await strict.body():
                 raise UnsupportedMediaType("send the body as application/json")
-            return await handle(strict)
+            return conditional(strict, await handle(strict))
 
         return strictly

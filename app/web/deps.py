@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
 
-from app.errors import BadInput
 from app.services.listing import MAX_ITEMS, USUAL_ITEMS
 from app.services.workbench import Workbench
 from app.web.auth import PrincipalDep
@@ -31,7 +30,7 @@ KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="The same key with the same body gives the same answer and stores once.",
+        description="The same key with the same body gives the same answer and stores once, for 24 hours.",
         examples=["5f0c6a52-quote-17"],
     ),
 ]
@@ -42,18 +41,3 @@ CursorQuery = Annotated[
 ID = "Identifier, from a list or an earlier answer."
 USUAL = USUAL_ITEMS
 ALL = MAX_ITEMS
-
-
-def write_tag(version: int) -> str:
-    """Return a version as an ETag."""
-    return f'"{version}"'
-
-
-def read_tag(tag: str | None) -> int | None:
-    """Return the version of an ETag; None where any will do."""
-    if tag is None or tag == "*":
-        return None
-    digits = tag.removeprefix("W/").strip('"')
-    if not digits.isdecimal():
-        raise BadInput.at("If-Match", "give the ETag of an earlier answer")
-    return int(digits)

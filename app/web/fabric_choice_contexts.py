@@ -41,6 +41,8 @@ class FabricsPage(Page):
     estimate_id: str
     label: str
     path: str
+    query: str
+    """What the address asks besides; empty where nothing."""
     form: Form
     message: Message | None
     """What is wrong with the address as a whole."""

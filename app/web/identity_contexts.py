@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from app.errors import Message
+from app.services.people import Open, People
+from app.services.profile import AccountDocument
 from app.web.contexts import Form, Page
 
 
@@ -19,6 +24,8 @@ class SignInPage(Page):
     """Address to go to then."""
     mails: bool
     """Whether a link to set a new password can be sent."""
+    provider: bool = False
+    """Whether people may sign in through a provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,3 +34,92 @@ class CodePage(Page):
 
     form: Form
     following: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenPage(Page):
+    """The form that asks where to send a link for a new password."""
+
+    sent: bool
+    """Whether one was asked for."""
+    message: Message | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PasswordPage(Page):
+    """The form that sets a password by a link."""
+
+    token: str
+    email: str
+    form: Form
+    least: int
+    """Fewest characters of a password. [-]"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationPage(Page):
+    """An invitation, and the form that accepts it."""
+
+    token: str
+    offered: Open
+    mine: bool
+    """Whether the account it is for is signed in here."""
+    form: Form
+    message: Message | None
+    sign_in_url: str
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """A session in words."""
+
+    id: str
+    device: str
+    address: str
+    here: bool
+    began: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountPage(Page):
+    """The account of the person who reads it."""
+
+    account: AccountDocument
+    sessions: Sequence[SessionLine]
+    workspace_id: str
+    """Where this browser works."""
+    form: Form
+    message: Message | None
+    """What was refused."""
+    done: str
+    """What was done, as a key of its sentences; empty where nothing was."""
+    codes: Sequence[str]
+    """New recovery codes, shown once."""
+    least: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondFactorPage(Page):
+    """A new second factor: what a device scans, and the form that proves it did."""
+
+    picture: Markup
+    secret: str
+    sealed: str
+    form: Form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeoplePage(Page):
+    """The people of a workspace, for its owners."""
+
+    people: People
+    me: str
+    """Account of the reader."""
+    roles: Sequence[str]
+    form: Form
+    message: Message | None
+    link: str
+    """A new invitation's link, shown once; empty where there is none."""
+    mailed: bool

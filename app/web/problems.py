@@ -17,7 +17,9 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match
 
 from app.errors import (
     AppError,
@@ -26,6 +28,8 @@ from app.errors import (
     FieldError,
     Message,
     NotFound,
+    Overtaken,
+    Stale,
     TooLarge,
     TooMany,
     Unauthorized,
@@ -37,6 +41,12 @@ from app.web.redirects import to_sign_in
 logger = logging.getLogger("rackline.web")
 
 MEDIA_TYPE = "application/problem+json"
+
+LEFT = 499
+"""Status, of no RFC, that servers write down for who went away before the answer."""
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Methods that some address of ours takes."""
 
 MAX_FIELD = 200
 MAX_ERRORS = 50
@@ -92,6 +102,20 @@ class MethodNotAllowed(AppError):
     title = "Method not allowed"
 
 
+class TooSlow(AppError):
+    """The body did not arrive in time."""
+
+    status = 408
+    title = "Too slow"
+
+
+class HeadTooLarge(AppError):
+    """Address and headers are more than a request of ours needs."""
+
+    status = 431
+    title = "Head too large"
+
+
 class UnsupportedMediaType(AppError):
     """The body is not in a format this path reads."""
 
@@ -128,7 +152,9 @@ BY_STATUS: dict[int, type[AppError]] = {
         Forbidden,
         NotFound,
         MethodNotAllowed,
+        TooSlow,
         Conflict,
+        Stale,
         TooLarge,
         UnsupportedMediaType,
         Misdirected,
@@ -236,6 +262,18 @@ def from_http(error: HTTPException, path: str) -> AppError:
     return kind(Message(escaped(str(error.detail))))
 
 
+def allowed_methods(app: FastAPI, request: Request) -> list[str]:
+    """Return the methods an address takes; the framework knows those of the first route there alone.
+
+    Files of ours are no routes: nothing is returned for them.
+    """
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in app.routes)
+    ]
+
+
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as the response of the JSON API."""
     identifier = structlog.contextvars.get_contextvars().get("request_id")
@@ -253,8 +291,13 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def install(app: FastAPI, page: PageRenderer | None = None) -> None:
-    """Answer every failure of an application with a problem; browsers get ``page``, where there is one."""
+def install(
+    app: FastAPI, page: PageRenderer | None = None, headers_of_faults: Mapping[str, str] | None = None
+) -> None:
+    """Answer every failure of an application with a problem; browsers get ``page``, where there is one.
+
+    A fault is answered outside of all middleware: it is given its headers here.
+    """
 
     def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
         if page is not None and wants_page(request):
@@ -265,6 +308,8 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
+        if isinstance(error, Overtaken) and "if-match" in request.headers:
+            error = Stale(error.message, error.errors)
         if isinstance(error, Unauthorized):
             if wants_page(request):
                 return to_sign_in(request)
@@ -280,20 +325,29 @@ def install(app: FastAPI, page: PageRenderer | None = None) -> None:
 
     async def of_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            methods = allowed_methods(app, request) or ["GET", "HEAD"]
+            error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)
 
     async def of_fault(request: Request, error: Exception) -> Response:
         # What has failed here has left the middleware that knew the request's identifier.
         identifier = getattr(request.state, "request_id", "")
+        headers = {**(headers_of_faults or {}), **({"X-Request-Id": identifier} if identifier else {})}
         with structlog.contextvars.bound_contextvars(request_id=identifier):
             logger.error("request failed", exc_info=error)
-            failed = ServerError("something went wrong here; it is in the server's log")
-            return answer(request, failed, {"X-Request-Id": identifier} if identifier else None)
+            fault = ServerError("something went wrong here; it is in the server's log")
+            return answer(request, fault, headers)
+
+    async def of_leaving(request: Request, error: Exception) -> Response:
+        # Whoever stopped an upload hears no answer, and nothing here went wrong.
+        return Response(status_code=LEFT)
 
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
         AppError: of_ours,
         RequestValidationError: of_validation,
         HTTPException: of_framework,
+        ClientDisconnect: of_leaving,
         Exception: of_fault,
     }
     for kind, handler in handlers.items():

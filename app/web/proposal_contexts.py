@@ -31,6 +31,8 @@ class ProposalsPage(Page):
     next_url: str
     """Address of the next stretch; empty at the end."""
     comparisons: Sequence[Choice]
+    calibration_id: str
+    """Measured runs that the proposal is to name; empty where it is to name none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ class ProposalFormPage(Page):
     title: str
     """Title of the comparison."""
     options: Sequence[Choice]
+    has_networks: bool
     has_logo: bool
 
 

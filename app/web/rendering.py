@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -18,10 +19,13 @@ from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
 from app.services.admission import Principal
+from app.services.latest import Latest
 from app.web import locale
+from app.web.auth import reach_of
 from app.web.contexts import Page
 from app.web.folders import VERSIONED, folder
 from app.web.pictures import PARAMETER, chart_address, chart_file, forms
+from app.web.rights import may
 
 
 @functools.cache
@@ -89,8 +93,26 @@ def render(
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
+    lasting: Latest[Any] | None = None,
 ) -> Response:
-    """Answer with a page in the reader's language; an asked-for language is remembered."""
+    """Answer with a page in the reader's language; an asked-for language is remembered.
+
+    Parameters
+    ----------
+    request : Request
+        Who asks, and for what. [-]
+    template : str
+        Name of the template. [-]
+    page : Page
+        What it is given. [-]
+    status : int
+        Status of the answer. [-]
+    headers : mapping or None
+        More headers. [-]
+    lasting : Latest or None
+        Where the parts of the template that stand in ``kept`` are kept by address and language, for pages
+        that are the same for every reader. [-]
+    """
     language = locale.language_of(request)
     asked_chart = request.query_params.get(PARAMETER)
     if asked_chart and request.method == "GET" and status == 200:
@@ -102,19 +124,31 @@ def render(
             page=page,
             here=request.url,
             reader=reader_of(request),
+            may=partial(may, request),
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,
+            kept=partial(kept, lasting, f"{language} {request.url.path}?{request.url.query}"),
         )
     )
     response = HTMLResponse(body, status, headers=dict(headers or {}))
     response.headers["Content-Language"] = language
     response.headers["Vary"] = "Accept-Language, Cookie"
     if asked := locale.asked_for(request):
+        secure, seconds = reach_of(request).https, locale.COOKIE_SECONDS
         response.set_cookie(
-            locale.COOKIE, asked, max_age=locale.COOKIE_SECONDS, httponly=True, samesite="lax", path="/"
+            locale.COOKIE, asked, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
         )
     return response
+
+
+def kept(lasting: Latest[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:
+    """Return a part of a page as it was written for who asked for the address before."""
+    if lasting is None:
+        return caller()
+    # As plain text: what is kept is compared by nobody and escaped already.
+    written: str = lasting.get(("written", address), lambda: str(caller()))
+    return Markup(written)
 
 
 def reader_of(request: Request) -> Principal | None:

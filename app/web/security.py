@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import AppError, BadInput, TooLarge
 from app.errors import Message as Sentence
-from app.web.problems import Forbidden, Misdirected, problem_response
+from app.web.patience import MOST_HEAD, in_time
+from app.web.problems import Forbidden, HeadTooLarge, Misdirected, problem_response
 from app.web.reach import Reach, behind_proxy
 
 POLICY = "; ".join(
@@ -50,8 +51,13 @@ HEADERS = {
 TRANSPORT = "max-age=31536000"
 """Browsers that have come by https come by https for a year."""
 
+HEADERS_OF_FAULTS = {**HEADERS, "Cache-Control": "no-store"}
+"""Headers of an answer that the guard does not see pass."""
+
 FORWARDED = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*", re.IGNORECASE)
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?", re.IGNORECASE)
+MOST_HEADERS = 100
+"""Headers of a request. [-]"""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -84,7 +90,7 @@ class Guard:
 
         headers = Headers(scope=scope)
         limit = self.limit(headers)
-        refusal = self.refusal(scope, headers, limit) or unreadable(scope)
+        refusal = self.refusal(scope, headers, limit) or overlong(scope) or unreadable(scope)
         forwarded = any(FORWARDED.fullmatch(name) for name in headers)
         passed = behind_proxy(scope, headers, self.reach) if forwarded else scope
         if refusal is None and passed is None:
@@ -109,6 +115,8 @@ class Guard:
             return Forbidden("without accounts this server answers to this machine only")
         if scope["method"] not in SAFE_METHODS and crosses_sites(headers, self.reach.public_url):
             return Forbidden("changes may be asked for by pages of this server only")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return BadInput("a body has a length or is sent in chunks, not both")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > limit:
             return too_large(limit)
@@ -133,6 +141,20 @@ def unreadable(scope: Scope) -> AppError | None:
     return None
 
 
+def overlong(scope: Scope) -> AppError | None:
+    """Return why a head is too large, or None; the server itself bounds heads that come in parts only."""
+    size = len(scope["path"]) + len(scope["query_string"])
+    size += sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > MOST_HEAD or len(scope["headers"]) > MOST_HEADERS:
+        return HeadTooLarge(
+            Sentence(
+                "address and headers have more than {bytes} bytes, or there are more than {headers} headers",
+                {"bytes": MOST_HEAD, "headers": MOST_HEADERS},
+            )
+        )
+    return None
+
+
 def crosses_sites(headers: Headers, public_url: str = "") -> bool:
     """Tell whether a browser sends this on behalf of another site's page.
 
@@ -142,7 +164,9 @@ def crosses_sites(headers: Headers, public_url: str = "") -> bool:
     if site is not None and site not in {"same-origin", "none"}:
         return True
     origin = headers.get("origin")
-    if origin is None:
+    # A page that tells nobody where its links are followed from has no origin either; then the browser's
+    # own word that it is one of ours decides, which no page can write.
+    if origin is None or (origin == "null" and site == "same-origin"):
         return False
     asked, own, public = urlsplit(origin), headers.get("host", "").lower(), urlsplit(public_url)
     if asked.netloc.lower() != own:
@@ -156,8 +180,9 @@ def too_large(limit: int) -> TooLarge:
 
 
 def counted(receive: Receive, limit: int) -> Receive:
-    """Return ``receive`` that stops at the limit, whatever length the request declared."""
+    """Return ``receive`` that stops at the limit, whatever length was declared, or when its time is up."""
     total = 0
+    receive = in_time(receive)
 
     async def receive_counted() -> Message:
         nonlocal total

@@ -9,7 +9,7 @@ from app.errors import Message
 from app.reports.drawings.pod import PodDrawing
 from app.reports.wording.scales import Scale
 from app.sizing.tenancy.documents import PartitionPlan, QueueAnswer
-from app.web.contexts import Choice, ChoiceGroup, FigureView, Form, Page, WarningGroup
+from app.web.contexts import Choice, ChoiceGroup, DrawingView, FigureView, Form, Page, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class PartitionsPage(Page):
     previous: str
     """Query of the last plan that was possible, kept in the form."""
     drawing: PodDrawing | None
+    picture: DrawingView | None
+    """The same as a file."""
     placed: Sequence[PlacedTeam]
     warnings: Sequence[WarningGroup]
 

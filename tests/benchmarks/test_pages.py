@@ -1,6 +1,7 @@
-"""Server time of the HTML of every page: p95 over thirty requests, held against the lightest page.
+"""Server time of the HTML of every page: p95 over thirty requests.
 
-Beside the time on the clock stands that of this process's processors, which neighbours do not lengthen.
+Held is the time of this process's processors, which neighbours do not lengthen; beside it stands that on the
+clock, and what the first reader waits for whose question nobody has asked before.
 """
 
 from __future__ import annotations
@@ -24,13 +25,7 @@ pytestmark = pytest.mark.benchmark
 REQUESTS = 30
 WANTED = 0.100
 """Of a page at p95. [s]"""
-RATIO = 100.0
-"""Of any page to the lightest one; a page that reckons anew for each reader would show. [-]"""
 EMPTY = "/decisions"
-CALCULATED = ("/scaling", "/plans", "/queues")
-"""Pages that answer a new question each time, a search, a curve of estimates or a simulated year; asked for
-a few times, reported, not held."""
-FEW = 4
 
 
 async def pages(client: httpx.AsyncClient) -> list[str]:
@@ -46,7 +41,9 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
     for example in ("bert-large", "vendor-claim"):
         answers.append((await client.post(f"/examples/{example}")).headers["location"])
     rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
-    answers += [f"{answers[-2]}/scaling", f"/estimates/{rows[1]['estimate']['id']}"]
+    estimates = [f"/estimates/{row['estimate']['id']}" for row in rows if row["estimate"]]
+    answers += [f"{answers[-2]}/scaling", *estimates[:2]]
+    answers += [f"{estimates[1]}/plans", f"{estimates[0]}/fabrics", f"{estimates[0]}/costs"]
     for kind, body in (("calibrations", CALIBRATION), ("calibrations", FABRIC_GAIN), ("sizings", SIZING)):
         made = (await client.post(f"/api/v1/{kind}", json=body)).json()
         answers.append(f"/{kind}/{made['id']}")
@@ -65,25 +62,19 @@ def test_pages_come_quickly(tmp_path: Path) -> None:
         ) as client:
             for path in await pages(client):
                 taken, worked = [], []
-                anew = any(part in path for part in CALCULATED)
-                for _ in range((FEW if anew else REQUESTS) + 1):
+                for _ in range(REQUESTS + 1):
                     start, before = time.perf_counter(), time.process_time()
                     answer = await client.get(path)
                     taken.append(time.perf_counter() - start)
                     worked.append(time.process_time() - before)
                     assert answer.status_code == 200, (path, answer.text[:500])
-                # The first one loads what later ones find loaded.
                 late, busy = np.percentile(taken[1:], 95), np.percentile(worked[1:], 95)
-                found[path] = (float(np.median(worked[1:])), float(busy), float(late), len(answer.content))
+                found[path] = (worked[0], float(busy), float(late), len(answer.content))
         return found
 
     found = run(timed())
-    for path, (_, busy, late, size) in sorted(found.items(), key=lambda one: -one[1][1]):
-        figures = (round(1e3 * busy, 1), round(1e3 * late, 1), size // 1000)
-        report(f"{path}: ms of processor and on the clock at p95, kB", figures)
+    for path, (first, busy, late, size) in sorted(found.items(), key=lambda one: -one[1][1]):
+        figures = (round(1e3 * first), round(1e3 * busy, 1), round(1e3 * late, 1), size // 1000)
+        report(f"{path}: ms of processor, first and p95, on the clock p95, kB", figures)
     slow = [path for path, (_, busy, *_) in found.items() if busy > WANTED]
-    report("pages over 100 ms of processor at p95", slow)
-    empty = found[EMPTY][0]
-    for path, (middle, *_) in found.items():
-        if not any(part in path for part in CALCULATED):
-            assert middle < RATIO * empty, path
+    assert slow == []

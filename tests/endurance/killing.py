@@ -83,6 +83,7 @@ class Arena:
     wrong: list[str] = field(default_factory=list)
     killed: Counter[str] = field(default_factory=Counter)
     gave_up: int = 0
+    changing: threading.Lock = field(default_factory=threading.Lock)
     stop: threading.Event = field(default_factory=threading.Event)
     _orders: IO[str] | None = None
     _answers: IO[str] | None = None
@@ -134,17 +135,27 @@ class Arena:
     def kill_one(self) -> None:
         """Kill a process at random and start it again, perhaps after a while."""
         name = self.chance.choice(list(self.processes))
-        try:
-            signal.pidfd_send_signal(self.processes[name], signal.SIGKILL)
-            self.killed[name] += 1
-        except ProcessLookupError:
-            # It gave up by itself because the database was not there yet, as when that was killed, too.
-            self.gave_up += 1
-        # What is killed holds its port until the system has taken it apart.
-        select.select([self.processes[name]], [], [])
-        os.close(self.processes[name])
-        time.sleep(self.chance.choice((0.0, 0.0, self.chance.uniform(0, 0.5))))
-        self.start(name)
+        with self.changing:
+            try:
+                signal.pidfd_send_signal(self.processes[name], signal.SIGKILL)
+                self.killed[name] += 1
+            except ProcessLookupError:
+                self.gave_up += 1
+            # What is killed holds its port until the system has taken it apart.
+            select.select([self.processes[name]], [], [])
+            os.close(self.processes[name])
+            time.sleep(self.chance.choice((0.0, 0.0, self.chance.uniform(0, 0.5))))
+            self.start(name)
+
+    def supervise(self) -> None:
+        """Start again what gave up by itself, as when the database was not there: as systemd does."""
+        while not self.stop.wait(0.3):
+            with self.changing:
+                for name, process in self.processes.items():
+                    if select.select([process], [], [], 0)[0]:
+                        self.gave_up += 1
+                        os.close(process)
+                        self.start(name)
 
     def client(self) -> httpx.Client:
         """Return a client of the server."""
@@ -278,6 +289,7 @@ def endure(arena: Arena, kills: int, pause: float, disturb: Any = None) -> dict[
     """Kill so often while clients write; then everything acknowledged must be there and every job done."""
     with arena.living():
         writers = [threading.Thread(target=arena.write, args=(seed,)) for seed in (1, 2)]
+        writers.append(threading.Thread(target=arena.supervise))
         for writer in writers:
             writer.start()
         try:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
 from app.reports.wording import Voice, voice
+from tests.reports.renderings import squeezed, text_of
 from tests.windows import Seat
 
 pytestmark = pytest.mark.browser
@@ -82,7 +85,7 @@ def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estima
     expect(page.locator("#measured")).to_contain_text("985")
     expect(page.locator("#measured")).to_contain_text("1,000")
     expect(page.locator("#fitted tbody tr").first).to_be_visible()
-    expect(page.locator("#not-bought")).to_contain_text("QM8790 HDR switch")
+    expect(page.locator("#not-bought")).to_contain_text(spoken.gettext("QM8790 HDR switch"))
     assert "runs-roce-100-8=985" in page.url
 
     page.get_by_label("8 × RoCE, 100 Gb/s", exact=True).fill("700, 701, 699")
@@ -91,6 +94,26 @@ def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estima
     expect(verdict).to_contain_text("43")
     page.go_back()
     expect(verdict).to_contain_text(refused)
+
+    page.get_by_role("button", name=spoken.gettext("Make a proposal")).click()
+    expect(page.get_by_label(spoken.gettext("Network choice"))).to_have_value(
+        re.compile("runs-roce-100-8=985")
+    )
+    page.get_by_label(spoken.gettext("Customer"), exact=True).fill("TEN")
+    page.get_by_role("button", name=spoken.gettext("Save the draft")).click()
+    against = page.locator("ul.against")
+    expect(against).to_contain_text(refused)
+    expect(against).to_contain_text("8 × HDR InfiniBand, 200 Gb/s")
+    expect(page.locator("article.proposal .verdict-option")).to_contain_text("RoCE")
+    measured = page.locator("#measured")
+    for mean in ("1,000", "985"):
+        expect(measured).to_contain_text(mean)
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="PDF", exact=True).click()
+    text = text_of(Path(waiting.value.path()).read_bytes())
+    for said in (refused, "1.5", "5%" if spoken.language == "ko" else "5 %", "1,000", "985"):
+        assert squeezed(said) in squeezed(text)
+    assert seat.strays == []
 
 
 def test_the_page_is_whole_without_scripts_and_in_a_phone(seat: Seat) -> None:

@@ -4,6 +4,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from app.engine.operators import Section
 from app.errors import TooLarge, Unprocessable
 from app.profiles import onnx_graph
 from app.profiles.model import ModelProfile
@@ -121,3 +122,9 @@ def test_limits_are_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_graph, "MOST_BYTES", 100)
     with pytest.raises(TooLarge):
         read_onnx("m.onnx", data)
+
+
+def test_a_profile_is_kept_as_it_was_read() -> None:
+    profile = read_onnx("encoder.onnx", encoder())
+    assert any(operator.section is Section.EMBEDDING for operator in profile.body.operators)  # type: ignore[union-attr]
+    assert ModelProfile.from_json(profile.to_json()) == profile

@@ -8,8 +8,9 @@ from typing import Any
 
 from app.sizing.compare import Option, compare
 from app.sizing.document import Comparison, Estimate
-from app.sizing.proposal.content import build_content
+from app.sizing.proposal.content import NOTHING_NAMED, build_content
 from app.sizing.proposal.documents import Logo, Proposal, ProposalContent
+from app.sizing.proposal.evidence import Named
 from app.sizing.proposal.freezing import content_hash
 from app.sizing.proposal.request import ProposalRequest
 from app.sizing.questions import PublishedFigure
@@ -40,7 +41,9 @@ def request_of(one: Estimate) -> EstimateRequest:
     return EstimateRequest(model=ModelInput(preset="gpt3-175b"), system=system, label=one.label)
 
 
-def content(options: Sequence[Option] = (), logo: Logo | None = None, **asked: Any) -> ProposalContent:
+def content(
+    options: Sequence[Option] = (), logo: Logo | None = None, named: Named = NOTHING_NAMED, **asked: Any
+) -> ProposalContent:
     """Return what a proposal says."""
     body = {"comparison_id": "cmp_x", "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"} | asked
     return build_content(
@@ -50,12 +53,15 @@ def content(options: Sequence[Option] = (), logo: Logo | None = None, **asked: A
         title="BERT-Large",
         today=MOMENT.date(),
         logo=logo,
+        named=named,
     )
 
 
-def proposal(options: Sequence[Option] = (), logo: Logo | None = None, **asked: Any) -> Proposal:
+def proposal(
+    options: Sequence[Option] = (), logo: Logo | None = None, named: Named = NOTHING_NAMED, **asked: Any
+) -> Proposal:
     """Return a frozen proposal."""
-    said = content(options, logo, **asked)
+    said = content(options, logo, named, **asked)
     return Proposal(
         id="prp_x",
         comparison_id="cmp_x",

@@ -87,3 +87,9 @@ def test_csv_and_bill_agree_in_both_languages() -> None:
         assert one[1] == other[1] == line.item
         assert one[4:13] == other[4:13]
     assert english[0] != korean[0]
+
+
+def test_text_that_a_workbook_cannot_hold_is_shown_as_a_square() -> None:
+    bill = billed(system="ipu-pod64", label="a\x01b\x0b\ufffe")
+    sheet = load_workbook(io.BytesIO(bill_workbook(bill, voice("en")))).worksheets[0]
+    assert sheet.cell(1, 1).value == "a□b□□"

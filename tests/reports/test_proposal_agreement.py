@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from typing import Any
@@ -14,29 +13,16 @@ from app.reports.pdf import proposal_pdf
 from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.reports.wording import voice
 from app.reports.wording.proposals import write_proposal
-from app.sizing.compare import Option
-from app.sizing.proposal.documents import Line, Proposal
-from app.sizing.proposal.lines import lines_of
+from app.sizing.fabric_choice.choosing import choose_fabric
+from app.sizing.fabric_choice.request import FabricChoiceRequest
+from app.sizing.proposal.documents import Proposal
+from app.sizing.proposal.evidence import Named
+from app.web.api.examples import FABRICS_MEASURED
 from tests.reports.proposals import CLAIMED, modelled, proposal
-from tests.reports.test_proposal_pdf import squeezed, text_of
+from tests.reports.renderings import Renderings, hold, hold_warnings
+from tests.sizing.asking import sizing_context
 
-UNPRINTED = {"cheapest", "fastest", "kind", "fits"}
-"""Lines that are words for programs; documents say them in sentences."""
-
-
-def at(document: Any, path: str) -> Any:
-    """Return what stands at a dotted path."""
-    for name in path.split("."):
-        document = document[int(name)] if isinstance(document, list) else document[name]
-    return document.get("value") if isinstance(document, dict) else document
-
-
-def printed(line: Line, made: Proposal) -> bool:
-    """Tell whether a line is printed: of what is recommended every part, of the others sums by group."""
-    recommended = line.option == made.content.advice.recommended
-    if ".lines." in line.path and line.section == "bill":
-        return recommended
-    return not (recommended and ".groups." in line.path)
+OPTIONS = {"claimed": CLAIMED, "modelled": modelled()}
 
 
 def words_of(made: Proposal) -> str:
@@ -44,44 +30,33 @@ def words_of(made: Proposal) -> str:
     return repr(write_proposal(made, voice(made.content.locale)))
 
 
-@pytest.mark.parametrize("options", [CLAIMED, modelled()], ids=["claimed", "modelled"])
+def renderings(made: Proposal) -> Renderings:
+    return Renderings(
+        document=made.content.model_dump(mode="json"),
+        table=proposal_csv(made),
+        workbook=proposal_workbook(made),
+        paper=proposal_pdf(made),
+        page=words_of(made),
+    )
+
+
+@pytest.fixture(scope="module")
+def named() -> Named:
+    """Networks with the customer's runs on both."""
+    asked = FabricChoiceRequest.model_validate(FABRICS_MEASURED)
+    return Named(networks=choose_fabric(asked, sizing_context()))
+
+
+@pytest.mark.parametrize("options", list(OPTIONS))
 @pytest.mark.parametrize("locale", ["ko", "en"])
-def test_every_number_is_the_same_everywhere(options: list[Option], locale: str) -> None:
-    made = proposal(options, locale=locale)
-    document = made.content.model_dump(mode="json")
-    rows = {row["path"]: row for row in csv.DictReader(io.StringIO(proposal_csv(made)))}
-    book = openpyxl.load_workbook(io.BytesIO(proposal_workbook(made)))
-    sheet = book[voice(locale).gettext("Figures")]
-    cells = {row[8]: row for row in sheet.iter_rows(min_row=2, values_only=True)}
-    page, paper = squeezed(words_of(made)), squeezed(text_of(proposal_pdf(made)))
-    assert len(lines_of(made.content)) == len(cells) > 15
-    for line in lines_of(made.content):
-        stated = at(document, line.path) if line.name != "avoid" else line.value
-        row, cell = rows[line.path], cells[line.path]
-        assert line.value == stated
-        if isinstance(line.value, bool) or not isinstance(line.value, int | float):
-            continue
-        assert float(row["value"]) == line.value
-        # A workbook keeps sixteen digits.
-        assert cell[3] == pytest.approx(line.value, rel=1e-14)
-        assert row["written"] == cell[7]
-        if line.name not in UNPRINTED and printed(line, made):
-            assert squeezed(row["written"]) in paper, line
-            assert squeezed(row["written"]) in page, line
+def test_every_number_is_the_same_everywhere(options: str, locale: str, named: Named) -> None:
+    made = proposal(OPTIONS[options], named=named, locale=locale)
+    assert hold(made, renderings(made)) > 40
 
 
-def test_every_warning_of_the_page_is_in_the_pdf_and_the_tables() -> None:
-    made = proposal(modelled())
-    paper = squeezed(text_of(proposal_pdf(made)))
-    told = {
-        row["written"]
-        for row in csv.DictReader(io.StringIO(proposal_csv(made)))
-        if row["section"] == "warnings"
-    }
-    for warning in made.content.warnings:
-        said = voice("ko").sentence(warning.text)
-        assert squeezed(said) in paper
-        assert said in told
+def test_every_warning_of_the_page_is_in_the_pdf_and_the_tables(named: Named) -> None:
+    made = proposal(modelled(), named=named)
+    hold_warnings(made, renderings(made))
 
 
 def computed(sheet: Any, reference: str) -> float:

@@ -25,6 +25,7 @@ from app.reports.pdf.payload import charts
 from app.reports.wording import voice
 from app.sizing.proposal.documents import Proposal
 from tests.reports.proposals import CLAIMED, compared, modelled, proposal
+from tests.reports.renderings import squeezed, text_of
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = [
@@ -45,16 +46,6 @@ TEXT = st.text(min_size=1, max_size=60) | st.sampled_from(HOSTILE)
 
 def pages(data: bytes) -> list[str]:
     return [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages]
-
-
-def text_of(data: bytes) -> str:
-    """Return the text of a PDF; invisible places to break a line at are not part of it."""
-    return "\n".join(pages(data)).replace("\u200b", "")
-
-
-def squeezed(text: str) -> str:
-    """Return text without white space: lines are broken where the page is full."""
-    return re.sub(r"\s+", "", text)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model
 from app.sizing.request import EstimateRequest
 from app.sizing.risk import risk_of
-from app.sizing.scaling import scaling_curve
+from app.sizing.scaling import scaled_requests
 from tests.sizing.asking import answer, asked, plan_given_back, seconds, sizing_context
 
 SYSTEMS = [entry.id for entry in sizing_context().catalog.systems()]
@@ -312,7 +312,7 @@ def ranked(request: EstimateRequest, context: SizingContext) -> float:
 
 def test_the_scaling_curve_is_the_estimate_at_each_count(context: SizingContext) -> None:
     request = asked()
-    curve = scaling_curve(request, [1, 2, 8], context)
+    curve = [estimate(one, context) for one in scaled_requests(request, [1, 2, 8])]
     assert [found.system.count for found in curve] == [1, 2, 8]
     assert [seconds(found) for found in curve] == [seconds(answer(system={"count": n})) for n in (1, 2, 8)]
     speedup = [seconds(curve[0]) / seconds(found) for found in curve]

@@ -28,9 +28,11 @@ def test_migrating_twice_changes_nothing(store: Store) -> None:
     check(store.engine)
 
 
-OF_NO_WORKSPACE = {"workspace", "chore", "account", "recovery_code", "password_link", "login_attempt"}
-"""People may be members of several workspaces, whoever tries to sign in is of none yet, and the turns of the
-server's own chores are no one's."""
+OF_NO_WORKSPACE = {
+    "workspace", "account", "recovery_code", "password_link", "login_attempt", "external_identity", "chore",
+}  # fmt: skip
+"""People may be members of several workspaces, and whoever tries to sign in is of none yet; the turns of
+the server's own chores are no one's."""
 
 
 def test_every_row_belongs_to_a_workspace() -> None:
@@ -43,9 +45,9 @@ def test_sqlite_is_set_up_for_several_writers(store: Store) -> None:
     with store.engine.connect() as connection:
         found = {
             name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
-            for name in ("journal_mode", "foreign_keys", "busy_timeout")
+            for name in ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
         }
-    assert found == {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 5000}
+    assert found == {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 5000, "synchronous": 2}
 
 
 def test_moments_come_back_in_utc(store: Store) -> None:

@@ -1,5 +1,7 @@
 """Every query sees one workspace only, and lists go on where they stopped."""
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy.exc import IntegrityError
 
@@ -7,7 +9,10 @@ from app.store.database import Store
 from app.store.repository import AlreadyAnswered, Repository
 from app.store.sweep_queries import Narrowing
 from app.store.tables import ComparisonRecord, JobRecord, SweepRecord, SweepRowRecord
+from app.store.trail import ForeignRow
 from app.store.types import now
+
+DAY_AGO = now() - timedelta(days=1)
 
 
 def fill(repository: Repository, suffix: str) -> None:
@@ -22,7 +27,7 @@ def fill(repository: Repository, suffix: str) -> None:
     sweep = SweepRecord(id=f"swp_{suffix}", workspace_id="", title="t", request={})
     job = JobRecord(id=sweep.id, workspace_id="", kind="sweep", status="queued", total=3)
     repository.add_sweep(sweep, job)
-    repository.add_idempotent_answer("estimates", "key", f"sha-{suffix}", {"of": suffix})
+    repository.add_idempotent_answer("estimates", "key", f"sha-{suffix}", {"of": suffix}, DAY_AGO)
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def test_each_query_finds_its_own_rows(filled: Store) -> None:
             repository.calibration("cal_one"),
             repository.sweep("swp_one"),
             repository.job("swp_one"),
-            repository.idempotent_answer("estimates", "key"),
+            repository.idempotent_answer("estimates", "key", DAY_AGO),
         ):
             assert row is not None
             assert row.workspace_id == "ws_one"
@@ -65,7 +70,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
         assert repository.comparison("cmp_two") is None
         assert repository.comparison_options("cmp_two") == []
         assert repository.estimates_named(["est_two"]) == {}
-        answer = repository.idempotent_answer("estimates", "key")
+        answer = repository.idempotent_answer("estimates", "key", DAY_AGO)
         assert answer is not None and answer.answer == {"of": "one"}
         for listing in (
             repository.profiles(10, None),
@@ -113,7 +118,7 @@ def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None
 def test_a_key_is_answered_once(filled: Store) -> None:
     with pytest.raises(AlreadyAnswered), filled.transaction("ws_one") as repository:
         repository.add_estimate("est_late", "late", {}, {})
-        repository.add_idempotent_answer("estimates", "key", "sha", {})
+        repository.add_idempotent_answer("estimates", "key", "sha", {}, DAY_AGO)
     with filled.transaction("ws_one") as repository:
         assert repository.estimate("est_late") is None
 
@@ -152,5 +157,5 @@ def test_a_row_cannot_be_kept_twice(filled: Store) -> None:
 
 
 def test_a_row_belongs_to_the_workspace_of_its_sweep(filled: Store) -> None:
-    with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
+    with pytest.raises(ForeignRow), filled.transaction("ws_one") as repository:
         repository.of_sweep("swp_one").keep([row(0, 1.0, "ws_two")])

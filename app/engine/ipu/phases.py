@@ -51,7 +51,7 @@ def phases_of_layers(layers: FloatLike, layer_bytes: FloatLike, free: FloatLike)
     """
     room = np.maximum(np.asarray(free, dtype=float), 0.0)
     size = np.asarray(layer_bytes, dtype=float)
-    each = np.floor(room / size)
+    each = np.floor(room / np.maximum(size, 1.0))
     some = np.maximum(room, 1.0)
     cut = np.where(room > 0, np.ceil(layers * size / some), np.inf)
     return np.asarray(np.maximum(np.where(each >= 1, np.ceil(layers / np.maximum(each, 1.0)), cut), 1.0))

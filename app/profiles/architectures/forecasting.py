@@ -24,7 +24,7 @@ from app.engine.operators import (
 from app.engine.records import Tokens
 from app.profiles.architectures.common import need_tokens, norm_layer
 from app.profiles.architectures.recurrent import embedding
-from app.profiles.onnx_nodes import attention
+from app.profiles.rows import attention
 
 QUANTILES = 3
 """Quantiles that are forecast: 0.1, 0.5 and 0.9."""

@@ -17,7 +17,7 @@ from app.engine.operators import Operator, OperatorTable, Pointwise, dense_layer
 from app.engine.records import Tokens
 from app.profiles.architectures.common import convolution_1d, need_tokens
 from app.profiles.architectures.recurrent import TEXT_PER_SECOND, embedding
-from app.profiles.onnx_nodes import attention
+from app.profiles.rows import attention
 
 FRAME_SECONDS = 600 / 48_000
 """Shift of Deep Voice 3's frames: 600 samples at 48 kHz."""

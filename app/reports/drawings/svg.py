@@ -32,6 +32,15 @@ FILLS: Mapping[str, str] = {
     "backward-light": "#f5cf7a",
     "idle": "#e2e6eb",
     "gap": GROUND,
+    "plate": GROUND,
+    "tenant-0": "#73b4da",
+    "tenant-1": "#f0c566",
+    "tenant-2": "#73c8b1",
+    "tenant-3": "#e8a673",
+    "tenant-4": "#e0afca",
+    "tenant-5": "#9ad2f2",
+    "tenant-6": "#b8bcc1",
+    "tenant-7": "#bfc4cc",
 }
 """Class of a box → its colour where no rule of the page says otherwise."""
 

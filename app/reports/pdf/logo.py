@@ -44,13 +44,16 @@ NUMBERS = {
 }
 WORDS = {"fill-rule", "clip-rule", "stroke-linecap", "stroke-linejoin", "gradientUnits", "spreadMethod"}
 
-NUMERIC = re.compile(r"[\s,]*(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?(?:%|px)?[\s,]*)+")
+# What is taken is not given back (++, *+): no text makes these patterns try one way after the other.
+NUMERIC = re.compile(r"[\s,]*+(?:[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,2}+)?(?:%|px)?[\s,]*+)++")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?")
 COLOUR = re.compile(
     r"none|currentColor|transparent|[a-zA-Z]{3,20}|#[0-9a-fA-F]{3,8}|rgba?\([\d\s.,%]{1,40}\)|url\(#[\w-]{1,60}\)"
 )
 PATH = re.compile(r"[MmZzLlHhVvCcSsQqTtAa\s\d.,eE+-]*")
-TRANSFORM = re.compile(r"(?:\s*(?:matrix|translate|scale|rotate|skewX|skewY)\([\d\s.,eE+-]{1,200}\)[\s,]*)+")
+TRANSFORM = re.compile(
+    r"(?:\s*+(?:matrix|translate|scale|rotate|skewX|skewY)\([\d\s.,eE+-]{1,200}+\)[\s,]*+)++"
+)
 NAME = re.compile(r"[A-Za-z_][\w-]{0,60}")
 
 

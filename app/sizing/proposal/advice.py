@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from app.engine.units import HOUR
 from app.errors import BadInput, Message
@@ -16,6 +17,8 @@ from app.sizing.size.sentences import duration
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
 """Gain under which a faster network is not worth its price, as measured gains are judged. [-]"""
 
+NO_NETWORKS: Mapping[str, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -25,11 +28,28 @@ class Limits:
     budget: float | None = None
 
 
-def advise(comparison: Comparison, limits: Limits, chosen: str | None) -> Advice:
+def advise(
+    comparison: Comparison,
+    limits: Limits,
+    chosen: str | None,
+    networks: Mapping[str, str] = NO_NETWORKS,
+) -> Advice:
     """Return which option to take, which not, and why.
 
     Among the options that meet the limits the cheapest is recommended, where every one of them has a
-    cost on the same basis; else the fastest. An author's choice goes before the rule, and says so.
+    cost on the same basis; else the fastest. Where networks were weighed, the same system on the network that
+    was taken goes before. An author's choice goes before the rule, and says so.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The options. [-]
+    limits : Limits
+        What the customer allows. [-]
+    chosen : str or None
+        Label the author recommends. [-]
+    networks : mapping
+        Label of an option whose network is advised against → label of the same system on that taken. [-]
 
     Raises
     ------
@@ -42,12 +62,14 @@ def advise(comparison: Comparison, limits: Limits, chosen: str | None) -> Advice
     meeting = [row for row in running if meets(row, limits)]
     cheapest = cheapest_of(meeting, comparison)
     fastest = min(meeting, key=lambda row: row.hours or 0.0, default=None)
-    by_rule = cheapest or fastest
+    alone = cheapest or fastest
+    wanted = None if alone is None else networks.get(alone.label)
+    by_rule = next((row for row in meeting if row.label == wanted), alone)
     taken = next((row for row in rows if row.label == chosen), by_rule)
     return Advice(
         recommended=None if taken is None else taken.label,
         by_rule=None if by_rule is None else by_rule.label,
-        reasons=texts(reasons_for(taken, by_rule, cheapest, fastest, comparison, limits)),
+        reasons=texts(reasons_for(taken, by_rule, alone, cheapest, fastest, comparison, limits)),
         cheapest=None if cheapest is None else cheapest.label,
         fastest=None if fastest is None else fastest.label,
         avoid=[
@@ -115,6 +137,7 @@ def cheapest_of(rows: Sequence[ComparisonRow], comparison: Comparison) -> Compar
 def reasons_for(
     taken: ComparisonRow | None,
     by_rule: ComparisonRow | None,
+    alone: ComparisonRow | None,
     cheapest: ComparisonRow | None,
     fastest: ComparisonRow | None,
     comparison: Comparison,
@@ -135,6 +158,9 @@ def reasons_for(
             found.append(
                 Message("by time, cost and limits alone it would be {option}", {"option": by_rule.label})
             )
+    elif by_rule is not alone and alone is not None:
+        found.append(Message("{option} has the network that is worth its price: {time}", named))
+        found.append(Message("by time, cost and limits alone it would be {option}", {"option": alone.label}))
     elif taken is cheapest and limited:
         found.append(
             Message("{option} is the cheapest that keeps within the limits: {cost} in {time}", named)

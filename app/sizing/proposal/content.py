@@ -12,7 +12,7 @@ from app.engine.units import YEAR
 from app.errors import NotFound
 from app.sizing.compare import Option, compare, comparison_warnings, row_labels
 from app.sizing.context import SizingContext
-from app.sizing.cost.documents import CostFigure
+from app.sizing.cost.documents import Cost, CostFigure
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, SourceRef
 from app.sizing.proposal.advice import Limits, advise
 from app.sizing.proposal.bill import option_bills
@@ -25,11 +25,21 @@ from app.sizing.proposal.documents import (
     ProposalContent,
     SaidWarning,
 )
+from app.sizing.proposal.evidence import (
+    Named,
+    evidence_of,
+    evidence_sources,
+    evidence_warnings,
+    networks_instead,
+    with_evidence,
+)
+from app.sizing.proposal.evidence_documents import Evidence
 from app.sizing.proposal.request import ProposalRequest
 from app.sizing.proposal.term import term_of
 from app.sizing.questions import PublishedFigure
 
 EDITION = 1
+NOTHING_NAMED = Named()
 SEVERITIES = ("serious", "caution", "info")
 
 
@@ -41,6 +51,7 @@ def build_content(
     title: str,
     today: datetime.date,
     logo: Logo | None,
+    named: Named = NOTHING_NAMED,
 ) -> ProposalContent:
     """Return what a proposal says.
 
@@ -58,6 +69,8 @@ def build_content(
         Day on which it is put together. [-]
     logo : Logo or None
         Picture at the head, drawn anew. [-]
+    named : Named
+        Answers about measured runs that the request names. [-]
     """
     catalog = context.catalog
     labels = row_labels(options)
@@ -75,6 +88,18 @@ def build_content(
     estimates = [row.estimate for row in rows if row.estimate is not None]
     bills, asked_of_bills = option_bills(rows, context, asked.currency)
     accent, note = accent_of(asked.branding.accent)
+    evidence = evidence_of(named, context)
+    advice = with_evidence(
+        advise(
+            comparison,
+            Limits(asked.deadline_s, asked.budget),
+            asked.recommended,
+            networks_instead(named, rows),
+        ),
+        evidence,
+    )
+    taken = next((row for row in rows if row.label == advice.recommended), None)
+    asked_of_runs = evidence_warnings(named, evidence, taken)
     first = estimates[0] if estimates else None
     return ProposalContent(
         edition=EDITION,
@@ -92,12 +117,13 @@ def build_content(
         catalog_version=first.catalog_version if first else catalog.version,
         requests=needed_requests(options, labels, shown),
         comparison=comparison,
-        advice=advise(comparison, Limits(asked.deadline_s, asked.budget), asked.recommended),
+        advice=advice,
+        evidence=evidence,
         bills=bills,
         term=term_of(rows, asked.term_years or usual_years(rows, catalog)),
-        warnings=said_warnings(comparison, asked_of_bills),
+        warnings=said_warnings(comparison, [*asked_of_bills, *asked_of_runs]),
         assumptions=assumptions_of(rows),
-        sources=sources_of(estimates, bills),
+        sources=sources_of(estimates, bills, evidence),
     )
 
 
@@ -118,11 +144,17 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 
 
 def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
-    """Return a comparison with the rows that are shown alone, without samples."""
+    """Return a comparison with the rows that are shown alone, without samples and notes of prices."""
     rows = [
         row
         if row.estimate is None
-        else row.model_copy(update={"estimate": row.estimate.model_copy(update={"time_samples": None})})
+        else row.model_copy(
+            update={
+                "estimate": row.estimate.model_copy(
+                    update={"time_samples": None, "cost": without_notes(row.estimate.cost)}
+                )
+            }
+        )
         for row in whole.rows
         if row.label in shown
     ]
@@ -130,6 +162,19 @@ def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Compa
     return whole.model_copy(
         update={"rows": rows, "ratios": ratios, "warnings": comparison_warnings(rows, catalog)}
     )
+
+
+def without_notes(cost: Cost | None) -> Cost | None:
+    """Return a cost without what a price book notes of its prices: contracts and discounts."""
+    if cost is None:
+        return None
+    lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
+    return cost.model_copy(update={"lines": lines, "figures": silent(cost.figures)})
+
+
+def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
+    """Return figures, those of a price book without their notes."""
+    return [one.model_copy(update={"note": ""}) if one.status == "book" else one for one in figures]
 
 
 def needed_requests(
@@ -140,7 +185,12 @@ def needed_requests(
     needed = set(shown)
     for label in shown:
         request = asked[label]
-        while isinstance(request, PublishedFigure) and request.scaled_from in asked:
+        # Rows with hours of their own may name each other; what is needed already brings its own with it.
+        while (
+            isinstance(request, PublishedFigure)
+            and request.scaled_from in asked
+            and request.scaled_from not in needed
+        ):
             needed.add(request.scaled_from)
             request = asked[request.scaled_from]
     return [
@@ -197,7 +247,9 @@ def figures_of(estimate: Estimate) -> list[CostFigure]:
     return [*cost.figures, *(figure for line in cost.lines for figure in line.figures), *carbon]
 
 
-def sources_of(estimates: Iterable[Estimate], bills: Iterable[OptionBill]) -> list[SourceRef]:
+def sources_of(
+    estimates: Iterable[Estimate], bills: Iterable[OptionBill], evidence: Evidence | None = None
+) -> list[SourceRef]:
     """Return every source, by identifier."""
     found: dict[str, SourceRef] = {}
     for estimate in estimates:
@@ -209,4 +261,5 @@ def sources_of(estimates: Iterable[Estimate], bills: Iterable[OptionBill]) -> li
     for bill in bills:
         for line in bill.lines:
             found |= {source.id: source for source in line.sources}
+    found |= {source.id: source for source in evidence_sources(evidence)}
     return [found[name] for name in sorted(found)]

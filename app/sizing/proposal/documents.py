@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from app.sizing.document import Comparison, Document, Quantity, SourceRef, Text
+from app.sizing.proposal.evidence_documents import Evidence
 
 
 class Logo(Document):
@@ -39,7 +40,9 @@ class Advice(Document):
     """What to take and what not to."""
 
     recommended: str | None = Field(description="Label of the recommended option; null where none runs.")
-    by_rule: str | None = Field(description="Label that cost and limits alone would recommend.")
+    by_rule: str | None = Field(
+        description="Label that cost, limits and networks that were weighed would recommend."
+    )
     reasons: list[Text] = Field(description="Why it is recommended.")
     cheapest: str | None = Field(description="Label of the cheapest that meets the limits.")
     fastest: str | None = Field(description="Label of the fastest that meets the limits.")
@@ -148,6 +151,12 @@ class ProposalContent(Document):
     requests: list[dict[str, Any]] = Field(description="What was asked of each option, to replay it.")
     comparison: Comparison = Field(description="The options side by side.")
     advice: Advice = Field(description="What to take and what not to.")
+    evidence: Evidence | None = Field(
+        None,
+        # Proposals that name no runs are written, and hashed, as they were before runs could be named.
+        exclude_if=lambda found: found is None,
+        description="The customer's own measured runs; left out where none are named.",
+    )
     bills: list[OptionBill] = Field(description="Parts of each option.")
     term: Term | None = Field(description="Costs over a term; null where no cost is known.")
     warnings: list[SaidWarning] = Field(description="Every warning, the gravest first.")
@@ -205,8 +214,8 @@ class ProposalEvent(Document):
     """Something that happened to a proposal."""
 
     position: int = Field(description="Its place in the order of events. [-]")
-    kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened"] = Field(
-        description="What happened."
+    kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened", "expired"] = (
+        Field(description="What happened.")
     )
     at: datetime.datetime = Field(description="When.")
     detail: dict[str, JsonValue] = Field(description="What there is to say about it.")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from pydantic import JsonValue
 
 from app.sizing.document import ComparisonRow, Quantity
 from app.sizing.proposal.documents import Line, ProposalContent
+from app.sizing.proposal.evidence_documents import GainFound
 
 ESTIMATED = ("step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy")
 """Quantities of an estimate."""
 
+MEASURED, RATE = "measured", "samples/s"
 MEMORY = ("per_device", "capacity")
 COSTS = ("run", "capex", "hourly")
 PLANNED = (
@@ -27,6 +30,7 @@ def lines_of(content: ProposalContent) -> list[Line]:
         *of_advice(content),
         *of_rows(content),
         *of_ratios(content),
+        *of_evidence(content),
         *of_bills(content),
         *of_term(content),
     ]
@@ -69,14 +73,15 @@ def of_rows(content: ProposalContent) -> Iterator[Line]:
     for position, row in enumerate(content.comparison.rows):
         place = f"comparison.rows.{position}"
         if row.hours is not None:
+            exact = row.low == row.high
             yield Line(
                 path=f"{place}.hours",
                 section="comparison",
                 option=row.label,
                 name="hours",
                 value=row.hours,
-                low=row.low,
-                high=row.high,
+                low=None if exact else row.low,
+                high=None if exact else row.high,
                 unit="h",
             )
         yield plain(f"{place}.kind", "comparison", row.label, "kind", row.kind)
@@ -129,6 +134,58 @@ def of_ratios(content: ProposalContent) -> Iterator[Line]:
             high=one.high,
             unit="1",
         )
+
+
+def of_evidence(content: ProposalContent) -> Iterator[Line]:
+    """Return the customer's measured runs and what they say."""
+    if content.evidence is None:
+        return
+    for position, one in enumerate(content.evidence.gains):
+        yield from of_gain(one, f"evidence.gains.{position}")
+    fit = content.evidence.fit
+    for name in () if fit is None else ("gap_before", "gap_after"):
+        yield plain(f"evidence.fit.{name}", MEASURED, None, f"fit.{name}", getattr(fit, name), "1")
+    for index, run in enumerate(() if fit is None else fit.runs):
+        place = f"evidence.fit.runs.{index}"
+        yield plain(f"{place}.measured", MEASURED, run.label, "fit.measured", run.measured, "s")
+        yield plain(f"{place}.samples_per_s", MEASURED, run.label, "fit.rate", run.samples_per_s, RATE)
+        for name in ("before", "after"):
+            yield from ranged(f"{place}.{name}", MEASURED, run.label, f"fit.{name}", getattr(run, name))
+            gap = getattr(run, f"gap_{name}")
+            yield plain(f"{place}.gap_{name}", MEASURED, run.label, f"fit.gap_{name}", gap, "1")
+
+
+def of_gain(one: GainFound, place: str) -> Iterator[Line]:
+    """Return the figures of one verdict on alternatives."""
+    plainly = partial(plain, section=MEASURED)
+    kind = one.basis
+    yield plainly(f"{place}.taken", option=one.label, name=f"{kind}.taken", value=one.taken)
+    yield plainly(
+        f"{place}.threshold", option=one.label, name=f"{kind}.threshold", value=one.threshold, unit="1"
+    )
+    yield from ranged(f"{place}.gain", MEASURED, one.label, f"{kind}.gain", one.gain)
+    yield from ranged(f"{place}.money_saved", MEASURED, one.label, f"{kind}.money_saved", one.money_saved)
+    for name in ("switches_saved", "cables_saved"):
+        if (count := getattr(one, name)) is not None:
+            yield plainly(f"{place}.{name}", option=one.label, name=f"{kind}.{name}", value=count)
+    for index, option in enumerate(one.options):
+        at = f"{place}.options.{index}"
+        told = partial(plainly, option=option.label)
+        for number, run in enumerate(option.runs):
+            yield told(f"{at}.runs.{number}", name=f"{kind}.run.{number + 1}", value=run, unit=RATE)
+        for name in ("mean", "deviation"):
+            if (rate := getattr(option, name)) is not None:
+                yield told(f"{at}.{name}", name=f"{kind}.{name}", value=rate, unit=RATE)
+        yield from ranged(f"{at}.predicted", MEASURED, option.label, f"{kind}.predicted", option.predicted)
+        if option.gap is not None:
+            yield told(f"{at}.gap", name=f"{kind}.gap", value=option.gap, unit="1")
+        if option.label != one.reference:
+            yield told(f"{at}.gain", name=f"{kind}.gain", value=option.gain, unit="1")
+        yield from ranged(f"{at}.price", MEASURED, option.label, f"{kind}.price", option.price)
+    for index, part in enumerate(one.left_out):
+        at, name = f"{place}.left_out.{index}", f"left_out.{index}.{part.item}"
+        yield plainly(f"{at}.count", option=one.against, name=f"{name}.quantity", value=part.count)
+        yield from ranged(f"{at}.unit_price", MEASURED, one.against, f"{name}.unit_price", part.unit_price)
 
 
 def of_bills(content: ProposalContent) -> Iterator[Line]:

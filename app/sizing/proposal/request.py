@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.request import Number, Schema
 
 MAX_LOGO_TEXT = 700_000
@@ -76,6 +77,18 @@ class ProposalRequest(Schema):
     price_book_id: str | None = Field(
         None, max_length=100, description="Identifier of a workspace's own prices."
     )
+    calibration_id: str | None = Field(
+        None,
+        max_length=100,
+        description="Identifier of a calibration: measured runs of the customer, fitted or held against "
+        "each other; they appear in the document.",
+        examples=["cal_a2b3c4d5e6f7g2h3"],
+    )
+    fabric_choice: FabricChoiceRequest | None = Field(
+        None,
+        description="Networks to weigh, with the customer's runs where there are any; what is not worth its "
+        "price is named under what not to buy.",
+    )
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="How the document looks.")
 
@@ -100,6 +113,12 @@ class ProposalPatch(Schema):
     term_years: Years | None = Field(None, description="Years over which costs are added up. [a]")
     price_book_id: str | None = Field(
         None, max_length=100, description="Identifier of a workspace's own prices."
+    )
+    calibration_id: str | None = Field(
+        None, max_length=100, description="Identifier of a calibration; null takes it away."
+    )
+    fabric_choice: FabricChoiceRequest | None = Field(
+        None, description="Networks to weigh; null takes them away."
     )
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
     branding: BrandingInput | None = Field(None, description="How the document looks.")

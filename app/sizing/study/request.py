@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from app.sizing.questions import ClaimKind, Currency, Locale
+from app.sizing.questions import LEAST_SHARE, MOST_HOURS, MOST_TIMES, ClaimKind, Currency, Locale
 from app.sizing.request import (
     AssumptionsInput,
     ModelInput,
@@ -65,12 +65,15 @@ class StatedFigure(Schema):
     """A time to train that somebody states; a linear one may be scaled from another option."""
 
     hours: Number | None = Field(
-        None, gt=0, description="Time to train; a linear figure may leave it out and scale another. [h]"
+        None,
+        ge=LEAST_SHARE,
+        le=MOST_HOURS,
+        description="Time to train; a linear figure may leave it out and scale another. [h]",
     )
     kind: ClaimKind = Field(description="Who says so; “linear” is an extrapolation.")
     scaled_from: Key | None = Field(None, description="Key of the option a linear figure is scaled from.")
     factor: Number | None = Field(
-        None, gt=0, le=1e6, description="How many times the hardware of that option. [-]"
+        None, ge=LEAST_SHARE, le=MOST_TIMES, description="How many times the hardware of that option. [-]"
     )
     system: str | None = Field(None, max_length=100, description="Identifier of a system.")
 

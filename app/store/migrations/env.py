@@ -3,7 +3,9 @@
 from alembic import context
 from sqlmodel import SQLModel
 
+import app.store.external_queries
 import app.store.identity_tables
+import app.store.integration_tables
 import app.store.tables  # noqa: F401 - declare the tables
 from app.store.migrate import QUEUE_TABLES
 

@@ -13,6 +13,7 @@ from app.web.api import (
     fabric_choices,
     fabrics,
     jobs,
+    keys,
     partitions,
     planning,
     price_books,
@@ -21,10 +22,13 @@ from app.web.api import (
     sizings,
     studies,
     sweeps,
+    trail,
     uploads,
+    webhooks,
 )
+from app.web.api.responses import KNOWN
 
-router = APIRouter(prefix="/api/v1")
+router = APIRouter(prefix="/api/v1", responses=KNOWN)
 for part in (
     catalog,
     uploads,
@@ -45,5 +49,8 @@ for part in (
     breakevens,
     jobs,
     claims,
+    trail,
+    keys,
+    webhooks,
 ):
     router.include_router(part.router)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from app.services.catalogue_documents import (
+from app.services.listing import Page
+from app.sizing.catalogue.documents import (
     Chip,
     Fabric,
     Machine,
@@ -15,7 +16,6 @@ from app.services.catalogue_documents import (
     Software,
     System,
 )
-from app.services.listing import Page
 from app.sizing.document import SourceRef
 from app.web.api.responses import LIST, READ
 from app.web.bodies import StrictRoute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header, Path, Query, Response
+from fastapi import APIRouter, Body, Path, Query, Response
 
 from app.services import comparisons
 from app.services.comparisons import ComparisonSummary
@@ -12,19 +12,10 @@ from app.services.listing import Page
 from app.sizing.document import Comparison
 from app.sizing.questions import ComparisonPatch, ComparisonRequest
 from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
-from app.web.api.responses import ASK, LIST, READ
+from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
-from app.web.deps import (
-    ID,
-    USUAL,
-    BenchDep,
-    CursorQuery,
-    KeyHeader,
-    LimitQuery,
-    WorkspaceDep,
-    read_tag,
-    write_tag,
-)
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = APIRouter(prefix="/comparisons", tags=["comparisons"], route_class=StrictRoute)
 
@@ -60,7 +51,7 @@ def list_comparisons(
     return comparisons.list_comparisons(bench, workspace, limit, cursor)
 
 
-@router.get("/{id}", summary="Read a comparison", responses=READ)
+@router.get("/{id}", summary="Read a comparison", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -74,17 +65,14 @@ def get_comparison(
     return found.comparison
 
 
-@router.patch("/{id}", summary="Change a comparison", responses=ASK)
+@router.patch("/{id}", summary="Change a comparison", responses={**ASK, **CHANGED})
 def change_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ComparisonId,
     body: Annotated[ComparisonPatch, Body(examples=[RENAMED])],
     response: Response,
-    tag: Annotated[
-        str | None,
-        Header(alias="If-Match", max_length=40, description="The ETag last read; 409 if it has changed."),
-    ] = None,
+    tag: MatchHeader = None,
 ) -> Comparison:
     """Change title, language, currency or rows; what is left out stays."""
     changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))

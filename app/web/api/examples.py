@@ -413,3 +413,11 @@ STUDY_STATE: dict[str, Any] = {"knobs": {"count.a": 4, "batch": 4096}, "pair": [
 STUDY_TO_COMPARE: dict[str, Any] = {"knobs": {"count.a": 4}, "title": "Two or four machines", "locale": "ko"}
 STUDY_COPY: dict[str, Any] = {"name": "The same with four machines", "knobs": {"count.a": 4}}
 STUDY_FILE: dict[str, Any] = {"format": "rackline-study", "format_version": 1, "study": STUDY}
+KEY: dict[str, Any] = {"name": "Quotes from the CRM", "scopes": ["read", "estimate"], "expires_in_days": 90}
+ROTATION: dict[str, Any] = {"grace_hours": 48}
+WEBHOOK: dict[str, Any] = {
+    "url": "https://crm.example.com/hooks/rackline",
+    "events": ["proposal.frozen", "proposal.opened", "proposal.expired"],
+    "name": "CRM",
+}
+WEBHOOK_CHANGED: dict[str, Any] = {"events": ["proposal.opened"], "active": True}

@@ -20,7 +20,8 @@ Sizes AI-training infrastructure: how long a training run takes, what it costs a
 
 Quantities carry `value`, `low` and `high` (an 80 % band) and an SI `unit`. Failures are
 `application/problem+json` (RFC 9457). `Idempotency-Key` is honoured on every POST that stores.
-The server answers on this machine alone and needs no key.
+Without accounts the server answers on this machine alone and needs no key; with accounts it asks for
+`Authorization: Bearer KEY`.
 """
 
 TAGS = [
@@ -33,6 +34,9 @@ TAGS = [
     {"name": "proposals", "description": "Comparisons for a customer: frozen, shared and replayed."},
     {"name": "sweeps", "description": "Every combination of models, systems, prices and scenarios."},
     {"name": "planning", "description": "Arithmetic before anything is estimated."},
+    {"name": "audit", "description": "Who did what, for the owners of the workspace."},
+    {"name": "keys", "description": "Keys of the API: scopes, ends, replacement."},
+    {"name": "webhooks", "description": "Addresses that are told of events of proposals."},
     {"name": "operation", "description": "The server itself."},
 ]
 

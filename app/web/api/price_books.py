@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.services import price_books
@@ -13,20 +13,11 @@ from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookPatch, PriceBookRequest
 from app.web.api.examples import BOOK, BOOK_CHANGE
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
-from app.web.api.responses import ASK, LIST, READ
+from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
-from app.web.deps import (
-    ID,
-    USUAL,
-    BenchDep,
-    CursorQuery,
-    KeyHeader,
-    LimitQuery,
-    WorkspaceDep,
-    read_tag,
-    write_tag,
-)
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.problems import from_validation
+from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = APIRouter(prefix="/price-books", tags=["price books"], route_class=StrictRoute)
 
@@ -48,10 +39,6 @@ BOOK_BODY = {
 BookId = Annotated[str, Path(alias="id", description=ID, examples=["pbk_a2b3c4d5e6f7g2h3"])]
 VersionQuery = Annotated[
     int | None, Query(ge=1, description="A version; left out, the newest.", examples=[1])
-]
-TagHeader = Annotated[
-    str | None,
-    Header(alias="If-Match", max_length=40, description="The ETag last read; 409 if it has changed."),
 ]
 
 
@@ -112,7 +99,7 @@ def get_price_book_csv(
     )
 
 
-@router.get("/{id}", summary="Read a price book", responses=READ)
+@router.get("/{id}", summary="Read a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -126,14 +113,14 @@ def get_price_book(
     return found
 
 
-@router.put("/{id}", summary="Replace the rows of a price book", responses=ASK)
+@router.put("/{id}", summary="Replace the rows of a price book", responses={**ASK, **CHANGED})
 def replace_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: BookId,
     body: Annotated[PriceBookRequest, Body(examples=[BOOK])],
     response: Response,
-    tag: TagHeader = None,
+    tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Keep other rows as a new version; estimates made with an earlier one stay as they are."""
     found = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
@@ -141,14 +128,14 @@ def replace_price_book(
     return found
 
 
-@router.patch("/{id}", summary="Change rows of a price book", responses=ASK)
+@router.patch("/{id}", summary="Change rows of a price book", responses={**ASK, **CHANGED})
 def change_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: BookId,
     body: Annotated[PriceBookPatch, Body(examples=[BOOK_CHANGE])],
     response: Response,
-    tag: TagHeader = None,
+    tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Put some rows in, take some out, as a new version."""
     found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))

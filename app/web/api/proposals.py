@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Header, Path, Response
+from fastapi import APIRouter, Body, Path, Response
 
 from app.services import proposals, sharing
 from app.services.listing import Page
@@ -12,20 +12,11 @@ from app.services.proposals import ProposalSummary
 from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Replay, Share
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
 from app.web.api.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
-from app.web.api.responses import ASK, CHANGE, LIST, READ
+from app.web.api.responses import ASK, CHANGE, CHANGED, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
-from app.web.deps import (
-    ID,
-    USUAL,
-    BenchDep,
-    CursorQuery,
-    KeyHeader,
-    LimitQuery,
-    WorkspaceDep,
-    read_tag,
-    write_tag,
-)
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.files import CSV, PDF, XLSX, attachment
+from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = APIRouter(prefix="/proposals", tags=["proposals"], route_class=StrictRoute)
 
@@ -99,7 +90,7 @@ def proposal_json(bench: BenchDep, workspace: WorkspaceDep, identifier: Proposal
     return proposals.get_proposal(bench, workspace, identifier)
 
 
-@router.get("/{id}", summary="Read a proposal", responses=READ)
+@router.get("/{id}", summary="Read a proposal", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, response: Response
 ) -> Proposal:
@@ -109,17 +100,14 @@ def get_proposal(
     return found
 
 
-@router.patch("/{id}", summary="Change a draft", responses=ASK)
+@router.patch("/{id}", summary="Change a draft", responses={**ASK, **CHANGED})
 def change_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ProposalId,
     body: Annotated[ProposalPatch, Body(examples=[PROPOSAL_CHANGED])],
     response: Response,
-    tag: Annotated[
-        str | None,
-        Header(alias="If-Match", max_length=40, description="The ETag last read; 409 if it has changed."),
-    ] = None,
+    tag: MatchHeader = None,
 ) -> Proposal:
     """Change what is given and put the figures together anew; frozen proposals answer 409."""
     changed = proposals.change_proposal(bench, workspace, identifier, body, read_tag(tag))
@@ -134,9 +122,11 @@ def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: Propos
 
 
 @router.post("/{id}/replay", summary="Hold against today's catalogue", responses=CHANGE)
-def replay_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Replay:
+def replay_proposal(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
+) -> Replay:
     """Compute the proposal anew and list the lines that changed; the proposal stays as it is."""
-    return proposals.replay_proposal(bench, workspace, identifier)
+    return proposals.replay_proposal(bench, workspace, identifier, key)
 
 
 @router.get("/{id}/events", summary="What happened to a proposal", responses=READ)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header, Path, Query, Response
+from fastapi import APIRouter, Body, Path, Query, Response
 
 from app.services import deletions, studies, study_states
 from app.services.listing import Page
@@ -19,29 +19,16 @@ from app.sizing.study.request import (
     StudyPatch,
 )
 from app.web.api.examples import STUDY, STUDY_COPY, STUDY_FILE, STUDY_PATCH, STUDY_STATE, STUDY_TO_COMPARE
-from app.web.api.responses import ASK, CHANGE, LIST, READ
+from app.web.api.responses import ASK, CHANGED, DELETE, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
-from app.web.deps import (
-    ID,
-    USUAL,
-    BenchDep,
-    CursorQuery,
-    KeyHeader,
-    LimitQuery,
-    WorkspaceDep,
-    read_tag,
-    write_tag,
-)
+from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = APIRouter(prefix="/studies", tags=["studies"], route_class=StrictRoute)
 
 StudyId = Annotated[str, Path(alias="id", description=ID, examples=["stu_a2b3c4d5e6f7g2h3"])]
 VersionQuery = Annotated[
     int | None, Query(ge=1, description="Version to read; the newest if left out.", examples=[1])
-]
-TagHeader = Annotated[
-    str | None,
-    Header(alias="If-Match", max_length=40, description="The ETag last read; 409 if it has changed."),
 ]
 
 
@@ -88,7 +75,7 @@ def import_study(
     return studies.import_study(bench, workspace, body, key)
 
 
-@router.get("/{id}", summary="Read a study", responses=READ)
+@router.get("/{id}", summary="Read a study", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -102,14 +89,14 @@ def get_study(
     return found
 
 
-@router.patch("/{id}", summary="Change a study", responses=ASK)
+@router.patch("/{id}", summary="Change a study", responses={**ASK, **CHANGED})
 def change_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
     body: Annotated[StudyPatch, Body(examples=[STUDY_PATCH])],
     response: Response,
-    tag: TagHeader = None,
+    tag: MatchHeader = None,
 ) -> Study:
     """Keep a new version; what is left out stays. A conflict names what the other has changed."""
     found = studies.change_study(bench, workspace, identifier, body, read_tag(tag))
@@ -175,13 +162,15 @@ def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId)
     return studies.archive_study(bench, workspace, identifier, False)
 
 
-@router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=CHANGE)
-def delete_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> None:
+@router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=DELETE)
+def delete_study(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None
+) -> None:
     """Delete a study with all its versions and the uploads that nothing else names.
 
     Only an archived study can be deleted. Comparisons and proposals made of it stay.
     """
-    deletions.delete_study(bench, workspace, identifier)
+    deletions.delete_study(bench, workspace, identifier, read_tag(tag))
 
 
 @router.get("/{id}/export", summary="Export a study", responses=READ, response_model_exclude_unset=True)

@@ -16,9 +16,10 @@ from app.services.sweeps import SweepAnswer, SweepState
 from app.sizing.sweep.request import SweepRequest
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
-from app.web.api.responses import ASK, CHANGE, LIST, READ, event_stream_content
+from app.web.api.responses import ASK, CHANGE, LIST, READ, TAGGED, event_stream_content
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.tags import REMEMBER, write_tag
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"], route_class=StrictRoute)
 
@@ -88,11 +89,12 @@ def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: Swee
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
-@router.get("/{id}", summary="Read a sweep", responses=READ)
+@router.get("/{id}", summary="Read a sweep", responses={**READ, **TAGGED}, dependencies=REMEMBER)
 def get_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: SweepId,
+    response: Response,
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
     order: OrderQuery = "position",
@@ -101,12 +103,14 @@ def get_sweep(
     price: LabelQuery = None,
     scenario: LabelQuery = None,
 ) -> SweepAnswer:
-    """Read how far a sweep is, with a stretch of the rows there are."""
+    """Read how far a sweep is, with a stretch of the rows there are; the ETag is for If-None-Match."""
     labels = sweeps.stated(model, system, price, scenario)
     place = offset(cursor)
-    return sweeps.get_sweep(
+    found = sweeps.get_sweep(
         bench, workspace, identifier, limit=limit, offset=place, order=order, labels=labels
     )
+    response.headers["ETag"] = write_tag(found.done)
+    return found
 
 
 @router.get(

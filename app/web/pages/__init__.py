@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.web.pages import (
+    account,
     accuracy,
     bills,
     breakevens,
@@ -13,31 +14,38 @@ from app.web.pages import (
     costs,
     decisions,
     documents,
+    entrances,
     estimates,
     fabric_choices,
     fabrics,
+    keys,
     mappings,
     partitions,
+    people,
     plans,
     price_books,
+    proposal_networks,
     proposals,
     queues,
     shared,
     sign_in,
+    sign_in_oidc,
     sizings,
     start,
     studies,
     studies_guide,
     studies_shelf,
     sweeps,
+    trail,
     uploads,
+    webhooks,
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
 
 open_router = APIRouter(include_in_schema=False)
 """Pages that ask for no session: links to proposals, and where sessions begin."""
-for part in (shared, sign_in):
+for part in (shared, sign_in, sign_in_oidc, entrances):
     open_router.include_router(part.router)
 
 router = APIRouter(include_in_schema=False)
@@ -55,6 +63,7 @@ for part in (
     sweeps,
     decisions,
     fabric_choices,
+    proposal_networks,
     proposals,
     partitions,
     queues,
@@ -66,6 +75,11 @@ for part in (
     studies_guide,
     studies_shelf,
     studies,
+    trail,
+    account,
+    people,
+    keys,
+    webhooks,
 ):
     router.include_router(part.router)
 if available():

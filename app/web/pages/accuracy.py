@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.services.accuracy import AccuracyFindings, allowed, choice_of, findings_of
+from app.web.accuracy_contexts import AccuracyPage
 from app.web.deps import BenchDep
 from app.web.locale import voice_of
 from app.web.pages.accuracy_view import accuracy_page
@@ -48,16 +50,16 @@ def show_accuracy(
     """Show predictions against measured runs."""
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
     query = f"?{request.url.query}" if request.url.query else ""
-    page = accuracy_page(
-        findings_of(choice, bench.sizing),
-        allowed(),
-        bench.catalogue,
-        voice_of(request),
-        data_url=f"{ADDRESS}.json{query}",
-        documents=available(),
-        report_url=REPORT,
-    )
-    return render(request, "accuracy.html", page)
+    speaker = voice_of(request)
+
+    def made() -> AccuracyPage:
+        found = findings_of(choice, bench.sizing)
+        return accuracy_page(found, allowed(), bench.catalogue, speaker, report_url=REPORT)
+
+    # Everything on it follows from the catalogue and what was chosen.
+    kept = bench.pages.get((ADDRESS, choice, speaker.language), made)
+    page = dataclasses.replace(kept, data_url=f"{ADDRESS}.json{query}", documents=available())
+    return render(request, "accuracy.html", page, lasting=bench.pages)
 
 
 @router.get(f"{REPORT}.json")

@@ -64,8 +64,6 @@ def accuracy_page(
     catalogue: Catalogue,
     voice: Voice,
     *,
-    data_url: str,
-    documents: Sequence[tuple[str, str]],
     report_url: str,
 ) -> AccuracyPage:
     """Return the page."""
@@ -75,8 +73,6 @@ def accuracy_page(
         data.runs, key=lambda one: (one.scope == APART, one.family, one.chip, one.devices, one.id)
     )
     return AccuracyPage(
-        data_url=data_url,
-        documents=documents,
         choice=choice,
         filters=filters(choice, allowed, catalogue, voice),
         narrowed=choice != Choice(),

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from app.reports.wording import Voice
 from app.services.catalogue import Catalogue
-from app.services.catalogue_documents import Fabric, System
 from app.services.workbench import Workbench
+from app.sizing.catalogue.documents import Fabric, System
 from app.web.contexts import Choice, ChoiceGroup, SystemChoice, SystemGroup
 
 COMMON = {

@@ -66,6 +66,7 @@ def fabrics_page(
         estimate_id=estimate_id,
         label=label,
         path=path,
+        query=query,
         form=Form(_fields(values), error.errors if error else ()),
         message=error.message if error else None,
         asked_wrongly=error is not None and not isinstance(error, Conflict),

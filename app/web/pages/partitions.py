@@ -10,13 +10,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError, Message
-from app.reports.drawings.pod import pod_drawing
+from app.reports.drawings.pod import PodDrawing, pod_drawing
+from app.reports.drawings.pod_file import placement_rows, pod_file
 from app.reports.wording import Voice
 from app.services.tenancy import share_devices, slice_names
 from app.services.workbench import Workbench
 from app.sizing.tenancy.documents import PartitionPlan
 from app.sizing.tenancy.request import MOST_REQUESTS, PartitionRequest
-from app.web.contexts import Choice, Form
+from app.web.contexts import Choice, DrawingView, Form
 from app.web.deps import BenchDep
 from app.web.locale import voice_of
 from app.web.pages import choices
@@ -102,6 +103,12 @@ def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
     return found
 
 
+def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> DrawingView:
+    """Return the drawing of a plan as a file."""
+    title = voice.gettext("Who sits where")
+    return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
+
+
 def page_of(
     bench: Workbench,
     voice: Voice,
@@ -112,6 +119,7 @@ def page_of(
 ) -> PartitionsPage:
     """Return the page of a plan, of an earlier one where this one is refused."""
     rows = shown_rows(filled_rows(form.values, GROUP, MOST_REQUESTS), MOST_REQUESTS)
+    drawing = None if plan is None else pod_drawing(plan, voice)
     return PartitionsPage(
         data_url="" if message else f"/partitions.json?{previous}",
         documents=available(),
@@ -127,7 +135,8 @@ def page_of(
         plan=plan,
         stale=message is not None,
         previous=previous,
-        drawing=None if plan is None else pod_drawing(plan, voice),
+        drawing=drawing,
+        picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
         placed=[] if plan is None else placed_teams(plan),
         warnings=[] if plan is None else grouped(("", warning) for warning in plan.warnings),
     )

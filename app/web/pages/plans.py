@@ -19,7 +19,7 @@ from app.reports.figures.plans import SHADES
 from app.reports.wording import Voice
 from app.reports.wording.plans import plan_in_words
 from app.services.estimates import create_estimate, get_estimate, get_estimate_request
-from app.services.searches import run_search
+from app.services.searches import kept_search
 from app.services.workbench import Workbench
 from app.sizing.search_documents import MapCell, Search, SearchRequest
 from app.web.contexts import Choice, Form
@@ -123,7 +123,7 @@ def asked_beside(request: Request, bench: Workbench, workspace: str, identifier:
 def searched(bench: Workbench, workspace: str, asked: SearchRequest) -> Search:
     """Search; errors name the parameters of the address."""
     try:
-        return run_search(bench, workspace, asked)
+        return kept_search(bench, workspace, asked)
     except AppError as error:
         raise plans_asked.placed(error) from None
 

@@ -13,6 +13,7 @@ from app.sizing.proposal.documents import Proposal
 from app.web.pages.forms import plain_number, typed
 
 WORDS = ("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id")
+RUNS = "calibration_id"
 NUMBERS = ("budget", "term_years")
 HOUR = 3600.0
 MAX_LOGO = 500_000
@@ -23,7 +24,9 @@ def asked_body(form: FormData) -> tuple[dict[str, list[str]], dict[str, Any]]:
     """Return what was typed, and the body of the request it stands for; empty fields are null."""
     values = typed(form)
     first = {name: one[0] for name, one in values.items()}
-    body: dict[str, Any] = {name: first.get(name) for name in WORDS}
+    body: dict[str, Any] = {name: first.get(name) for name in (*WORDS, RUNS)}
+    if "no_networks" in first:
+        body["fabric_choice"] = None
     body |= {name: plain_number(first[name]) if name in first else None for name in NUMBERS}
     body["deadline_s"] = scaled(first.get("deadline_h"), "deadline_h", HOUR)
     share = scaled(first.get("scaling_efficiency"), "scaling_efficiency", 0.01)
@@ -86,6 +89,7 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
         "recommended": chosen,
         "deadline_h": None if advice.deadline_s is None else f"{advice.deadline_s / HOUR:.6g}",
         "price_book_id": content.price_book_id,
+        "calibration_id": calibration_of(proposal),
         "budget": None if advice.budget is None else f"{advice.budget:.12g}",
         "term_years": None if content.term is None else f"{content.term.years:.6g}",
         "scaling_efficiency": f"{100 * content.comparison.scaling_efficiency:.6g}",
@@ -95,3 +99,19 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
     }
     found = {name: [value] for name, value in fields.items() if value}
     return {**found, "options": [row.label for row in content.comparison.rows if row.label in labels]}
+
+
+def calibration_of(proposal: Proposal) -> str | None:
+    """Return the identifier of the runs that a draft names."""
+    found = proposal.content.evidence
+    if found is None:
+        return None
+    if found.fit is not None:
+        return found.fit.calibration_id
+    return next((one.calibration_id for one in found.gains if one.calibration_id is not None), None)
+
+
+def has_networks(proposal: Proposal) -> bool:
+    """Tell whether a draft weighs networks."""
+    found = proposal.content.evidence
+    return found is not None and any(one.basis == "networks" for one in found.gains)

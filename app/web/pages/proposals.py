@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -24,7 +25,8 @@ from app.web.files import CSV, PDF, XLSX, attachment
 from app.web.locale import language_of, voice_of
 from app.web.pages.documents import available
 from app.web.pages.forms import refused, typed
-from app.web.pages.proposal_forms import asked_body, shown, without_nulls
+from app.web.pages.proposal_forms import asked_body, has_networks, shown, without_nulls
+from app.web.pages.proposal_networks import named_networks
 from app.web.pages.proposals_views import proposal_page, replay_page
 from app.web.pages.start import read_form
 from app.web.proposal_contexts import ProposalFormPage, ProposalRow, ProposalsPage
@@ -59,7 +61,11 @@ def show_proposals_data(
 
 @router.get("/proposals", response_class=HTMLResponse)
 def show_proposals(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: str | None = None
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    cursor: str | None = None,
+    calibration_id: str = "",
 ) -> Response:
     """Show what there is, and what a proposal can be made of."""
     found = proposals.list_proposals(bench, workspace, LISTED, cursor)
@@ -69,6 +75,7 @@ def show_proposals(
         documents=available(),
         rows=[row_of(one) for one in found.items],
         next_url="" if found.next is None else f"/proposals?cursor={found.next}",
+        calibration_id=calibration_id,
         comparisons=[Choice(one.id, one.title, one.updated_at.date().isoformat()) for one in made],
     )
     return render(request, "proposals.html", page)
@@ -87,8 +94,15 @@ def form_page(
         proposal_id="" if proposal is None else proposal.id,
         title=comparison.title,
         options=[Choice(row.label, row.label, row.kind) for row in comparison.rows],
+        has_networks=proposal is not None and has_networks(proposal),
         has_logo=proposal is not None and proposal.content.branding.logo is not None,
     )
+
+
+def networks_of(bench: Workbench, workspace: str, values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the networks that the form names by their address; nothing where it names none."""
+    named = values.get("networks")
+    return {"fabric_choice": named_networks(bench, workspace, named[0])} if named else {}
 
 
 def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
@@ -123,6 +137,7 @@ def make_proposal(
     values = typed(form)
     try:
         values, body = asked_body(form)
+        body |= networks_of(bench, workspace, values)
         asked = ProposalRequest.model_validate({**without_nulls(body), "comparison_id": comparison})
         made = proposals.create_proposal(bench, workspace, asked)
     except (AppError, ValidationError) as error:
@@ -151,6 +166,7 @@ def change_proposal(
     values = typed(form)
     try:
         values, body = asked_body(form)
+        body |= networks_of(bench, workspace, values)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch)

@@ -12,6 +12,7 @@ from app.services import proposals, sharing
 from app.services.sharing import Shared, WrongPassphrase
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import Proposal
+from app.web.auth import reach_of
 from app.web.deps import BenchDep
 from app.web.files import CSV, PDF, XLSX, attachment
 from app.web.pages.forms import typed
@@ -20,8 +21,9 @@ from app.web.pages.start import read_form
 from app.web.problems import Forbidden
 from app.web.proposal_contexts import LockedPage
 from app.web.rendering import render
+from app.web.rights import with_link
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, dependencies=[Depends(with_link)])
 
 FormDep = Annotated[FormData, Depends(read_form)]
 
@@ -47,14 +49,14 @@ def cookie_of(token: str) -> str:
     return COOKIE.format(link=sharing.token_hash(token)[:16])
 
 
-def opened(request: Request, bench: Workbench, token: str) -> Shared:
+def opened(request: Request, bench: Workbench, token: str, form: str) -> Shared:
     """Return what a link shows to this browser."""
-    return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)))
+    return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
 
 
-def unlocked(request: Request, bench: Workbench, token: str) -> tuple[Proposal, str]:
+def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple[Proposal, str]:
     """Return the proposal of a link and its workspace, or refuse before the passphrase is given."""
-    found = opened(request, bench, token)
+    found = opened(request, bench, token, form)
     if found.proposal is None:
         raise Forbidden("open the link in a browser and give its passphrase first")
     return found.proposal, found.workspace_id
@@ -63,28 +65,28 @@ def unlocked(request: Request, bench: Workbench, token: str) -> tuple[Proposal, 
 @router.get("/s/{token}.json")
 def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
     """Return the proposal of a link as data."""
-    proposal, _ = unlocked(request, bench, token)
+    proposal, _ = unlocked(request, bench, token, "json")
     return private(Response(public(proposal).model_dump_json(), media_type="application/json"))
 
 
 @router.get("/s/{token}.pdf")
 def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
     """Give the document of a link."""
-    proposal, workspace = unlocked(request, bench, token)
+    proposal, workspace = unlocked(request, bench, token, "pdf")
     return private(attachment(proposals.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
 
 
 @router.get("/s/{token}.xlsx")
 def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
     """Give the tables of a link."""
-    proposal, workspace = unlocked(request, bench, token)
+    proposal, workspace = unlocked(request, bench, token, "xlsx")
     return private(attachment(proposals.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
 
 
 @router.get("/s/{token}.csv")
 def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
     """Give every line of a link's proposal."""
-    proposal, workspace = unlocked(request, bench, token)
+    proposal, workspace = unlocked(request, bench, token, "csv")
     data = proposals.csv_of(bench, workspace, proposal.id).encode()
     return private(attachment(data, CSV, "proposal.csv"))
 
@@ -97,7 +99,7 @@ def public(proposal: Proposal) -> Proposal:
 @router.get("/s/{token}", response_class=HTMLResponse)
 def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
     """Show the proposal of a link, or ask for its passphrase."""
-    found = opened(request, bench, token)
+    found = opened(request, bench, token, "page")
     if found.proposal is None:
         return private(render(request, "shared_locked.html", LockedPage(token=token, message=None)))
     page = shared_page(public(found.proposal), token, found.expires_at.date().isoformat())
@@ -114,5 +116,6 @@ def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Resp
         page = LockedPage(token=token, message=error.message)
         return private(render(request, "shared_locked.html", page, status=error.status))
     response = RedirectResponse(f"/s/{token}", 303)
-    response.set_cookie(cookie_of(token), proof, path="/s/", httponly=True, samesite="lax")
+    secure = reach_of(request).https
+    response.set_cookie(cookie_of(token), proof, path="/s/", secure=secure, httponly=True, samesite="lax")
     return private(response)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.errors import NotFound
 from app.reports.wording import Voice
 from app.services.catalogue import Catalogue, Shelf
-from app.services.catalogue_documents import (
+from app.sizing.catalogue.documents import (
     CatalogueEntry,
     CatalogueFigure,
     Chip,

@@ -28,15 +28,16 @@ from app.web.rendering import render
 router = APIRouter(include_in_schema=False)
 
 FormDep = Annotated[FormData, Depends(read_form)]
-NextQuery = Annotated[str, Query(alias="next", max_length=2000)]
+NextQuery = Annotated[str, Query(alias="next")]
 
-MOST_TYPED = 1000
+MOST_TYPED = 4000
+"""Most characters of a field; longer ones are cut, and refused where that is too much. [-]"""
 
 
 def private(response: Response) -> Response:
-    """Keep an answer out of stores, and its address from whoever a link leads to."""
+    """Keep an answer out of stores; its address, which may be a secret, leaves this server on no account."""
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Referrer-Policy"] = "same-origin"
     return response
 
 
@@ -55,7 +56,8 @@ def shown(
     request: Request, form: Form, message: Message | None, following: str, mails: bool, status: int = 200
 ) -> Response:
     """Return the form that asks for address and password."""
-    page = SignInPage(form=form, message=message, following=following, mails=mails)
+    provider = request.app.state.single_sign_on is not None
+    page = SignInPage(form=form, message=message, following=following, mails=mails, provider=provider)
     return private(render(request, "sign_in.html", page, status=status))
 
 

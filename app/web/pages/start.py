@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, NotFound
-from app.services.catalogue_documents import Model, System
 from app.services.comparisons import create_comparison
 from app.services.workbench import Workbench
+from app.sizing.catalogue.documents import Model, System
 from app.sizing.document import Document
 from app.sizing.questions import ComparisonRequest
 from app.web.contexts import Form, StartPage

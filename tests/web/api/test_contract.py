@@ -151,11 +151,11 @@ def test_a_comparison_is_changed_piece_by_piece(ask: Ask) -> None:
     assert ask("GET", address).json() == response.json()
 
 
-def test_an_edit_based_on_an_old_version_is_a_conflict(ask: Ask) -> None:
+def test_an_edit_based_on_an_old_version_is_refused(ask: Ask) -> None:
     address = f"/api/v1/comparisons/{made(ask, 'comparisons', HEAD_TO_HEAD)['id']}"
     tag = ask("GET", address).headers["etag"]
     assert ask("PATCH", address, json={"title": "mine"}, headers={"If-Match": tag}).status_code == 200
-    assert ask("PATCH", address, json={"title": "theirs"}, headers={"If-Match": tag}).status_code == 409
+    assert ask("PATCH", address, json={"title": "theirs"}, headers={"If-Match": tag}).status_code == 412
     assert ask("PATCH", address, json={"title": "x"}, headers={"If-Match": "x"}).status_code == 400
     assert ask("GET", address).json()["title"] == "mine"
 

@@ -78,7 +78,13 @@ def test_every_reference_leads_somewhere(openapi: dict[str, Any]) -> None:
 
 def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> None:
     made = {}
-    for collection in ("/api/v1/comparisons", "/api/v1/price-books", "/api/v1/studies"):
+    for collection in (
+        "/api/v1/comparisons",
+        "/api/v1/price-books",
+        "/api/v1/studies",
+        "/api/v1/keys",
+        "/api/v1/webhooks",
+    ):
         body = examples(openapi["paths"][collection]["post"])[0]
         made[f"{collection}/{{id}}"] = ask("POST", collection, json=body).json()["id"]
     comparison = made["/api/v1/comparisons/{id}"]

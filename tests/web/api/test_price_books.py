@@ -9,6 +9,7 @@ import pytest
 
 from app.services import price_books
 from app.sizing.books.request import PriceBookRequest
+from app.web.api.examples import BOOK, STUDY
 from tests.web.api.conftest import Ask
 
 BOOKS = "/api/v1/price-books"
@@ -48,7 +49,7 @@ def test_an_edit_makes_a_version_and_estimates_take_the_newest_or_the_named(ask:
     assert ask("GET", address, params={"version": 1}).json()["rows"][0]["value"] == 200_000
     assert ask("GET", address, params={"version": 7}).status_code == 404
     stale = ask("PUT", address, json={"name": "Mine", "rows": []}, headers={"If-Match": tag})
-    assert stale.status_code == 409 and stale.json()["errors"][0]["field"] == "If-Match"
+    assert stale.status_code == 412 and stale.json()["errors"][0]["field"] == "If-Match"
     emptied = ask("PUT", address, json={"name": "Mine", "rows": []})
     assert (emptied.json()["version"], emptied.json()["name"], emptied.json()["rows"]) == (3, "Mine", [])
     assert capex(ask, book["id"]) == 270_000
@@ -143,3 +144,11 @@ def test_sizings_and_comparisons_take_a_book(ask: Ask) -> None:
     basis = comparison.json()["rows"][0]["estimate"]["cost"]["basis"]
     assert (basis["price_book_id"], basis["price_book_version"]) == (book, 1)
     assert json.dumps(comparison.json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("kind", ["price-books", "studies"])
+@pytest.mark.parametrize("version", ["9" * 400, str(2**63), "2147483648"])
+def test_a_version_beyond_all_counting_is_not_found(ask: Ask, kind: str, version: str) -> None:
+    made = ask("POST", f"/api/v1/{kind}", json=BOOK if kind == "price-books" else STUDY).json()["id"]
+    answer = ask("GET", f"/api/v1/{kind}/{made}?version={version}")
+    assert answer.status_code in {400, 404}, answer.text

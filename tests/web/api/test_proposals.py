@@ -93,7 +93,7 @@ def test_a_draft_changes_and_a_frozen_proposal_does_not(ask: Ask, claimed: str) 
     assert changed.status_code == 200
     assert changed.json()["content"]["customer"] == "다른 고객"
     assert changed.json()["content"]["advice"]["deadline_s"] is None
-    assert ask("PATCH", address, json={}, headers={"If-Match": '"1"'}).status_code == 409
+    assert ask("PATCH", address, json={}, headers={"If-Match": '"1"'}).status_code == 412
     first = ask("POST", f"{address}/freeze").json()
     assert first.keys() == {"id", "status", "sha256", "frozen_at"}
     assert ask("POST", f"{address}/freeze").json() == first

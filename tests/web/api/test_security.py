@@ -8,6 +8,9 @@ from app.catalog.books import BookRow
 from app.reports.sweeps import written
 from app.sizing.books.sheets import write_rows
 from app.web.api.examples import CHECK
+from app.web.security import HEADERS_OF_FAULTS
+from tests.endurance.direct import Request, send
+from tests.loops import run
 
 from .conftest import Ask
 
@@ -64,6 +67,23 @@ def test_every_answer_is_strict(ask: Ask, path: str) -> None:
 
 def test_refusals_are_strict_too(ask: Ask) -> None:
     assert "content-security-policy" in ask("GET", "/", headers={"host": "evil"}).headers
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_an_answer_about_a_fault_is_strict_as_well(
+    application: FastAPI, monkeypatch: pytest.MonkeyPatch, accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret cause")
+
+    monkeypatch.setattr(application.state.admission.__class__, "principal", broken)
+    request = Request("GET", b"/api/v1/estimates/x" if "json" in accept else b"/estimates/x", b"",
+                      ((b"accept", accept.encode()),))  # fmt: skip
+    answer = run(send(application, request))
+    assert answer.status == 500
+    assert {name: answer.headers[name.lower()] for name in HEADERS_OF_FAULTS} == HEADERS_OF_FAULTS
+    assert b"secret cause" not in answer.body
+    assert "secret cause" in caplog.text, "the log has it"
 
 
 def test_no_route_documents_itself_from_elsewhere(application: FastAPI) -> None:

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup, NavigableString
 from fastapi import FastAPI
 
 from app.reports.wording import catalogs
-from app.web.api.examples import BILL, CALIBRATION, PRICE_BOOK, SIZING
+from app.web.api.examples import BILL, BOOK, CALIBRATION, FABRIC_GAIN, PRICE_BOOK, SIZING, STUDY
 from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
@@ -112,6 +112,107 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
         page = korean.page(address)
         assert page.html["lang"] == "ko"
         assert list(sentences(page)) == [], address
+
+
+NAMES = re.compile(r"[a-z]{2,4}_[a-z0-9]{6,}|(?<=/catalog/)[a-z]+/.+|(?<=/claims/).+")
+"""What in an address names one thing of a kind."""
+
+ENGLISH_ALONE = {"/methodology", "/accuracy/report"}
+"""Documents that are written in English and say so."""
+
+KEPT = re.compile(r"가능한 값: .*|\((?:cloud bill per month|scaling efficiency)\)")
+"""Identifiers that a refusal lists, and terms that stand in English beside the Korean ones."""
+
+OF_A_KIND = 2
+"""Pages of one kind that are read. [-]"""
+
+
+def kind_of(address: str) -> str:
+    """Return what the addresses of pages of one kind have in common."""
+    path = address.partition("?")[0]
+    return NAMES.sub("…", path) + ("?" if "?" in address else "")
+
+
+def made_for_the_walk(korean: Reader) -> list[str]:
+    """Make one of everything that has a page, and return the addresses."""
+
+    def made(kind: str, body: dict[str, object]) -> str:
+        answered = korean.ask("POST", f"/api/v1/{kind}", json=body)
+        assert answered.is_success, answered.text
+        return str(answered.json()["id"])
+
+    comparison = korean.example("bert-large")
+    rows = korean.data(f"{comparison}.json")["rows"]
+    estimate = next(row["estimate"]["id"] for row in rows if row["estimate"])
+    asked = {"comparison_id": comparison.rpartition("/")[2], "customer": "하이퍼커넥트"}
+    named = {"calibration_id": made("calibrations", FABRIC_GAIN)}
+    draft, frozen = (made("proposals", {**asked, **named}) for _ in range(2))
+    korean.ask("POST", f"/api/v1/proposals/{frozen}/freeze")
+    shared = korean.ask("POST", f"/api/v1/proposals/{frozen}/share", json={}).json()["url"]
+    return [
+        *("/", "/decisions", comparison, shared),
+        *(f"/estimates/{estimate}", f"/estimates/{estimate}/fabrics", f"/estimates/{estimate}/costs"),
+        *(f"/proposals/{draft}", f"/proposals/{frozen}", f"/proposals/{draft}/replay"),
+        f"/calibrations/{made('calibrations', {**CALIBRATION, 'label': 'BERT'})}",
+        f"/price-books/{made('price-books', BOOK)}",
+        f"/studies/{made('studies', STUDY)}",
+    ]
+
+
+def test_every_page_that_a_link_leads_to_is_korean(korean: Reader) -> None:
+    """Walk from page to page, a few of every kind, and read what each says."""
+    waiting, seen = made_for_the_walk(korean), dict[str, int]()
+    leaks: dict[str, list[str]] = {}
+    while waiting:
+        address = waiting.pop(0)
+        if seen.get(kind_of(address), 0) >= OF_A_KIND:
+            continue
+        seen[kind_of(address)] = seen.get(kind_of(address), 0) + 1
+        answered = korean.get(address)
+        if not answered.headers.get("content-type", "").startswith("text/html"):
+            continue
+        # An estimate on IPUs has no network to choose, and its page says so.
+        assert answered.status_code in (200, 303, 409), (address, answered.status_code)
+        page = BeautifulSoup(answered.text, "html.parser")
+        if said := [one for one in sentences(page) if ENGLISH.search(KEPT.sub("", one))]:
+            leaks[address] = said
+        links = [link["href"].partition("#")[0] for link in page.select("a[href^='/']")]
+        waiting += [
+            link
+            for link in dict.fromkeys(links)
+            if "lang=" not in link and "chart=" not in link and link not in ENGLISH_ALONE
+        ]
+    assert leaks == {}, "\n".join(f"{where}: {said}" for where, said in leaks.items())
+    assert len(seen) > 40
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "fields", "status"),
+    [
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/comparisons/cmp_nothing", {}, 404),
+        ("GET", "/proposals/prp_nothing", {}, 404),
+        ("GET", "/s/nothing", {}, 404),
+        ("PUT", "/decisions", {}, 405),
+        ("GET", "/accuracy?family=nothing", {}, 400),
+        ("GET", "/plans?model=nothing&system=dgx-a100-640gb", {}, 404),
+        ("GET", "/breakevens?cloud_monthly=-5", {}, 400),
+        ("GET", "/queues?count=many", {}, 422),
+        ("GET", "/partitions?requests.0.devices=12&system=bow-pod64&orchestrator=none", {}, 409),
+        ("GET", "/fabrics?nodes=0", {}, 400),
+        ("POST", "/", {"system": "ipu-pod16"}, 422),
+        ("POST", "/mappings", {"system": "ipu-pod256", "replicas": "5"}, 409),
+    ],
+)
+def test_every_refusal_is_told_in_korean(
+    korean: Reader, method: str, address: str, fields: dict[str, str], status: int
+) -> None:
+    answered = korean.ask(method, address, **({"data": fields} if fields else {}))
+    assert 400 <= answered.status_code < 500, (answered.status_code, status)
+    page = BeautifulSoup(answered.text, "html.parser")
+    assert page.html is not None and page.html["lang"] == "ko"
+    left = [KEPT.sub("", said) for said in sentences(page)]
+    assert [said for said in left if ENGLISH.search(said)] == []
 
 
 def test_problem_is_told_in_korean(korean: Reader) -> None:

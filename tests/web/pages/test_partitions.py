@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from urllib.parse import urlencode
 
 import pytest
@@ -143,3 +144,21 @@ def test_a_large_cluster_is_drawn_in_part(reader: Reader) -> None:
         "/partitions?system=dgx-a100-640gb&count=500&requests.0.devices=4000&orchestrator=none"
     )
     assert "The first 320 of 4,000 devices" in " ".join(page.select_one(".pod").get_text().split())
+
+
+@pytest.mark.parametrize("language", ["reader", "korean"])
+def test_the_drawing_can_be_saved_with_its_key(request: pytest.FixtureRequest, language: str) -> None:
+    who: Reader = request.getfixturevalue(language)
+    asked = "/partitions?system=bow-pod64&requests.0.devices=16&requests.0.team=%ED%95%98%EC%9D%B4%3C"
+    page = who.page(asked)
+    links = [link["href"] for link in page.select("figure.pod .chart-files a[download]")]
+    assert [link.rpartition(".")[2] for link in links] == ["svg", "png", "csv"]
+    drawn, dots, rows = (who.get(link) for link in links)
+    found = ElementTree.fromstring(drawn.text)
+    words = [one.text for one in found.iter("{http://www.w3.org/2000/svg}text")]
+    # Over its block and in the key.
+    assert words.count("하이< · 16") == 2
+    boxes = [one.get("class") for one in found.iter("{http://www.w3.org/2000/svg}rect")]
+    assert (boxes.count("box-tenant-0"), boxes.count("box-idle")) == (16 + 1, 48)
+    assert dots.content.startswith(b"\x89PNG")
+    assert rows.text.splitlines()[1] == "하이<,0,0,16,"

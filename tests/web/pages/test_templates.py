@@ -14,6 +14,7 @@ from app.web import (
     contexts,
     fabric_choice_contexts,
     identity_contexts,
+    integration_contexts,
     money_contexts,
     plan_contexts,
     proposal_contexts,
@@ -71,8 +72,17 @@ CONTEXTS = {
     "bill_form.html": bill_contexts.BillFormPage,
     "bill.html": bill_contexts.BillPage,
     "bill_compare.html": bill_contexts.BillComparisonPage,
+    "keys.html": integration_contexts.KeysPage,
+    "webhooks.html": integration_contexts.WebhooksPage,
+    "webhook.html": integration_contexts.WebhookPage,
     "sign_in.html": identity_contexts.SignInPage,
     "sign_in_code.html": identity_contexts.CodePage,
+    "forgotten.html": identity_contexts.ForgottenPage,
+    "password.html": identity_contexts.PasswordPage,
+    "invitation.html": identity_contexts.InvitationPage,
+    "account.html": identity_contexts.AccountPage,
+    "second_factor.html": identity_contexts.SecondFactorPage,
+    "people.html": identity_contexts.PeoplePage,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from app.reports.wording.proposals.evidence import measured_rate, measured_run
 from app.reports.wording.proposals.options import scale_of_times
 from app.reports.wording.scales import HOUR
 from app.reports.wording.values import written
@@ -13,6 +14,9 @@ from app.sizing.proposal.documents import Line, ProposalContent
 
 RANGE = ".range"
 PART = "part."
+MEASURED_RATES = {"mean", "deviation", "rate"}
+"""Names of throughputs somebody measured, as against predicted ones."""
+
 PLACES = {
     "plan": "plan",
     "comparison": "line",
@@ -20,6 +24,7 @@ PLACES = {
     "term": "line",
     "bill": "line",
     "advice": "line",
+    "measured": "line",
 }
 """Section of a line → place by which its name is looked up."""
 
@@ -36,6 +41,13 @@ def line_name(section: str, name: str, voice: Voice) -> str:
         return voice.label(name.removeprefix("term.line."), "cost")
     if name.startswith("bill.group."):
         return voice.label(name.removeprefix("bill.group."), "bill")
+    if name.startswith(("runs.run.", "networks.run.")):
+        return f"{voice.gettext('Measured run')} {name.rpartition('.')[2]}"
+    if name.startswith("left_out."):
+        item, _, what = name.removeprefix("left_out.").partition(".")[2].rpartition(".")
+        return f"{item} · {voice.label(what, 'line')}"
+    if name.startswith(("runs.", "networks.", "fit.")):
+        return voice.label(name.partition(".")[2], "measured")
     if name.startswith("bill.") and name.count(".") > 1:
         item, _, what = name.removeprefix("bill.").rpartition(".")
         return f"{item} · {voice.label(what, 'line')}"
@@ -74,6 +86,12 @@ def value_written(
         return written(value, voice, PLACES.get(section, "")) if value is not None else voice.gettext("none")
     if name == "ratio":
         return voice.ratio(value)
+    if section == "measured" and unit == "1":
+        return voice.percent(value)
+    if section == "measured" and ".run." in name:
+        return measured_run(value, voice)
+    if section == "measured" and name.partition(".")[2] in MEASURED_RATES:
+        return measured_rate(value, voice)
     if name == "samples":
         return voice.count(value)
     if (unit == "h" and name == "hours") or name == "time_to_train" or name.startswith(PART):

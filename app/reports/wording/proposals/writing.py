@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from app.errors import Message
-from app.reports.wording.proposals import costs, options, trust
+from app.reports.wording.proposals import costs, evidence, options, trust
 from app.reports.wording.proposals.blocks import (
     Against,
     Block,
@@ -39,6 +39,7 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
     sections = [
         Section("summary", voice.gettext("Summary"), summary(content, voice)),
         options.comparison(content, voice),
+        evidence.measured(content, voice),
         options.logic(content, voice),
         costs.bill(content, voice),
         costs.term(content, voice),

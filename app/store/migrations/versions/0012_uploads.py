@@ -6,7 +6,7 @@ from alembic import op
 from app.store.types import UtcDateTime
 
 revision = "0012"
-down_revision = "0009"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,272 @@
+"""The two clients: one that waits for its answers, one whose answers are awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from app.client.calls import Answer, AwaitedClient, Call, WaitingClient, address
+from app.client.operations import Operations
+from app.client.problems import StillRunning, Unreachable, problem_of
+from app.client.retries import Exchange, Retries
+from app.client.wire import States, parts, settings, with_key
+from app.sizing.document import Document
+from app.sizing.kept.documents import Page
+from app.sizing.sweep.documents import ENDED, Job, SweepState
+from app.sizing.sweep.rows import SweepRow
+
+T = TypeVar("T")
+Item = TypeVar("Item", bound=Document)
+
+TIMEOUT = 60.0
+"""Longest time that nothing is heard of a call. [s]"""
+
+JOB_TIMEOUT = 600.0
+"""Longest time that a job is waited for. [s]"""
+
+FIRST_LOOK, LONGEST_LOOK = 0.2, 5.0
+"""Pauses between two looks at a job: the first, and the longest they grow to. [s]"""
+
+STREAM = {"Accept": "text/event-stream"}
+
+
+class Rackline(Operations, WaitingClient):
+    """A client that waits for its answers; to be used as a context, or closed.
+
+    Parameters
+    ----------
+    url : str, optional
+        Address of the server; left out, this machine's port 8000. [-]
+    key : str, optional
+        API key; left out, ``RACKLINE_API_KEY``. A server without accounts needs none. [-]
+    timeout : float
+        Longest time that nothing is heard of a call before it fails. [s]
+    retries : Retries
+        How often a call is sent again and after how long. [-]
+    allow_plain : bool
+        Whether the key may travel over http:// to another machine. [-]
+    transport : httpx.BaseTransport, optional
+        What carries the calls; for tests and special networks. [-]
+
+    Raises
+    ------
+    ValueError
+        When the address or the key cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = TIMEOUT,
+        retries: Retries | None = None,
+        allow_plain: bool = False,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.retries = retries or Retries()
+        self._sleep: Callable[[float], None] = time.sleep
+        self._http = httpx.Client(transport=transport, **settings(url, key, timeout, allow_plain))
+
+    def __repr__(self) -> str:
+        return f"Rackline({str(self._http.base_url)!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    def answer(self, call: Call[T]) -> Answer[T]:
+        """Send a call, again where that is safe and may help, and return its answer."""
+        exchange, headers = Exchange(call, self.retries), with_key(call)
+        while True:
+            try:
+                response = self._http.send(self._http.build_request(**parts(call, headers)))
+            except httpx.RequestError as error:
+                pause = exchange.failed(error)
+            else:
+                outcome = exchange.answered(response)
+                if isinstance(outcome, Answer):
+                    return outcome
+                pause = outcome
+            self._sleep(pause)
+
+    def each(self, listing: Callable[..., Page[Item]], **narrowing: Any) -> Iterator[Item]:
+        """Yield every item of a list: ``for one in rackline.each(rackline.list_estimates)``."""
+        cursor: str | None = None
+        while True:
+            page = listing(cursor=cursor, **narrowing)
+            yield from page.items
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def rows(self, identifier: str, **narrowing: Any) -> Iterator[SweepRow]:
+        """Yield every row of a sweep; narrowed and ordered as :meth:`get_sweep` does."""
+        cursor: str | None = None
+        while True:
+            stretch = self.get_sweep(identifier, cursor=cursor, **narrowing)
+            yield from stretch.rows
+            cursor = stretch.next
+            if cursor is None:
+                return
+
+    def wait(self, identifier: str, timeout: float = JOB_TIMEOUT) -> Job:
+        """Return a job once it has ended, whether done, failed or cancelled.
+
+        Raises
+        ------
+        StillRunning
+            When it has not ended in time. It goes on: it can be waited for again.
+        """
+        deadline, pause = time.monotonic() + timeout, FIRST_LOOK
+        while (job := self.get_job(identifier)).status not in ENDED:
+            if time.monotonic() + pause > deadline:
+                raise still_running(job, timeout)
+            self._sleep(pause)
+            pause = min(LONGEST_LOOK, 1.5 * pause)
+        return job
+
+    def follow_sweep(self, identifier: str) -> Iterator[SweepState]:
+        """Yield how far a sweep is whenever that changes, until it has ended."""
+        states = States()
+        try:
+            with self._http.stream(
+                "GET", address("sweeps", identifier, "events"), headers=STREAM
+            ) as response:
+                if not response.is_success:
+                    response.read()
+                    raise problem_of(response)
+                for line in response.iter_lines():
+                    yield from states.of_line(line)
+        except httpx.RequestError as error:
+            raise broken_off(identifier) from error
+        if not states.ended:
+            raise broken_off(identifier)
+
+
+class AsyncRackline(Operations, AwaitedClient):
+    """A client whose answers are awaited; otherwise as :class:`Rackline`."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = TIMEOUT,
+        retries: Retries | None = None,
+        allow_plain: bool = False,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.retries = retries or Retries()
+        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self._http = httpx.AsyncClient(transport=transport, **settings(url, key, timeout, allow_plain))
+
+    def __repr__(self) -> str:
+        return f"AsyncRackline({str(self._http.base_url)!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._http.aclose()
+
+    async def answer(self, call: Call[T]) -> Answer[T]:
+        """Send a call, again where that is safe and may help, and return its answer."""
+        exchange, headers = Exchange(call, self.retries), with_key(call)
+        while True:
+            try:
+                response = await self._http.send(self._http.build_request(**parts(call, headers)))
+            except httpx.RequestError as error:
+                pause = exchange.failed(error)
+            else:
+                outcome = exchange.answered(response)
+                if isinstance(outcome, Answer):
+                    return outcome
+                pause = outcome
+            await self._sleep(pause)
+
+    async def each(
+        self, listing: Callable[..., Awaitable[Page[Item]]], **narrowing: Any
+    ) -> AsyncIterator[Item]:
+        """Yield every item of a list: ``async for one in rackline.each(rackline.list_estimates)``."""
+        cursor: str | None = None
+        while True:
+            page = await listing(cursor=cursor, **narrowing)
+            for item in page.items:
+                yield item
+            cursor = page.next
+            if cursor is None:
+                return
+
+    async def rows(self, identifier: str, **narrowing: Any) -> AsyncIterator[SweepRow]:
+        """Yield every row of a sweep; narrowed and ordered as :meth:`get_sweep` does."""
+        cursor: str | None = None
+        while True:
+            stretch = await self.get_sweep(identifier, cursor=cursor, **narrowing)
+            for row in stretch.rows:
+                yield row
+            cursor = stretch.next
+            if cursor is None:
+                return
+
+    async def wait(self, identifier: str, timeout: float = JOB_TIMEOUT) -> Job:
+        """Return a job once it has ended; as :meth:`Rackline.wait`."""
+        deadline, pause = time.monotonic() + timeout, FIRST_LOOK
+        while (job := await self.get_job(identifier)).status not in ENDED:
+            if time.monotonic() + pause > deadline:
+                raise still_running(job, timeout)
+            await self._sleep(pause)
+            pause = min(LONGEST_LOOK, 1.5 * pause)
+        return job
+
+    async def follow_sweep(self, identifier: str) -> AsyncIterator[SweepState]:
+        """Yield how far a sweep is whenever that changes, until it has ended."""
+        states = States()
+        path = address("sweeps", identifier, "events")
+        try:
+            async with self._http.stream("GET", path, headers=STREAM) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise problem_of(response)
+                async for line in response.aiter_lines():
+                    for state in states.of_line(line):
+                        yield state
+        except httpx.RequestError as error:
+            raise broken_off(identifier) from error
+        if not states.ended:
+            raise broken_off(identifier)
+
+
+def still_running(job: Job, timeout: float) -> StillRunning:
+    """Return the error for a job that takes longer than it was given."""
+    return StillRunning(f"{job.id} has done {job.done} of {job.total} steps after {timeout:g} s")
+
+
+def broken_off(identifier: str) -> Unreachable:
+    """Return the error for a stream of events that ends before the work does."""
+    return Unreachable(f"the events of {identifier} broke off; follow it again")

@@ -1,0 +1,148 @@
+"""``rackline key``: keys of the API from the command line, on the database of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, get_args
+
+import typer
+from pydantic import ValidationError
+
+from app.errors import BadInput
+from app.profiles.presets import models_directory
+from app.reports.text import table
+from app.services import keys
+from app.services.workbench import LOCAL_WORKSPACE, Workbench, no_such
+from app.settings import Settings
+from app.sizing.context import load_context
+from app.sizing.integration.documents import ApiKey
+from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
+from app.store.database import Store
+from app.web.problems import from_validation
+
+cli = typer.Typer(
+    name="key",
+    help="Keys of the API: make, list, replace and revoke them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+LISTED = 200
+
+OfWorkspace = Annotated[str, typer.Option("--workspace", metavar="ID", help="Workspace the key belongs to.")]
+KeyName = Annotated[
+    str, typer.Argument(metavar="KEY", help="Identifier of the key, or how it begins (rk_…).")
+]
+
+
+@contextmanager
+def opened(workspace_id: str) -> Iterator[Workbench]:
+    """Give the workbench of the settings, whose workspace must be there."""
+    bench = Workbench(
+        load_context(models_directory().parent), Store(Settings.from_environment().database_url)
+    )
+    try:
+        bench.prepare()
+        with bench.store.transaction(workspace_id) as repository:
+            if not repository.has_workspace():
+                raise no_such("workspace", workspace_id)
+        yield bench
+    finally:
+        bench.store.close()
+
+
+@cli.command()
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option("--scope", help=f"What it may do: {', '.join(get_args(KeyScope))}; read if left out."),
+    ] = None,
+    days: Annotated[
+        int, typer.Option("--expires-in-days", min=0, help="Days for which it works; 0 for ever.")
+    ] = 365,
+    workspace: OfWorkspace = LOCAL_WORKSPACE,
+) -> None:
+    """Make a key and write it to the standard output, this once."""
+    asked = {"name": name, "scopes": scopes or ["read"], "expires_in_days": days or None}
+    try:
+        request = KeyRequest.model_validate(asked)
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None
+    with opened(workspace) as bench:
+        made = keys.create_key(bench, workspace, request)
+    typer.echo(f"{made.id} may {', '.join(made.scopes)}; it is not shown again:", err=True)
+    typer.echo(made.secret)
+
+
+@cli.command("list")
+def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
+    """List keys, never their secrets."""
+    with opened(workspace) as bench:
+        found = keys.list_keys(bench, workspace, LISTED, None)
+    rows = [
+        [
+            key.id,
+            key.prefix,
+            key.name,
+            " ".join(key.scopes),
+            key.status,
+            moment(key.ends_at),
+            moment(key.last_used_at),
+        ]
+        for key in found.items
+    ]
+    head = ["id", "begins with", "name", "scopes", "status", "works until", "last used"]
+    typer.echo("\n".join(table([head, *rows])) if rows else "there is no key")
+    if found.next:
+        typer.echo(f"only the newest {LISTED} are listed", err=True)
+
+
+@cli.command()
+def revoke(key: KeyName, workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
+    """Make a key stop working at once."""
+    with opened(workspace) as bench:
+        found = keys.revoke_key(bench, workspace, named(bench, workspace, key).id)
+    typer.echo(f"{found.id} ({found.name}) is revoked")
+
+
+@cli.command()
+def rotate(
+    key: KeyName,
+    grace: Annotated[
+        int, typer.Option("--grace-hours", help="Hours for which the old key works beside the new one.")
+    ] = 24,
+    workspace: OfWorkspace = LOCAL_WORKSPACE,
+) -> None:
+    """Make a key in the place of another one and write it to the standard output, this once."""
+    try:
+        request = RotationRequest(grace_hours=grace)
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None
+    with opened(workspace) as bench:
+        made = keys.rotate_key(bench, workspace, named(bench, workspace, key).id, request)
+    typer.echo(f"{made.id} takes its place; the old key works for {grace} h more:", err=True)
+    typer.echo(made.secret)
+
+
+def named(bench: Workbench, workspace: str, name: str) -> ApiKey:
+    """Return the key with an identifier or a beginning."""
+    if name.startswith(keys.MARK):
+        if keys.FORM.fullmatch(name):
+            raise BadInput.at("KEY", "give the identifier or the beginning of the key, never the whole")
+        found = bench.store.key_of(name)
+        if found is None or found.workspace_id != workspace:
+            raise no_such("key", name)
+        name = found.id
+    return keys.get_key(bench, workspace, name)
+
+
+def dates(key: ApiKey) -> list[str]:
+    """Write when a key ends and when it was last used."""
+    return [moment(key.ends_at), moment(key.last_used_at)]
+
+
+def moment(value: object) -> str:
+    """Write a moment to the minute; a dash without one."""
+    return "–" if value is None else f"{value:%Y-%m-%d %H:%M}"

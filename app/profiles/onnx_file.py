@@ -1,0 +1,71 @@
+"""ONNX files, read in a process of their own.
+
+The parser and the shape inference are native code that cannot be interrupted; see
+:mod:`app.profiles.onnx_graph` for what they do and :mod:`app.profiles.apart` for the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable
+from app.profiles.apart import read_apart
+from app.profiles.documents import check_size, unreadable
+from app.profiles.model import ModelProfile, message_from_json, message_to_json
+
+MOST_BYTES = 25_000_000
+"""Largest file. [B]"""
+
+MOST_MEMORY = 1_000_000_000
+"""Address space of the reading process. [B]"""
+
+SECONDS = 15.0
+"""Time of the reading process, its start included. [s]"""
+
+REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadInput, TooLarge, Unprocessable)}
+
+
+def read_onnx_file(name: str, data: bytes) -> ModelProfile:
+    """Return the profile of an ONNX model, read apart.
+
+    Raises
+    ------
+    Unprocessable
+        The file is no ONNX model, a node cannot be counted, or its reader broke down on it.
+    TooLarge
+        The file, its nodes or its reading time exceed a limit.
+    TooMany
+        Other files are being read.
+    """
+    check_size(name, len(data), MOST_BYTES)
+    answer = read_apart(name, "app.profiles.onnx_child", name, content=data, seconds=SECONDS)
+    match answer:
+        case {"profile": dict(profile)}:
+            return ModelProfile.from_json(profile)
+        case {"refused": dict(refused)}:
+            raise refusal_from_json(refused)
+    raise unreadable(
+        "{file} cannot be read as an ONNX model within {memory} GB of memory; "
+        "check the model with onnx.checker",
+        file=name,
+        memory=MOST_MEMORY / 1e9,
+    )
+
+
+def refusal_to_json(error: AppError) -> dict[str, object]:
+    """Return an error as JSON."""
+    return {
+        "kind": type(error).__name__,
+        "message": message_to_json(error.message),
+        "errors": [[entry.field, message_to_json(entry.message)] for entry in error.errors],
+    }
+
+
+def refusal_from_json(document: Mapping[str, object]) -> AppError:
+    """Return the error that :func:`refusal_to_json` wrote."""
+    entries = cast("list[tuple[str, Mapping[str, object]]]", document["errors"])
+    return REFUSALS[str(document["kind"])](
+        message_from_json(cast("Mapping[str, object]", document["message"])),
+        [FieldError(field, message_from_json(message)) for field, message in entries],
+    )

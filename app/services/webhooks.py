@@ -1,0 +1,258 @@
+"""Webhooks: made, changed, listed, tried, with the log of their messages."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from app.errors import BadInput, Conflict
+from app.services.listing import Page, read_cursor, write_cursor
+from app.services.once import Once, Save, keep
+from app.services.outward import checked_url
+from app.services.webhook_sending import SECRET_MARK
+from app.services.workbench import Workbench, no_such
+from app.sizing.document import Text
+from app.sizing.integration.documents import Delivery, NewWebhook, Webhook
+from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
+from app.store.integration_tables import WebhookDelivery, WebhookRecord
+from app.store.repository import Repository
+from app.store.types import new_id, now
+from app.store.webhook_queries import WAITING, new_message
+
+TEST = "webhook.test"
+"""Event of a message that somebody sends to try a webhook."""
+
+SECRET_BYTES = 32
+MOST_WEBHOOKS = 20
+
+
+def create_webhook(
+    bench: Workbench, workspace_id: str, request: WebhookRequest, idempotency: str | None = None
+) -> NewWebhook:
+    """Make a webhook.
+
+    Its secret is kept sealed. A repeated request gets the answer without it.
+    """
+    once = Once.of("webhooks", idempotency, request)
+    url = checked_url("url", request.url, http=bench.webhook_http)
+    name, secret, moment = shown_name(request.name) or url.host, new_secret(), now()
+    identifier = new_id("whk")
+    record = WebhookRecord(
+        id=identifier,
+        workspace_id=workspace_id,
+        name=name[:100],
+        url=str(url),
+        events=sorted(set(request.events)),
+        sealed_secret=bench.sealer.seal(purpose(identifier), secret),
+        active=True,
+        created_at=moment,
+        updated_at=moment,
+    )
+
+    def make() -> tuple[NewWebhook, Save]:
+        def save(repository: Repository) -> None:
+            if repository.hooks.count() >= MOST_WEBHOOKS:
+                raise Conflict.at("url", "a workspace has at most {most} webhooks", most=MOST_WEBHOOKS)
+            repository.hooks.add(record)
+
+        return NewWebhook(**dict(document_of(record, moment)), secret=None), save
+
+    answer = keep(bench, workspace_id, once, NewWebhook, make)
+    return answer.model_copy(update={"secret": secret}) if answer.id == identifier else answer
+
+
+def shown_name(text: str) -> str:
+    """Return a name without spaces around it; refuse one that cannot be shown."""
+    name = text.strip()
+    if not name.isprintable():
+        raise BadInput.at("name", "give a name of printable characters")
+    return name
+
+
+def new_secret() -> str:
+    """Return a secret in the form of Standard Webhooks."""
+    return SECRET_MARK + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def purpose(identifier: str) -> str:
+    """Return what the secret of a webhook is sealed for."""
+    return f"webhook:{identifier}"
+
+
+def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
+    """Return webhooks, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.webhooks(limit, read_cursor(cursor))
+    moment = now()
+    return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def get_webhook(bench: Workbench, workspace_id: str, identifier: str) -> Webhook:
+    """Return a webhook."""
+    with bench.store.transaction(workspace_id) as repository:
+        return document_of(existing(repository, identifier), now())
+
+
+def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: WebhookPatch) -> Webhook:
+    """Change a webhook; switched off, it is sent nothing more of what waits."""
+    values: dict[str, Any] = {}
+    if patch.url is not None:
+        values["url"] = str(checked_url("url", patch.url, http=bench.webhook_http))
+    if patch.events is not None:
+        values["events"] = sorted(set(patch.events))
+    if patch.name is not None:
+        values["name"] = shown_name(patch.name)
+    if patch.active is not None:
+        values |= {"active": patch.active, "disabled": None}
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        if values.get("name") == "":
+            values["name"] = checked_url("url", values.get("url", record.url), http=True).host[:100]
+        repository.hooks.change(identifier, {**values, "updated_at": now()})
+        if patch.active is False:
+            repository.hooks.drop(identifier)
+    return get_webhook(bench, workspace_id, identifier)
+
+
+def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    """Forget a webhook and its messages."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        repository.hooks.remove(identifier)
+
+
+def rotate_secret(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    request: RotationRequest,
+    idempotency: str | None = None,
+) -> NewWebhook:
+    """Give a webhook a new secret; until the grace is over messages are signed with the old one as well."""
+    once = Once.of(f"webhooks/{identifier}/rotate", idempotency, request)
+    secret, moment = new_secret(), now()
+    grace = moment + timedelta(hours=request.grace_hours) if request.grace_hours else None
+    sealed = bench.sealer.seal(purpose(identifier), secret)
+    with bench.store.transaction(workspace_id) as repository:
+        before = existing(repository, identifier)
+    values = {
+        "sealed_secret": sealed,
+        "previous_sealed": before.sealed_secret if grace else None,
+        "previous_until": grace,
+        "updated_at": moment,
+    }
+
+    def make() -> tuple[NewWebhook, Save]:
+        after = document_of(before, moment).model_copy(
+            update={"old_secret_until": grace, "updated_at": moment}
+        )
+        return NewWebhook(**dict(after), secret=None), lambda repository: repository.hooks.change(
+            identifier, values
+        )
+
+    answer = keep(bench, workspace_id, once, NewWebhook, make)
+    with bench.store.transaction(workspace_id) as repository:
+        mine = existing(repository, identifier).sealed_secret == sealed
+    return answer.model_copy(update={"secret": secret}) if mine else answer
+
+
+def send_test(
+    bench: Workbench, workspace_id: str, identifier: str, idempotency: str | None = None
+) -> Delivery:
+    """Write a message that tries a webhook; it is sent at once."""
+    once = Once.of(f"webhooks/{identifier}/test", idempotency, b"")
+
+    def make() -> tuple[Delivery, Save]:
+        with bench.store.transaction(workspace_id) as repository:
+            check_active(existing(repository, identifier))
+        message = new_message(identifier, TEST, now(), {"webhook_id": identifier})
+        return delivery_of(message), lambda repository: repository.hooks.add_message(message)
+
+    answer = keep(bench, workspace_id, once, Delivery, make)
+    bench.hurry("webhooks")
+    return answer
+
+
+def check_active(record: WebhookRecord) -> None:
+    """Refuse to send to a webhook that is switched off."""
+    if not record.active:
+        raise Conflict.at("active", "the webhook is switched off; switch it on first")
+
+
+def list_deliveries(
+    bench: Workbench, workspace_id: str, identifier: str, limit: int, cursor: str | None
+) -> Page[Delivery]:
+    """Return the messages to a webhook, newest first."""
+    after = read_cursor(cursor)
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        listing = repository.deliveries(identifier, limit, after)
+    return Page(items=[delivery_of(row) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
+    """Send a message that has ended once more; one that waits still does so."""
+    with bench.store.transaction(workspace_id) as repository:
+        check_active(existing(repository, identifier))
+        message = repository.hooks.message(identifier, message_id)
+        if message is None:
+            raise no_such("message", message_id)
+        if message.status != WAITING:
+            repository.hooks.again(message_id, now())
+            message = repository.hooks.message(identifier, message_id)
+        assert message is not None, "it was there"
+        answer = delivery_of(message)
+    bench.hurry("webhooks")
+    return answer
+
+
+def document_of(record: WebhookRecord, moment: datetime) -> Webhook:
+    """Return a webhook as an answer."""
+    grace = record.previous_until
+    return Webhook(
+        id=record.id,
+        name=record.name,
+        url=record.url,
+        events=list(record.events),
+        active=record.active,
+        disabled_because=text_of(record.disabled),
+        succeeded_at=record.succeeded_at,
+        old_secret_until=grace if grace is not None and grace > moment else None,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+    )
+
+
+def delivery_of(row: WebhookDelivery) -> Delivery:
+    """Return a message as an answer."""
+    return Delivery.model_validate(
+        {
+            "id": row.id,
+            "event": row.event,
+            "status": row.status,
+            "attempts": row.attempts,
+            "next_try_at": row.next_try_at,
+            "tried_at": row.tried_at,
+            "response_status": row.response_status,
+            "response_text": row.response_text,
+            "reason": text_of(row.reason),
+            "body": row.body,
+            "created_at": row.created_at,
+        }
+    )
+
+
+def text_of(document: Mapping[str, Any] | None) -> Text | None:
+    """Return a kept sentence."""
+    return None if document is None else Text.model_validate(document)
+
+
+def existing(repository: Repository, identifier: str) -> WebhookRecord:
+    """Return the row of a webhook or say that there is none."""
+    record = repository.webhook(identifier)
+    if record is None:
+        raise no_such("webhook", identifier)
+    return record

@@ -1,0 +1,91 @@
+"""Who did what in the workspace, for its owners."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+from starlette.responses import Response
+
+from app.services import trail
+from app.services.listing import Page
+from app.sizing.trail.documents import TrailEvent
+from app.web.api.responses import LIST
+from app.web.bodies import StrictRoute
+from app.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
+from app.web.files import CSV
+
+router = APIRouter(prefix="/audit-events", tags=["audit"], route_class=StrictRoute)
+
+
+class Narrowing:
+    """Which events are meant: parameters of the address."""
+
+    def __init__(
+        self,
+        action: Annotated[
+            str | None, Query(max_length=80, description="Only this action.", examples=["proposal.frozen"])
+        ] = None,
+        actor_kind: Annotated[
+            str | None, Query(max_length=80, description="Only what this kind did.", examples=["link"])
+        ] = None,
+        actor_id: Annotated[
+            str | None,
+            Query(max_length=80, description="Only what this did.", examples=["acc_a2b3c4d5e6f7g2h3"]),
+        ] = None,
+        object_kind: Annotated[
+            str | None,
+            Query(max_length=80, description="Only what was done to this kind.", examples=["proposal"]),
+        ] = None,
+        object_id: Annotated[
+            str | None,
+            Query(
+                max_length=80, description="Only what was done to this.", examples=["prp_a2b3c4d5e6f7g2h3"]
+            ),
+        ] = None,
+        since: Annotated[
+            datetime | None,
+            Query(description="From this moment on.", examples=["2026-11-01T00:00:00Z"]),
+        ] = None,
+        until: Annotated[
+            datetime | None, Query(description="Before this moment.", examples=["2026-12-01T00:00:00Z"])
+        ] = None,
+    ) -> None:
+        given = {
+            "action": action, "actor_kind": actor_kind, "actor_id": actor_id, "object_kind": object_kind,
+            "object_id": object_id,
+        }  # fmt: skip
+        self.chosen = trail.asked(given, since, until)
+
+
+NarrowingDep = Annotated[Narrowing, Depends()]
+
+
+@router.get("", summary="Who did what", responses=LIST)
+def list_audit_events(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    narrowing: NarrowingDep,
+    limit: LimitQuery = USUAL,
+    cursor: CursorQuery = None,
+) -> Page[TrailEvent]:
+    """List what was done in the workspace, by whom and from where, newest first; owners only, no key."""
+    return trail.list_events(bench, workspace, narrowing.chosen, limit, cursor)
+
+
+@router.get(
+    ".csv",
+    summary="Who did what, as CSV",
+    responses={**LIST, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    response_class=StreamingResponse,
+)
+def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
+    """Read every event that is meant as a file, newest first.
+
+    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    lines = trail.events_csv(bench, workspace, narrowing.chosen)
+    headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
+    return StreamingResponse(lines, media_type=CSV, headers=headers)

@@ -1,0 +1,224 @@
+"""Who may do what: one table from addresses to the right they need, held before every one of them.
+
+A role says what a member of a workspace may do, a scope what a key of the API may. Both must allow it. An
+address that the table does not name is refused to everybody.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.errors import Message, NotFound
+from app.services.acting import acting, actor_of, through_link
+from app.services.admission import Principal, Role, Scope
+from app.services.holdings import holds
+from app.web.auth import PrincipalDep, address_of
+from app.web.deps import BenchDep
+from app.web.problems import Forbidden
+
+
+class Right(StrEnum):
+    """What an address asks of who comes."""
+
+    READ = "read"
+    """Look at what is there."""
+    ASK = "ask"
+    """Have something computed of which nothing is kept."""
+    MAKE = "make"
+    """Keep something new, or change what is kept."""
+    PROPOSE = "propose"
+    """Make, freeze and share what a customer is given."""
+    MANAGE = "manage"
+    """Decide on people, keys, webhooks, how long things are kept, and read who did what."""
+    OWN = "own"
+    """What concerns nobody but the person who asks: password, second factor, sessions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a right needs."""
+
+    role: Role
+    """The least role."""
+    scope: Scope | None
+    """The scope of a key; none where no key may."""
+
+
+NEEDED: Mapping[Right, Needed] = {
+    Right.READ: Needed(Role.VIEWER, Scope.READ),
+    Right.ASK: Needed(Role.VIEWER, Scope.ESTIMATE),
+    Right.MAKE: Needed(Role.CONSULTANT, Scope.ESTIMATE),
+    Right.PROPOSE: Needed(Role.CONSULTANT, Scope.PROPOSE),
+    Right.MANAGE: Needed(Role.OWNER, None),
+    Right.OWN: Needed(Role.VIEWER, None),
+}
+
+RANK = {role: place for place, role in enumerate(Role)}
+"""Roles by how much they may: each may what those before it may."""
+
+READING: Mapping[str, Right] = {
+    **dict.fromkeys(
+        (
+            "", "accuracy", "boms", "breakevens", "calibrations", "catalog", "claims", "comparisons", "costs",
+            "decisions", "estimates", "fabric-choices", "fabrics", "index", "jobs", "mappings", "methodology",
+            "partitions", "plans", "price-books", "profiles", "proposals", "queues", "sizings", "studies",
+            "sweeps", "uploads", "workloads",
+        ),
+        Right.READ,
+    ),
+    **dict.fromkeys(("audit", "audit-events", "keys", "people", "webhooks"), Right.MANAGE),
+    "account": Right.OWN,
+}  # fmt: skip
+"""First part of an address → the right to read there (GET)."""
+
+CHANGING: Mapping[str, Right] = {
+    **dict.fromkeys(
+        (
+            "POST /searches", "POST /scalings", "POST /mappings", "POST /checks", "POST /partitions",
+            "POST /queues", "POST /fabrics", "POST /breakevens", "POST /fabric-choices",
+            "POST /studies/{}/answers",
+        ),
+        Right.ASK,
+    ),
+    **dict.fromkeys(
+        (
+            "POST /", "POST /examples/{}",
+            "POST /profiles", "POST /workloads", "DELETE /profiles/{}", "DELETE /workloads/{}",
+            "POST /uploads/{}/delete", "DELETE /studies/{}", "POST /studies/{}/delete",
+            "POST /estimates", "POST /estimates/{}/costs", "POST /estimates/{}/plans", "POST /plans",
+            "POST /sizings", "POST /sizings/new", "POST /sizings/{}/options/{}/estimate",
+            "POST /comparisons", "PATCH /comparisons/{}",
+            "POST /claims/{}/comparison", "POST /claims/published", "POST /fabric-choices/new",
+            "POST /calibrations", "POST /calibrations/new", "POST /calibrations/gain",
+            "POST /calibrations/{}/estimate",
+            "POST /studies", "POST /studies/new", "POST /studies/import", "PATCH /studies/{}",
+            "POST /studies/{}/comparison", "POST /studies/{}/duplicate", "POST /studies/{}/archive",
+            "POST /studies/{}/restore", "POST /studies/{}/edit", "POST /studies/{}/versions",
+            "POST /sweeps", "POST /sweeps/{}/cancel", "POST /sweeps/{}/resume",
+            "POST /price-books", "POST /price-books/{}", "PUT /price-books/{}", "PATCH /price-books/{}",
+            "POST /boms", "POST /boms/new",
+        ),
+        Right.MAKE,
+    ),
+    **dict.fromkeys(
+        (
+            "POST /proposals", "POST /proposals/new", "PATCH /proposals/{}", "POST /proposals/{}/edit",
+            "POST /proposals/{}/freeze", "POST /proposals/{}/replay", "POST /proposals/{}/share",
+            "DELETE /proposals/{}/share", "POST /proposals/{}/unshare",
+        ),
+        Right.PROPOSE,
+    ),
+    **dict.fromkeys(
+        (
+            "POST /people/invitations", "POST /people/invitations/{}/withdraw", "POST /people/members/{}",
+            "POST /people/members/{}/remove", "POST /people/workspace",
+            "POST /keys", "DELETE /keys/{}", "POST /keys/{}/rotate", "POST /keys/{}/revoke",
+            "POST /webhooks", "POST /webhooks/{}", "PATCH /webhooks/{}", "DELETE /webhooks/{}",
+            "POST /webhooks/{}/rotate", "POST /webhooks/{}/switch", "POST /webhooks/{}/test",
+            "POST /webhooks/{}/remove", "POST /webhooks/{}/deliveries/{}/resend",
+        ),
+        Right.MANAGE,
+    ),
+    **dict.fromkeys(
+        (
+            "POST /account", "POST /account/password", "POST /account/second-factor",
+            "POST /account/second-factor/off", "POST /account/recovery-codes",
+            "POST /account/sessions/{}/end", "POST /account/sign-out-everywhere", "POST /workspace",
+        ),
+        Right.OWN,
+    ),
+}  # fmt: skip
+"""Method and address, identifiers left out → the right it needs; pages and API are one where they agree."""
+
+API = "/api/v1"
+PLACE = re.compile(r"{\w+}")
+
+REASONS: Mapping[Right, Message] = {
+    Right.READ: Message("reading needs the scope “read” of a key"),
+    Right.ASK: Message("having something computed needs the scope “estimate” of a key"),
+    Right.MAKE: Message(
+        "making and changing need the role of a consultant, and of a key the scope “estimate”"
+    ),
+    Right.PROPOSE: Message("proposals need the role of a consultant, and of a key the scope “propose”"),
+    Right.MANAGE: Message("this is for the owners of the workspace, signed in; no key may do it"),
+    Right.OWN: Message("this is for a person who is signed in; no key may do it"),
+}
+"""What is missing where a right is refused."""
+
+
+def right_of(method: str, path: str) -> Right | None:
+    """Return the right that an address needs; None where the table does not name it.
+
+    >>> right_of("GET", "/studies/{identifier}.json"), right_of("PATCH", "/api/v1/studies/{id}")
+    (<Right.READ: 'read'>, <Right.MAKE: 'make'>)
+    """
+    bare = PLACE.sub("{}", path.removeprefix(API))
+    if method in {"GET", "HEAD"}:
+        return READING.get(bare.split("/")[1].partition(".")[0])
+    return CHANGING.get(f"{method} {bare}")
+
+
+def allows(principal: Principal, right: Right) -> bool:
+    """Tell whether role and scopes of who asks allow something."""
+    needed = NEEDED[right]
+    if RANK[principal.role] < RANK[needed.role]:
+        return False
+    if principal.key_id is None:
+        return True
+    return needed.scope is not None and needed.scope in principal.scopes
+
+
+def may(request: Request, right: str) -> bool:
+    """Tell a page whether its reader may do something; nobody may where nobody is known."""
+    # Only a page that is for members has asked who comes.
+    principal: Principal | None = getattr(request.state, "principal", None)
+    return principal is not None and allows(principal, Right(right))
+
+
+def entitled(request: Request, bench: BenchDep, principal: PrincipalDep) -> Principal:
+    """Return who asks, if the table allows what the address is for.
+
+    Raises
+    ------
+    NotFound
+        When the right is missing and the address names what is not of the reader's workspace: what is
+        missing is told of own things alone.
+    Forbidden
+        When the right is missing.
+    """
+    right = right_of(request.method, request.scope["route"].path)
+    if right is not None and allows(principal, right):
+        return principal
+    for identifier in request.path_params.values():
+        if not holds(bench, principal.workspace_id, str(identifier)):
+            raise NotFound(Message("there is nothing at {path}", {"path": request.url.path[:200]}))
+    raise Forbidden(REASONS[right] if right is not None else Message("nobody may do this"))
+
+
+async def admitted(
+    request: Request, principal: Annotated[Principal, Depends(entitled)]
+) -> AsyncIterator[Principal]:
+    """Let in who may do what the address is for; what follows is done in their name."""
+    with acting(actor_of(principal, address_of(request), request_id(request))):
+        yield principal
+
+
+async def with_link(request: Request) -> AsyncIterator[None]:
+    """Let in whoever has a link; what follows is done through it."""
+    with acting(through_link(address_of(request), request_id(request))):
+        yield
+
+
+def request_id(request: Request) -> str:
+    """Return the identifier of a request, for trail and log."""
+    known: str | None = getattr(request.state, "request_id", None)
+    if known is None:
+        known = request.state.request_id = secrets.token_hex(8)
+    return known

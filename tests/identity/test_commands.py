@@ -1,0 +1,201 @@
+"""What whoever runs the server does about accounts, its settings, what is kept beside the database."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.__main__ import check_reach, cli
+from app.errors import AppError, BadInput
+from app.main import create_app
+from app.services import passwords
+from app.services.sealing import Sealer, Unsealable, kept_secret
+from app.settings import Settings
+
+from .conftest import PASSWORD, Browser
+
+Rackline = Callable[..., Result]
+
+
+@pytest.fixture
+def rackline(tmp_path: Path) -> Rackline:
+    """Return a function that runs the command on a directory of its own."""
+
+    def call(*arguments: str, typed: str = "", **variables: str) -> Result:
+        environment = {"RACKLINE_DATA_DIR": str(tmp_path / "data"), **variables}
+        return CliRunner().invoke(cli, list(arguments), input=typed, env=environment)
+
+    return call
+
+
+def refusal(result: Result) -> str:
+    assert isinstance(result.exception, AppError), result.output
+    return str(result.exception.message)
+
+
+def test_a_server_is_given_its_accounts(rackline: Rackline, tmp_path: Path) -> None:
+    made = rackline(
+        "user", "add", "ann@example.com", "--name", "Ann", "--password-stdin", typed=f"{PASSWORD}\n"
+    )
+    assert made.exit_code == 0 and "ann@example.com is owner of Local" in made.output
+    assert "sign in" in made.output
+    linked = rackline("user", "add", "bob@example.com", RACKLINE_PUBLIC_URL="https://rackline.example/")
+    assert "bob@example.com is consultant of Local" in linked.output
+    path = linked.output.rpartition("https://rackline.example")[2].strip()
+    assert "no password yet" in rackline("user", "list").output
+    app = create_app(Settings.at(tmp_path / "data"))
+    bob = Browser(app)
+    short = bob.submit(path, password="short", again="short")
+    assert short.status_code == 400 and "at least 12" in short.text
+    assert bob.submit(path, password=PASSWORD, again="another one here").status_code == 400
+    assert bob.submit(path, password=PASSWORD, again=PASSWORD).status_code == 303
+    assert bob.inside
+    assert bob.get(path).status_code == 404
+    assert rackline("user", "disable", "bob@example.com").exit_code == 0
+    assert not bob.inside
+    assert rackline("user", "enable", "BOB@example.com").exit_code == 0
+    assert bob.enter("bob@example.com").status_code == 303
+    reset = rackline("user", "reset-password", "bob@example.com")
+    assert "http://localhost:8000/password/" in reset.output
+    assert rackline("user", "reset-second-factor", "bob@example.com").exit_code == 0
+    assert not bob.inside
+
+
+def test_workspaces_are_made_and_given(rackline: Rackline) -> None:
+    assert "first account" in refusal(rackline("workspace", "add", "Lab"))
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    assert rackline("workspace", "add", "Lab").exit_code == 0
+    assert "of this name" in refusal(rackline("workspace", "add", "Lab"))
+    assert "several workspaces" in refusal(rackline("user", "add", "bob@example.com"))
+    assert "no workspace is called" in refusal(
+        rackline("user", "add", "b@example.com", "--workspace", "Labb")
+    )
+    first = rackline("user", "add", "bob@example.com", "--workspace", "Lab", "--role", "viewer")
+    assert "first member of a workspace is its owner" in refusal(first)
+    assert "owner of Lab" in rackline("user", "add", "bob@example.com", "--workspace", "Lab").output
+    assert "Lab" in rackline("workspace", "list").output
+
+
+@pytest.mark.parametrize("password", ["short", "", "bobbobbobbob"])
+def test_a_poor_password_is_refused_by_the_command_too(rackline: Rackline, password: str) -> None:
+    result = rackline("user", "add", "bob@example.com", "--password-stdin", typed=f"{password}\n")
+    refusal(result)
+    assert "bob" not in rackline("user", "list").output
+
+
+def test_without_accounts_a_server_is_not_reached_from_elsewhere(rackline: Rackline) -> None:
+    said = refusal(rackline("serve", "--host", "0.0.0.0"))
+    assert "rackline user add" in said and "ssh" in said
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    assert "RACKLINE_PUBLIC_URL" in refusal(rackline("serve", "--host", "0.0.0.0"))
+
+
+def test_with_accounts_and_a_name_it_is(rackline: Rackline, tmp_path: Path) -> None:
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    app = create_app(Settings.at(tmp_path / "data", public_url="https://rackline.example"))
+    check_reach("0.0.0.0", app.state.reach)
+    assert Browser(app).get("/studies").status_code == 303
+
+
+def test_a_loopback_server_with_accounts_asks_as_well(rackline: Rackline, tmp_path: Path) -> None:
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    app = create_app(Settings.at(tmp_path / "data"))
+    assert Browser(app, address="127.0.0.1").get("/studies").status_code == 303
+
+
+def test_the_data_of_before_belongs_to_the_first_account(rackline: Rackline, tmp_path: Path) -> None:
+    local = Browser(create_app(Settings.at(tmp_path / "data")), address="127.0.0.1")
+    made = local.submit("/price-books", name="Offers of spring")
+    assert made.status_code == 303
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    ann = Browser(create_app(Settings.at(tmp_path / "data")))
+    ann.enter("ann@example.com")
+    assert "Offers of spring" in ann.get("/price-books").text
+
+
+def test_a_forgotten_password_is_sent(rackline: Rackline, tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    command = ["/bin/sh", "-c", 'cat >> "$0"', str(box)]
+    app = create_app(Settings.at(tmp_path / "data", mail_command=tuple(command)))
+    browser = Browser(app)
+    answers = [browser.submit("/forgotten", email=one) for one in ("nobody@example.com", "ann@example.com")]
+    assert answers[0].text == answers[1].text and answers[0].status_code == 200
+    text = box.read_text(encoding="utf-8")
+    assert text.count("To: ") == 1 and "To: ann@example.com" in text
+    assert "http://localhost:8000/password/" in text.replace("=\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RACKLINE_PUBLIC_URL", "rackline.example"),
+        ("RACKLINE_PUBLIC_URL", "https://rackline.example/path"),
+        ("RACKLINE_PUBLIC_URL", "https://user@rackline.example"),
+        ("RACKLINE_TRUSTED_PROXIES", "proxy.example"),
+        ("RACKLINE_TRUSTED_PROXIES", "10.0.0.1/8"),
+        ("RACKLINE_SESSION_DAYS", "0"),
+        ("RACKLINE_SESSION_IDLE_MINUTES", "soon"),
+        ("RACKLINE_SECRET", "too short"),
+        ("RACKLINE_MAIL_COMMAND", "sendmail -t"),
+        ("RACKLINE_MAIL_COMMAND", "[]"),
+        ("RACKLINE_MAIL_FROM", "a@b\nBcc: c@d"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(name: str, value: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        Settings.from_environment({name: value})
+    assert [error.field for error in caught.value.errors] == [name]
+    assert "too short" not in str(caught.value)
+
+
+def test_secrets_come_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("s" * 40 + "\n", encoding="utf-8")
+    found = Settings.from_environment({"RACKLINE_SECRET_FILE": str(file)})
+    assert found.secret == "s" * 40
+    assert "s" * 40 not in repr(found)
+    with pytest.raises(BadInput):
+        Settings.from_environment({"RACKLINE_SECRET_FILE": str(file), "RACKLINE_SECRET": "t" * 40})
+    with pytest.raises(BadInput) as caught:
+        Settings.from_environment({"RACKLINE_SECRET_FILE": str(tmp_path / "missing")})
+    assert caught.value.errors[0].field == "RACKLINE_SECRET_FILE"
+
+
+def test_the_secret_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
+    found: list[bytes] = []
+    threads = [threading.Thread(target=lambda: found.append(kept_secret(tmp_path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and len(set(found)) == 1 and len(found[0]) >= 32
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+    assert [one.name for one in tmp_path.iterdir()] == ["secret"]
+
+
+def test_what_is_sealed_opens_with_its_secret_for_its_purpose() -> None:
+    sealer = Sealer(lambda: b"a" * 32)
+    sealed = sealer.seal("totp:acc_a", "한글 secret")
+    assert "secret" not in sealed and sealed != sealer.seal("totp:acc_a", "한글 secret")
+    assert sealer.open("totp:acc_a", sealed) == "한글 secret"
+    cut = sealed.rpartition(".")
+    for other, purpose, text in [
+        (sealer, "totp:acc_b", sealed),
+        (Sealer(lambda: b"b" * 32), "totp:acc_a", sealed),
+        (sealer, "totp:acc_a", f"{cut[0]}.{'A' * len(cut[2])}"),
+        (sealer, "totp:acc_a", ""),
+        (sealer, "totp:acc_a", "not sealed"),
+    ]:
+        with pytest.raises(Unsealable):
+            other.open(purpose, text)
+
+
+def test_hashes_cost_what_is_recommended() -> None:
+    """OWASP's Password Storage Cheat Sheet: argon2id with 46 MiB, one pass, one lane, or as much."""
+    assert passwords.make_hasher().hash("x").startswith("$argon2id$v=19$m=47104,t=1,p=1$")

@@ -1,0 +1,192 @@
+"""Invitations, roles, and the owner who cannot be lost; on each database."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadInput, Conflict, NotFound
+from app.services import accounts, people, sessions
+from app.services.admission import Credentials, Principal, Role
+from app.services.identity import Identity, Visitor
+from app.services.mailing import CommandMailer
+from app.services.sessions import AccountsAdmission
+from app.services.sign_in import SignInRefused, sign_in
+
+from .conftest import PASSWORD, Clock
+
+HOME = Visitor("192.0.2.1")
+
+
+@pytest.fixture
+def ann(identity: Identity) -> Principal:
+    made = accounts.add_account(identity, "ann@example.com", "Ann", password=PASSWORD)
+    return Principal("ws_local", "Ann", Role.OWNER, made.account.id)
+
+
+def token_of(sent: people.Sent) -> str:
+    return sent.link.rpartition("/")[2]
+
+
+def role_of(identity: Identity, token: str) -> Role | None:
+    found = AccountsAdmission(identity).principal(Credentials(session=token))
+    return None if found is None else found.role
+
+
+def test_an_invitation_makes_an_account_once(identity: Identity, ann: Principal) -> None:
+    sent = people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en")
+    assert not sent.mailed and sent.link.startswith("http://localhost:8000/invitations/")
+    token = token_of(sent)
+    started = people.accept(identity, token, "Bob", "a password of Bob's", HOME, None)
+    assert role_of(identity, started.token) is Role.VIEWER
+    with pytest.raises(NotFound):
+        people.accept(identity, token, "Eve", "a password of Eve's", HOME, None)
+    assert [one.email for one in people.list_people(identity, "ws_local").members] == [
+        "ann@example.com",
+        "bob@example.com",
+    ]
+
+
+def test_invitations_end(identity: Identity, ann: Principal, clock: Clock) -> None:
+    replaced = people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en")
+    late = people.invite(identity, ann, "BOB@example.com", Role.VIEWER, "en")
+    taken = people.invite(identity, ann, "eve@example.com", Role.VIEWER, "en")
+    waiting = people.list_people(identity, "ws_local").invitations
+    assert {one.email for one in waiting} == {"BOB@example.com", "eve@example.com"}
+    people.withdraw(identity, "ws_local", next(one.id for one in waiting if one.email == "eve@example.com"))
+    clock.wait(days=7, seconds=1)
+    for sent in (replaced, late, taken):
+        with pytest.raises(NotFound):
+            people.open_invitation(identity, token_of(sent))
+
+
+def test_an_account_joins_by_signing_in(identity: Identity, ann: Principal) -> None:
+    other = accounts.add_workspace(identity, "Other")
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
+    eve = accounts.add_account(identity, "eve@example.com", "Eve", password=PASSWORD, workspace="Other")
+    token = token_of(people.invite(identity, ann, "Bob@example.com", Role.CONSULTANT, "en"))
+    assert people.open_invitation(identity, token).known
+    with pytest.raises(Conflict):
+        people.accept(identity, token, "Bob", "another password here", HOME, None)
+    hers = sign_in(identity, "eve@example.com", PASSWORD, HOME).token
+    with pytest.raises(NotFound):
+        people.join_by(identity, token, eve.account.id, hers)
+    his = sign_in(identity, "bob@example.com", PASSWORD, HOME).token
+    assert role_of(identity, his) is Role.OWNER
+    people.join_by(identity, token, bob.account.id, his)
+    assert role_of(identity, his) is Role.CONSULTANT
+    sessions.switch_workspace(identity, bob.account.id, his, other.id)
+    assert role_of(identity, his) is Role.OWNER
+    with pytest.raises(NotFound):
+        sessions.switch_workspace(identity, eve.account.id, hers, "ws_local")
+
+
+def test_a_member_is_not_invited_again(identity: Identity, ann: Principal) -> None:
+    with pytest.raises(Conflict) as caught:
+        people.invite(identity, ann, "ANN@example.com", Role.VIEWER, "en")
+    assert caught.value.errors[0].field == "email"
+
+
+def test_the_last_owner_stays(identity: Identity, ann: Principal) -> None:
+    assert ann.account_id is not None
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Local")
+    for change in (
+        lambda: people.remove(identity, "ws_local", str(ann.account_id)),
+        lambda: people.change_role(identity, "ws_local", str(ann.account_id), Role.VIEWER),
+    ):
+        with pytest.raises(Conflict):
+            change()
+    people.change_role(identity, "ws_local", bob.account.id, Role.OWNER)
+    accounts.set_disabled(identity, "bob@example.com", disabled=True)
+    with pytest.raises(Conflict):
+        people.remove(identity, "ws_local", ann.account_id)
+    accounts.set_disabled(identity, "bob@example.com", disabled=False)
+    people.remove(identity, "ws_local", ann.account_id)
+    with pytest.raises(SignInRefused):
+        sign_in(identity, "ann@example.com", PASSWORD, HOME)
+
+
+def test_two_owners_cannot_take_leave_at_the_same_time(identity: Identity, ann: Principal) -> None:
+    bob = accounts.add_account(
+        identity, "bob@example.com", "Bob", role=Role.OWNER, password=PASSWORD, workspace="Local"
+    )
+    refused: list[Conflict] = []
+
+    def leave(account_id: str) -> None:
+        try:
+            people.remove(identity, "ws_local", account_id)
+        except Conflict as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=leave, args=(one,)) for one in (str(ann.account_id), bob.account.id)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+    assert len(people.list_people(identity, "ws_local").members) == 1
+
+
+def test_who_is_removed_is_out_at_once(identity: Identity, ann: Principal) -> None:
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Local")
+    token = sign_in(identity, "bob@example.com", PASSWORD, HOME).token
+    assert role_of(identity, token) is Role.CONSULTANT
+    people.change_role(identity, "ws_local", bob.account.id, Role.VIEWER)
+    assert role_of(identity, token) is Role.VIEWER
+    people.remove(identity, "ws_local", bob.account.id)
+    assert role_of(identity, token) is None
+
+
+def test_people_of_another_workspace_are_out_of_reach(identity: Identity, ann: Principal) -> None:
+    other = accounts.add_workspace(identity, "Other")
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
+    there = Principal(other.id, "Bob", Role.OWNER, bob.account.id)
+    people.invite(identity, there, "new@example.com", Role.VIEWER, "en")
+    waiting = people.list_people(identity, other.id).invitations[0].id
+    for change in (
+        lambda: people.remove(identity, "ws_local", bob.account.id),
+        lambda: people.change_role(identity, "ws_local", bob.account.id, Role.VIEWER),
+        lambda: people.withdraw(identity, "ws_local", waiting),
+    ):
+        with pytest.raises(NotFound):
+            change()
+    seen = people.list_people(identity, "ws_local").model_dump_json()
+    assert "bob@example.com" not in seen and "new@example.com" not in seen
+
+
+def test_an_invitation_is_mailed_by_a_command(identity: Identity, ann: Principal, tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    mail = CommandMailer(["/bin/sh", "-c", 'cat > "$0"', str(box)], "rackline@example.com")
+    mailing = Identity(identity.store, identity.sealer, mail=mail, public_url="https://rackline.example")
+    sent = people.invite(mailing, ann, "bob@example.com", Role.VIEWER, "ko", "http://evil.example/")
+    assert sent.mailed
+    text = box.read_bytes()
+    assert b"To: bob@example.com" in text and b"From: rackline@example.com" in text
+    assert people.open_invitation(mailing, token_of(sent)).email == "bob@example.com"
+    assert "evil" not in sent.link
+
+
+def test_a_mail_that_cannot_be_sent_shows_the_link(identity: Identity, ann: Principal) -> None:
+    failing = Identity(identity.store, identity.sealer, mail=CommandMailer(["/bin/false"]))
+    sent = people.invite(failing, ann, "bob@example.com", Role.VIEWER, "en")
+    assert not sent.mailed and people.open_invitation(failing, token_of(sent)).role is Role.VIEWER
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "",
+        "nobody",
+        "@example.com",
+        "a b@example.com",
+        "a@b\r\nBcc: c@d",
+        "a@b,c@d",
+        "<a@b>",
+        "a@" + "b" * 300,
+    ],
+)
+def test_what_cannot_be_written_to_is_refused(identity: Identity, ann: Principal, email: str) -> None:
+    with pytest.raises(BadInput):
+        people.invite(identity, ann, email, Role.VIEWER, "en")

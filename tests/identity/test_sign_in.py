@@ -1,0 +1,348 @@
+"""Signing in on each database: who gets in, how long, and what all failures have in common."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pyotp
+import pytest
+from sqlalchemy import text
+
+from app.errors import BadInput, TooMany
+from app.services import accounts, passwords, second_factor, sessions
+from app.services.admission import Credentials, Principal, Role
+from app.services.identity import Identity, SessionTimes, Visitor, token_hash
+from app.services.sessions import AccountsAdmission
+from app.services.sign_in import SignInRefused, give_code, sign_in
+
+from .conftest import PASSWORD, Clock
+
+HOME = Visitor("192.0.2.1", "Firefox/140")
+
+
+@pytest.fixture
+def ann(identity: Identity) -> str:
+    """Identifier of an account that can sign in."""
+    return accounts.add_account(identity, "Ann@Example.com", "Ann", password=PASSWORD).account.id
+
+
+def asks(identity: Identity, token: str | None) -> Principal | None:
+    """Return who asks with a token."""
+    return AccountsAdmission(identity).principal(Credentials(session=token))
+
+
+def test_the_first_account_is_given_the_local_workspace(identity: Identity) -> None:
+    first = accounts.add_account(identity, "a@example.com", "A", password=PASSWORD)
+    second = accounts.add_account(identity, "b@example.com", "B", password=PASSWORD, workspace="Local")
+    assert (first.workspace.id, first.role) == ("ws_local", Role.OWNER)
+    assert (second.workspace.id, second.role) == ("ws_local", Role.CONSULTANT)
+
+
+def test_an_address_is_found_in_any_case(identity: Identity, ann: str) -> None:
+    started = sign_in(identity, " ANN@example.COM", PASSWORD, HOME)
+    found = asks(identity, started.token)
+    assert found is not None
+    assert (found.account_id, found.name, found.role, found.workspace_id, found.workspace_name) == (
+        ann, "Ann", Role.OWNER, "ws_local", "Local",
+    )  # fmt: skip
+
+
+def test_an_address_has_one_account(identity: Identity, ann: str) -> None:
+    with pytest.raises(accounts.Conflict) as caught:
+        accounts.add_account(identity, "ann@EXAMPLE.com", "Other", workspace="Local")
+    assert caught.value.errors[0].field == "email"
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "x" * 5000, "ü", "'; --"])
+def test_nobody_knows_these(identity: Identity, ann: str, token: str | None) -> None:
+    assert asks(identity, token) is None
+
+
+def test_failures_look_alike(identity: Identity, ann: str, clock: Clock) -> None:
+    accounts.add_account(identity, "off@example.com", "Off", password=PASSWORD, workspace="Local")
+    accounts.set_disabled(identity, "off@example.com", disabled=True)
+    accounts.add_account(identity, "new@example.com", "No password yet", workspace="Local")
+    said = set()
+    for email, password in [
+        ("nobody@example.com", PASSWORD),
+        ("ann@example.com", "another password"),
+        ("ann@example.com", ""),
+        ("off@example.com", PASSWORD),
+        ("new@example.com", ""),
+        ("new@example.com", "nobody has this password"),
+    ]:
+        with pytest.raises(SignInRefused) as caught:
+            sign_in(identity, email, password, HOME)
+        said.add(str(caught.value.message))
+    assert len(said) == 1
+
+
+def test_an_unknown_account_costs_a_hash_as_well(
+    identity: Identity, ann: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes time is the hash: it is computed once whoever is named."""
+    computed: list[str] = []
+    verify = passwords.HASHER.verify
+
+    def counted(password: str, kept: str) -> bool:
+        computed.append(kept)
+        return verify(password, kept)
+
+    monkeypatch.setattr(passwords.HASHER, "verify", counted)
+    for email in ("ann@example.com", "nobody@example.com"):
+        with pytest.raises(SignInRefused):
+            sign_in(identity, email, "wrong password", HOME)
+    assert len(computed) == 2
+
+
+def test_a_session_ends_when_it_is_not_used(identity: Identity, ann: str, clock: Clock) -> None:
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    for _ in range(3):
+        clock.wait(hours=11)
+        assert asks(identity, token) is not None
+    clock.wait(hours=12, seconds=1)
+    assert asks(identity, token) is None
+
+
+def test_a_session_ends_although_it_is_used(identity: Identity, ann: str, clock: Clock) -> None:
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    for _ in range(33):
+        clock.wait(hours=10)
+        assert asks(identity, token) is not None
+    clock.wait(hours=7)
+    assert asks(identity, token) is None
+
+
+def test_times_of_sessions_are_settings(identity: Identity, ann: str, clock: Clock) -> None:
+    short = Identity(identity.store, identity.sealer, SessionTimes(timedelta(minutes=5), timedelta(hours=1)))
+    started = sign_in(short, "ann@example.com", PASSWORD, HOME)
+    assert started.seconds == 3600
+    clock.wait(minutes=6)
+    assert asks(short, started.token) is None
+
+
+def test_use_is_written_down_once_a_minute(identity: Identity, ann: str, clock: Clock) -> None:
+    def seen() -> object:
+        with identity.store.engine.connect() as connection:
+            return connection.execute(text("SELECT seen_at FROM account_session")).scalar_one()
+
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    began = seen()
+    clock.wait(seconds=59)
+    asks(identity, token)
+    assert seen() == began
+    clock.wait(seconds=2)
+    asks(identity, token)
+    assert seen() != began
+
+
+def test_the_database_holds_no_secret_as_it_is(identity: Identity, ann: str) -> None:
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
+    offered = second_factor.offer(identity, second_factor.existing_of(identity, ann))
+    codes = second_factor.turn_on(identity, ann, offered.sealed, pyotp.TOTP(offered.secret).now())
+    kept = ""
+    with identity.store.engine.connect() as connection:
+        for table in ("account", "account_session", "password_link", "recovery_code", "login_attempt"):
+            kept += repr(connection.execute(text(f"SELECT * FROM {table}")).all())
+    assert token_hash(token) in kept and "$argon2id$" in kept
+    for secret in (token, link, PASSWORD, offered.secret, *codes, codes[0].replace("-", "")):
+        assert secret not in kept
+
+
+def test_disabling_ends_sessions_at_once(identity: Identity, ann: str) -> None:
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    accounts.set_disabled(identity, "ann@example.com", disabled=True)
+    assert asks(identity, token) is None
+    accounts.set_disabled(identity, "ann@example.com", disabled=False)
+    assert asks(identity, token) is None
+    assert asks(identity, sign_in(identity, "ann@example.com", PASSWORD, HOME).token) is not None
+
+
+def test_signing_out_everywhere_ends_every_session(identity: Identity, ann: str) -> None:
+    tokens = [sign_in(identity, "ann@example.com", PASSWORD, HOME).token for _ in range(3)]
+    assert sessions.sign_out_everywhere(identity, ann) == 3
+    assert [asks(identity, token) for token in tokens] == [None] * 3
+
+
+def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str, clock: Clock) -> None:
+    for _ in range(5):
+        with pytest.raises(SignInRefused):
+            sign_in(identity, "ann@example.com", "wrong password", HOME)
+    waits = []
+    for _ in range(12):
+        with pytest.raises(TooMany) as caught:
+            sign_in(identity, "ann@example.com", PASSWORD, HOME)
+        waits.append(caught.value.retry_after)
+        clock.wait(seconds=caught.value.retry_after)
+        with pytest.raises(SignInRefused):
+            sign_in(identity, "ann@example.com", "wrong password", HOME)
+    assert waits == [2, 3, 5, 9, 17, 33, 65, 129, 257, 513, 901, 901]
+    clock.wait(minutes=15, seconds=1)
+    assert sign_in(identity, "ann@example.com", PASSWORD, HOME).complete
+    with pytest.raises(SignInRefused):
+        sign_in(identity, "ann@example.com", "wrong password", HOME)
+
+
+def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann: str, clock: Clock) -> None:
+    for email in ("ann@example.com", "nobody@example.com"):
+        for _ in range(5):
+            with pytest.raises(SignInRefused):
+                sign_in(identity, email, "wrong password", HOME)
+        with pytest.raises(TooMany):
+            sign_in(identity, email, "wrong password", HOME)
+
+
+def test_an_address_that_tries_many_accounts_has_to_wait(identity: Identity, ann: str, clock: Clock) -> None:
+    for number in range(30):
+        with pytest.raises(SignInRefused):
+            sign_in(identity, f"guess{number}@example.com", "wrong password", HOME)
+    with pytest.raises(TooMany):
+        sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    assert sign_in(identity, "ann@example.com", PASSWORD, Visitor("192.0.2.2")).complete
+
+
+def test_guesses_at_the_same_time_are_counted_each(identity: Identity, ann: str, clock: Clock) -> None:
+    outcomes: list[type[Exception]] = []
+
+    def guess() -> None:
+        try:
+            sign_in(identity, "ann@example.com", "wrong password", HOME)
+        except (SignInRefused, TooMany) as error:
+            outcomes.append(type(error))
+
+    threads = [threading.Thread(target=guess) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 16
+    assert outcomes.count(SignInRefused) <= 5
+
+
+def test_a_link_to_set_a_password_works_once_and_ends_sessions(identity: Identity, ann: str) -> None:
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    first = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
+    link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
+    with pytest.raises(accounts.NotFound):
+        accounts.set_password(identity, first, "a second password", HOME, None)
+    assert asks(identity, token) is not None
+    started = accounts.set_password(identity, link, "a second password", HOME, None)
+    assert started is not None and asks(identity, started.token) is not None
+    assert asks(identity, token) is None
+    with pytest.raises(accounts.NotFound):
+        accounts.set_password(identity, link, "a third password", HOME, None)
+    with pytest.raises(SignInRefused):
+        sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    assert sign_in(identity, "ann@example.com", "a second password", HOME).complete
+
+
+def test_a_link_to_set_a_password_has_its_time(identity: Identity, ann: str, clock: Clock) -> None:
+    link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
+    clock.wait(days=2, seconds=1)
+    with pytest.raises(accounts.NotFound):
+        accounts.led_to(identity, link)
+
+
+@pytest.mark.parametrize(
+    "password", ["", "short", "eleven char", "aaaaaaaaaaaaaaa", "ann@example.com", "x" * 201]
+)
+def test_these_passwords_are_refused(identity: Identity, ann: str, password: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        accounts.change_password(identity, ann, PASSWORD, password, HOME, "")
+    assert [error.field for error in caught.value.errors] == ["password"]
+
+
+def test_a_password_is_the_same_however_it_is_composed(identity: Identity) -> None:
+    accounts.add_account(identity, "k@example.com", "K", password="비밀번호는 열두 자 이상입니다")
+    decomposed = "비밀번호는 열두 자 이상입니다"
+    assert sign_in(identity, "k@example.com", decomposed, HOME).complete
+
+
+def test_what_has_had_its_time_is_deleted(identity: Identity, ann: str, clock: Clock) -> None:
+    sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    accounts.reset_password(identity, "ann@example.com")
+    with pytest.raises(SignInRefused):
+        sign_in(identity, "ann@example.com", "wrong password", HOME)
+    clock.wait(days=15)
+    assert sessions.purge(identity) == 4
+
+
+def test_a_second_factor_is_asked_for(identity: Identity, ann: str, clock: Clock) -> None:
+    secret, codes = protected(identity, ann, clock)
+    owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    assert not owed.complete and asks(identity, owed.token) is None
+    with pytest.raises(BadInput):
+        give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
+    clock.wait(seconds=30)
+    code = pyotp.TOTP(secret).at(clock())
+    done = give_code(identity, owed.token, f" {code[:3]} {code[3:]} ", HOME)
+    assert done.complete and done.token != owed.token
+    assert asks(identity, done.token) is not None and asks(identity, owed.token) is None
+    again = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    with pytest.raises(BadInput):
+        give_code(identity, again.token, code, HOME)
+    assert asks(identity, give_code(identity, again.token, codes[3].upper(), HOME).token) is not None
+    third = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    with pytest.raises(BadInput):
+        give_code(identity, third.token, codes[3], HOME)
+
+
+def protected(identity: Identity, account_id: str, clock: Clock) -> tuple[str, list[str]]:
+    """Turn the second factor of an account on."""
+    offered = second_factor.offer(identity, second_factor.existing_of(identity, account_id))
+    code = pyotp.TOTP(offered.secret).at(clock())
+    return offered.secret, second_factor.turn_on(identity, account_id, offered.sealed, code)
+
+
+def test_a_code_has_its_time(identity: Identity, ann: str, clock: Clock) -> None:
+    secret, _ = protected(identity, ann, clock)
+    for late in (90, -90):
+        owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+        with pytest.raises(BadInput):
+            give_code(identity, owed.token, pyotp.TOTP(secret).at(clock() - timedelta(seconds=late)), HOME)
+    owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    clock.wait(minutes=10, seconds=1)
+    with pytest.raises(SignInRefused):
+        give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
+
+
+def test_codes_cannot_be_guessed_on_and_on(identity: Identity, ann: str, clock: Clock) -> None:
+    secret, _ = protected(identity, ann, clock)
+    clock.wait(seconds=60)
+    for _ in range(5):
+        owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+        with pytest.raises(BadInput):
+            give_code(identity, owed.token, "000000", HOME)
+    owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    with pytest.raises(TooMany):
+        give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
+
+
+def test_a_sealed_secret_opens_for_its_account_alone(identity: Identity, ann: str, clock: Clock) -> None:
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Local")
+    secret, _ = protected(identity, ann, clock)
+    with identity.store.identity() as queries:
+        mine, his = queries.people.account(ann), queries.people.account(bob.account.id)
+        assert mine is not None and his is not None
+        his.totp_sealed = mine.totp_sealed
+    clock.wait(seconds=60)
+    owed = sign_in(identity, "bob@example.com", PASSWORD, HOME)
+    with pytest.raises(BadInput):
+        give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
+
+
+def test_the_operator_takes_a_lost_second_factor_away(identity: Identity, ann: str, clock: Clock) -> None:
+    protected(identity, ann, clock)
+    accounts.reset_second_factor(identity, "ann@example.com")
+    assert sign_in(identity, "ann@example.com", PASSWORD, HOME).complete
+
+
+def test_a_link_for_a_password_does_not_stand_in_for_the_second_factor(
+    identity: Identity, ann: str, clock: Clock
+) -> None:
+    protected(identity, ann, clock)
+    link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
+    assert accounts.set_password(identity, link, "a second password", HOME, None) is None
+    assert not sign_in(identity, "ann@example.com", "a second password", HOME).complete

@@ -1,0 +1,320 @@
+"""Signing in through a provider: the good way, and every way it must not go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from fastapi import FastAPI
+from joserfc.jwk import RSAKey
+
+from app.errors import BadInput
+from app.main import create_app, identity_of
+from app.services import oidc_provider
+from app.services.accounts import add_account, set_disabled
+from app.services.admission import Role
+from app.services.identity import folded, new_token, token_hash
+from app.services.oidc import SingleSignOn
+from app.services.oidc_provider import Provider
+from app.settings import Settings
+from app.store.database import Store
+from app.store.identity_tables import Invitation
+from app.store.trail import TrailFilter
+from app.store.types import new_id, now
+from tests.isolation.provider import CLIENT, SECRET, LocalProvider, running
+from tests.loops import run
+
+OWNER = "owner@example.com"
+
+
+@dataclass
+class House:
+    """A server with one account and a provider."""
+
+    app: FastAPI
+    provider: LocalProvider
+
+    def invite(self, email: str, role: Role = Role.CONSULTANT) -> None:
+        """Invite somebody to the workspace."""
+        with self.app.state.identity.store.identity() as queries:
+            moment = now()
+            queries.people.add_invitation(
+                Invitation(
+                    token_sha256=token_hash(new_token()), id=new_id("inv"), workspace_id="ws_local",
+                    email=email, sought=folded(email), role=role, created_at=moment,
+                    expires_at=moment + timedelta(days=1), used_at=None,
+                )
+            )  # fmt: skip
+
+    def members(self) -> dict[str, str]:
+        """Return address and role of the members of the workspace."""
+        with self.app.state.identity.store.identity() as queries:
+            return {account.email: member.role for member, account in queries.people.members("ws_local")}
+
+    def actions(self) -> list[str]:
+        """Return what the audit trail says was done, the latest first."""
+        with self.app.state.workbench.store.transaction("ws_local") as repository:
+            return [row.action for row in repository.trail.listing(TrailFilter(), 50, None)[0]]
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    """A server with one account."""
+    settings = Settings.at(tmp_path_factory.mktemp("oidc"))
+    store = Store(settings.database_url)
+    store.migrate()
+    with store.transaction("ws_local") as repository:
+        repository.ensure_workspace("Local")
+    add_account(identity_of(settings, store), OWNER, "Owner", password="a long enough password")
+    store.close()
+    app = create_app(settings)
+    yield app
+    app.state.workbench.store.close()
+
+
+@pytest.fixture
+def house(application: FastAPI) -> Iterator[House]:
+    """The server with a provider nobody has come from yet."""
+    with running() as provider:
+        known = Provider(provider.issuer, CLIENT, SECRET)
+        application.state.single_sign_on = SingleSignOn(known, frozenset({"trusted.example"}))
+        yield House(application, provider)
+    with application.state.workbench.store.engine.begin() as connection:
+        for table in ("external_identity", "account_session", "invitation", "login_attempt"):
+            connection.execute(sa.text(f"DELETE FROM {table}"))
+        others = "(SELECT id FROM account WHERE email != 'owner@example.com')"
+        connection.execute(sa.text(f"DELETE FROM membership WHERE account_id IN {others}"))
+        connection.execute(sa.text("DELETE FROM account WHERE email != 'owner@example.com'"))
+
+
+async def there_and_back(
+    house: House, changed: dict[str, str] | None = None, following: str = "/studies"
+) -> tuple[httpx.Response, httpx.Response]:
+    """Go to the provider and come back; return the answer and that of the page then asked for."""
+    transport = httpx.ASGITransport(house.app)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://localhost", headers={"accept": "text/html"}
+    ) as browser:
+        left = await browser.get("/sign-in/oidc", params={"next": following})
+        assert left.status_code == 303, left.text
+        assert "HttpOnly" in left.headers["set-cookie"]
+        back = house.provider.consent(left.headers["location"]) | (changed or {})
+        found = await browser.get("/sign-in/oidc/callback", params=back)
+        return found, await browser.get("/account")
+
+
+def signed_in(house: House, **changed: str) -> tuple[int, str, int]:
+    """Return status and address of the way back, and the status of a page for members."""
+    found, page = run(there_and_back(house, changed))
+    return found.status_code, found.headers.get("location", ""), page.status_code
+
+
+def test_who_is_invited_comes_in_with_the_role_of_the_invitation(house: House) -> None:
+    house.invite("Minji@Example.com")
+    assert signed_in(house) == (303, "/studies", 200)
+    assert house.members() == {OWNER: "owner", "minji@example.com": "consultant"}
+    assert "session.started" in house.actions()
+    assert "member.created" in house.actions()
+    # The second time the account is known by issuer and subject, whatever address it has by then.
+    house.provider.person["email"] = "other@elsewhere.example"
+    assert signed_in(house) == (303, "/studies", 200)
+    assert len(house.members()) == 2
+
+
+def test_who_is_of_a_trusted_domain_comes_in_as_a_viewer(house: House) -> None:
+    house.provider.person["email"] = "jiho@trusted.example"
+    assert signed_in(house)[0] == 303
+    assert house.members()["jiho@trusted.example"] == "viewer"
+
+
+def test_an_account_of_the_address_is_the_persons(house: House) -> None:
+    house.provider.person["email"] = OWNER
+    assert signed_in(house)[0] == 303
+    assert house.members() == {OWNER: "owner"}
+    # Somebody else who has the address later is not the same person.
+    house.provider.person["sub"] = "person-2"
+    assert signed_in(house) == (403, "", 303)
+
+
+@pytest.mark.parametrize(
+    "person",
+    [
+        {"email": "stranger@example.com"},
+        {"email": "minji@nottrusted.example"},
+        {"email": "a@trusted.example.evil.example"},
+        {"email": "jiho@trusted.example", "email_verified": False},
+        {"email": "jiho@trusted.example", "email_verified": "true"},
+        {"email": None},
+        {"email": ["jiho@trusted.example"]},
+        {"email": "x@evil.example,jiho@trusted.example"},
+    ],
+)
+def test_nobody_else_is_let_in(house: House, person: dict[str, Any]) -> None:
+    house.provider.person |= person
+    assert signed_in(house) == (403, "", 303)
+    assert house.members() == {OWNER: "owner"}
+
+
+WRONG: list[dict[str, Any]] = [
+    {"nonce": "another"},
+    {"nonce": None},
+    {"aud": "another-client"},
+    {"aud": [CLIENT, "another-client"]},
+    {"aud": []},
+    {"azp": "another-client"},
+    {"iss": "https://evil.example"},
+    {"iss": None},
+    {"exp": int(time.time()) - 3600},
+    {"exp": None},
+    {"exp": "tomorrow"},
+    {"iat": int(time.time()) + 3600},
+    {"sub": ""},
+    {"sub": None},
+    {"sub": 7},
+    {"sub": "x" * 300},
+]
+
+
+@pytest.mark.parametrize("claims", WRONG, ids=str)
+def test_a_token_for_something_else_is_refused(house: House, claims: dict[str, Any]) -> None:
+    house.provider.person["email"] = OWNER
+    house.provider.claims = claims
+    assert signed_in(house) == (403, "", 303)
+
+
+@pytest.mark.parametrize("sign", ["none", "HS256"])
+def test_a_token_without_the_providers_signature_is_refused(house: House, sign: str) -> None:
+    house.provider.person["email"] = OWNER
+    house.provider.sign = sign
+    assert signed_in(house) == (403, "", 303)
+
+
+def test_a_token_signed_by_another_key_is_refused(house: House) -> None:
+    house.provider.person["email"] = OWNER
+    assert signed_in(house)[0] == 303
+    published = house.provider.key
+    house.provider.key = RSAKey.generate_key(2048, {"kid": str(published.kid)})
+    assert signed_in(house)[0] == 403
+
+
+def test_a_key_that_was_replaced_is_asked_for_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oidc_provider, "ASKED_AGAIN_SECONDS", 0.0)
+    house.provider.person["email"] = OWNER
+    assert signed_in(house)[0] == 303
+    house.provider.key = RSAKey.generate_key(2048, {"kid": "second"})
+    assert signed_in(house)[0] == 303
+    assert house.provider.asked.count("/keys") == 2
+    assert signed_in(house)[0] == 303
+    assert house.provider.asked.count("/keys") == 2
+
+
+@pytest.mark.parametrize(
+    "changed", [{"state": "another"}, {"state": ""}, {"code": ""}, {"code": "code-99"}, {"state": "\ud55c"}]
+)
+def test_a_way_back_that_is_not_the_browsers_own_is_refused(house: House, changed: dict[str, str]) -> None:
+    house.provider.person["email"] = OWNER
+    assert signed_in(house, **changed) == (403, "", 303)
+
+
+def test_a_browser_that_was_not_sent_is_refused(house: House) -> None:
+    house.provider.person["email"] = OWNER
+
+    async def stolen() -> int:
+        transport = httpx.ASGITransport(house.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as one:
+            left = await one.get("/sign-in/oidc")
+        back = house.provider.consent(left.headers["location"])
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as other:
+            return (await other.get("/sign-in/oidc/callback", params=back)).status_code
+
+    assert run(stolen()) == 403
+
+
+def test_the_way_back_leads_nowhere_else(house: House) -> None:
+    house.provider.person["email"] = OWNER
+    found, _ = run(there_and_back(house, following="https://evil.example/"))
+    assert found.headers["location"] == "/"
+
+
+def test_who_is_disabled_stays_out(house: House) -> None:
+    house.invite("minji@example.com")
+    assert signed_in(house)[0] == 303
+    set_disabled(house.app.state.identity, "minji@example.com", True)
+    assert signed_in(house) == (403, "", 303)
+
+
+def broken(house: House, **changed: Any) -> int:
+    """Return the status of leaving for a provider that misbehaves."""
+    for name, value in changed.items():
+        setattr(house.provider, name, value)
+
+    async def leave() -> httpx.Response:
+        transport = httpx.ASGITransport(house.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as browser:
+            return await browser.get("/sign-in/oidc", headers={"accept": "text/html"})
+
+    found = run(leave())
+    assert "evil" not in found.headers.get("location", "")
+    return found.status_code
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"metadata": {"issuer": "https://evil.example"}},
+        {"metadata": {"authorization_endpoint": "http://evil.example/authorize"}},
+        {"metadata": {"authorization_endpoint": "javascript:alert(1)"}},
+        {"metadata": {"token_endpoint": None}},
+        {"metadata": {"jwks_uri": "file:///etc/passwd"}},
+        {"redirect_to": "https://evil.example/"},
+        {"too_long": True},
+    ],
+    ids=str,
+)
+def test_a_provider_that_misbehaves_is_down(house: House, changed: dict[str, Any]) -> None:
+    assert broken(house, **changed) == 503
+
+
+def test_a_provider_that_does_not_answer_is_down(house: House) -> None:
+    house.app.state.single_sign_on.provider.issuer = "http://127.0.0.1:9"
+    assert broken(house) == 503
+
+
+def test_without_a_provider_there_is_no_such_way(house: House) -> None:
+    house.app.state.single_sign_on = None
+
+    async def ask() -> int:
+        transport = httpx.ASGITransport(house.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as browser:
+            return (await browser.get("/sign-in/oidc")).status_code
+
+    assert run(ask()) == 404
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"RACKLINE_OIDC_ISSUER": "http://provider.example"},
+        {"RACKLINE_OIDC_ISSUER": "https://provider.example?x=1"},
+        {"RACKLINE_OIDC_DOMAINS": "trusted.example, *"},
+        {"RACKLINE_OIDC_DOMAINS": "com"},
+    ],
+)
+def test_settings_that_let_in_too_many_are_refused(values: dict[str, str]) -> None:
+    with pytest.raises(BadInput) as caught:
+        Settings.from_environment(values)
+    assert caught.value.errors[0].field in values
+
+
+def test_the_secret_of_the_client_is_not_shown(house: House) -> None:
+    single = house.app.state.single_sign_on
+    assert SECRET not in repr(single)
+    left = urlsplit(single.provider.address("http://localhost/x", "s", "n", "v" * 43))
+    assert SECRET not in left.query

@@ -1,0 +1,182 @@
+"""As another tenant and as nobody through every address: nothing of a workspace is seen, told or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from fastapi import FastAPI
+from sqlmodel import Session, SQLModel, col, select
+
+from app.store.tables import EstimateRow, SweepRecord
+from tests.isolation.doors import doors
+from tests.isolation.statements import unbound
+from tests.isolation.tenants import ONE, TABLES, Asker, tenants
+from tests.isolation.walking import Walker
+from tests.loops import run
+from tests.postgres import Cluster
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Walker:
+    """A walk through everything."""
+    app = tenants(tmp_path_factory.mktemp("walk"))
+
+    async def through() -> Walker:
+        walker = Walker(app)
+        await walker.all()
+        await walker.ask.client.aclose()
+        return walker
+
+    return run(through())
+
+
+def test_nothing_of_another_workspace_is_seen(walked: Walker) -> None:
+    assert walked.walk.leaks == []
+
+
+def test_nothing_tells_what_is_there_from_what_never_was(walked: Walker) -> None:
+    assert walked.walk.told == []
+
+
+def test_nobody_is_let_in(walked: Walker) -> None:
+    assert walked.walk.let_in == []
+
+
+def test_nobody_else_has_changed_anything(walked: Walker) -> None:
+    assert walked.walk.changed == []
+
+
+def test_every_address_finds_its_owners_object(walked: Walker) -> None:
+    assert walked.walk.unreached == []
+
+
+def test_every_change_is_in_the_audit_trail(walked: Walker) -> None:
+    assert walked.walk.untold == []
+
+
+def test_every_statement_names_the_workspace(walked: Walker) -> None:
+    assert walked.walk.unbound == []
+
+
+def test_the_walk_went_everywhere(walked: Walker, record_property: Callable[[str, object], None]) -> None:
+    walk = walked.walk
+    record_property("routes", walk.doors)
+    record_property("objects", walk.objects)
+    record_property("requests", walk.tried)
+    print(f"{walk.doors} routes × {walk.objects} objects, {walk.tried} requests, no leak")
+    assert walk.doors == len([one for one in doors(walked.app) if not one.path.startswith("/static")])
+    assert walk.tried > 5 * walk.doors
+
+
+def test_every_table_with_rows_is_known_to_the_walk(walked: Walker) -> None:
+    with walked.app.state.workbench.store.engine.connect() as connection:
+        filled = {
+            name
+            for name, table in SQLModel.metadata.tables.items()
+            if "workspace_id" in table.c
+            and connection.scalar(
+                sa.select(sa.func.count()).select_from(table).where(table.c.workspace_id == ONE)
+            )
+        }
+    assert filled - set(TABLES) == set(), "say in TABLES how these rows are asked for, and make some"
+    assert set(TABLES) - filled == set(), "make one of each in filled()"
+
+
+def test_statements_without_a_workspace_are_found() -> None:
+    bare = sa.select(EstimateRow).where(col(EstimateRow.id) == "est_a")
+    assert unbound(bare) == ["estimate"]
+    assert unbound(bare.where(col(EstimateRow.workspace_id) == ONE)) == []
+    assert unbound(sa.update(SweepRecord).values(status="done", workspace_id=ONE)) == ["sweep"]
+    assert unbound(sa.delete(SweepRecord).where(col(SweepRecord.workspace_id) == ONE)) == []
+    inside = sa.select(EstimateRow.id).where(
+        col(EstimateRow.workspace_id) == ONE, col(EstimateRow.id).in_(select(SweepRecord.id))
+    )
+    assert unbound(inside) == ["sweep"]
+    assert unbound(Session) == []
+
+
+@pytest.fixture(scope="module")
+def two_tenants(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """An application with two empty workspaces."""
+    return tenants(tmp_path_factory.mktemp("tenants"))
+
+
+def asked(
+    app: FastAPI, *requests: tuple[str, str, str, dict[str, object]]
+) -> list[tuple[int, dict[str, object]]]:
+    """Return status and document of requests, one after the other."""
+
+    async def send() -> list[tuple[int, dict[str, object]]]:
+        ask = Asker(app)
+        found = []
+        for who, method, path, more in requests:
+            answer = await ask(who, method, f"/api/v1{path}", **more)
+            found.append((answer.status_code, answer.json()))
+        await ask.client.aclose()
+        return found
+
+    return run(send())
+
+
+def test_a_key_for_repeated_requests_is_its_workspaces_own(two_tenants: FastAPI) -> None:
+    body = {"json": {"system": "ipu-pod64"}, "headers": {"idempotency-key": "the same"}}
+    first, again, other = asked(two_tenants, *[(who, "POST", "/boms", body) for who in ("one", "one", "two")])
+    assert first == again
+    assert other[0] == 201
+    assert other[1]["id"] != first[1]["id"]
+    changed = {"json": {"system": "ipu-pod16"}, "headers": {"idempotency-key": "the same"}}
+    assert [one[0] for one in asked(two_tenants, ("one", "POST", "/boms", changed))] == [409]
+
+
+def test_what_is_kept_in_memory_is_its_workspaces_own(two_tenants: FastAPI) -> None:
+    model = {"transformer": {"layers": 2, "hidden": 64, "heads": 2, "vocab": 100, "seq_len": 32}}
+    [(_, profile)] = asked(two_tenants, ("one", "POST", "/profiles", {"json": {"name": "ours", **model}}))
+    option = {"key": "a", "system": {"id": "dgx-a100-640gb"}}
+    base = {"model": {"profile_id": profile["id"]}, "workload": {"samples": 1e4, "global_batch": 64}}
+    study = {"json": {"name": "ours", "base": base, "options": [option]}}
+    answers = asked(
+        two_tenants,
+        # The first fills the caches of profiles and of studies' estimates; the second asks the same.
+        ("one", "POST", "/studies", study),
+        ("two", "POST", "/studies", study),
+        ("two", "GET", f"/profiles/{profile['id']}", {}),
+        ("one", "GET", f"/profiles/{profile['id']}", {}),
+    )
+    assert [status for status, _ in answers] == [201, 404, 404, 200]
+
+
+def test_a_cursor_of_another_workspace_leads_nowhere_else(two_tenants: FastAPI) -> None:
+    made = [("one", "POST", "/boms", {"json": {"system": "ipu-pod64", "label": f"{n}"}}) for n in range(3)]
+    asked(two_tenants, *made, ("two", "POST", "/boms", {"json": {"system": "ipu-pod64", "label": "two's"}}))
+    [(_, page)] = asked(two_tenants, ("one", "GET", "/boms", {"params": {"limit": 1}}))
+    [(status, found)] = asked(two_tenants, ("two", "GET", "/boms", {"params": {"cursor": page["next"]}}))
+    items = found["items"]
+    assert status == 200
+    assert isinstance(items, list)
+    own = asked(two_tenants, ("two", "GET", "/boms", {}))[0][1]["items"]
+    assert isinstance(own, list)
+    assert {one["id"] for one in items} <= {one["id"] for one in own}
+
+
+def test_on_postgresql_too(tmp_path: Path, postgres: Cluster) -> None:
+    url = postgres.make()
+    app = tenants(tmp_path, database_url=url)
+
+    async def sample() -> Walker:
+        walker = Walker(app)
+        walker.doors = [door for door in walker.doors if door.api and "/catalog/" not in door.path]
+        await walker.fill()
+        await walker.paths("two", [*walker.one.ids.values()])
+        await walker.bodies()
+        await walker.reach()
+        await walker.ask.client.aclose()
+        return walker
+
+    walker = run(sample())
+    app.state.workbench.store.close()
+    postgres.drop(url)
+    assert walker.walk.findings() == []
+    assert walker.walk.tried > 800

@@ -1,0 +1,114 @@
+"""A real receiver of webhooks on this machine, plain or with TLS, that answers as it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+LOOPBACK = ipaddress.ip_address("127.0.0.1")
+
+
+@dataclass
+class Receiver:
+    """What was received, and what is answered."""
+
+    port: int = 0
+    status: int = 200
+    answer: bytes = b"thank you"
+    headers: dict[str, str] = field(default_factory=dict)
+    stall: threading.Event | None = None
+    """Set to let a stalled answer end."""
+    received: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """Start a receiver and stop it at the end."""
+    told = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            told.received.append(
+                (self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+            )
+            if told.stall is not None:
+                # One byte at a time: no single wait is long, the whole would never end.
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while not told.stall.wait(0.05):
+                    with contextlib.suppress(OSError):
+                        self.wfile.write(b"x")
+                return
+            self.send_response(told.status)
+            for name, value in told.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(told.answer)))
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(told.answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            pass
+
+    server = Server(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    told.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def certified(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the context of a server of a name, and that of a client who trusts it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    moment = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(who)
+        .issuer_name(who)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(moment - datetime.timedelta(hours=1))
+        .not_valid_after(moment + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "receiver.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(path)
+    client = ssl.create_default_context(cafile=str(path))
+    return server, client

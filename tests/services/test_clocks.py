@@ -1,0 +1,77 @@
+"""A clock that is put back or forward: nothing is stuck, nothing is lost."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from app.errors import TooMany
+from app.profiles.presets import models_directory
+from app.services.sharing import MOST_FAILURES, WrongPassphrase, open_share, token_hash, unlock_share
+from app.services.sharing import new_share as share_row
+from app.services.workbench import Workbench
+from app.sizing.context import load_context
+from app.store.database import Store
+from app.store.tables import ProposalRecord
+from app.store.types import now
+from tests.clocks import Moved, moved_clock
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import store as store
+
+
+def shared(bench: Workbench, clock: Moved) -> str:
+    """Share a proposal behind a passphrase for a day and return the token."""
+    token = "t" * 43
+    with bench.store.transaction("ws_one") as repository:
+        repository.add_proposal(
+            ProposalRecord(
+                id="prp_a", workspace_id="", title="t", customer="c", request={}, content={},
+                valid_until=None, version=1, sha256="0" * 64, frozen_at=now(),
+            )
+        )  # fmt: skip
+    with bench.store.transaction("ws_one") as repository:
+        row = share_row(token, "prp_a", "ws_one", "open sesame", now(), now() + timedelta(days=1))
+        repository.of_proposal("prp_a").add_share(row)
+    return token
+
+
+@pytest.fixture(scope="module")
+def sizing() -> object:
+    return load_context(models_directory().parent)
+
+
+def test_a_pause_after_wrong_passphrases_does_not_grow(store: Store, sizing) -> None:  # type: ignore[no-untyped-def]
+    bench = Workbench(sizing, store)
+    with moved_clock() as clock:
+        clock.by = timedelta(days=0)
+        token = shared(bench, clock)
+        for _ in range(MOST_FAILURES):
+            with pytest.raises(WrongPassphrase):
+                unlock_share(bench, token, "wrong")
+        with pytest.raises(TooMany):
+            unlock_share(bench, token, "open sesame")
+        clock.by -= timedelta(days=2)
+        with pytest.raises(TooMany) as caught:
+            unlock_share(bench, token, "open sesame")
+        assert caught.value.retry_after <= 15 * 60
+        clock.by += timedelta(minutes=14)
+        with pytest.raises(TooMany) as caught:
+            unlock_share(bench, token, "open sesame")
+        assert caught.value.retry_after <= 60
+        clock.by += timedelta(minutes=2)
+        assert unlock_share(bench, token, "open sesame")
+
+
+def test_a_link_that_a_fast_clock_ended_works_again(store: Store, sizing) -> None:  # type: ignore[no-untyped-def]
+    bench = Workbench(sizing, store)
+    with moved_clock() as clock:
+        token = shared(bench, clock)
+        assert open_share(bench, token).proposal is None
+        clock.by += timedelta(days=400)
+        with pytest.raises(Exception, match="does not work"):
+            open_share(bench, token)
+        clock.by -= timedelta(days=400)
+        assert open_share(bench, token).proposal is None
+    with store.transaction("ws_one") as repository:
+        assert repository.of_proposal("prp_a").share_of(token_hash(token), now()) is not None

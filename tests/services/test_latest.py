@@ -1,0 +1,27 @@
+"""What is kept in memory: the same for the same key, bounded, one workspace apart from another."""
+
+from app.services.estimate_cache import key_of
+from app.services.latest import Latest
+from app.sizing.request import SystemInput
+
+
+def test_what_was_asked_last_is_kept_and_no_more() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name
+
+    latest: Latest[str] = Latest(2)
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert latest.get(name, lambda name=name: make(name)) == name
+    # “b” was the oldest when “c” came.
+    assert made == ["a", "b", "c", "b"]
+    assert len(latest) == 2
+
+
+def test_workspaces_and_questions_have_keys_of_their_own() -> None:
+    one, other = SystemInput(id="dgx-a100-640gb"), SystemInput(id="dgx-a100-640gb", count=1)
+    keys = {key_of(space, asked) for space in ("a", "b") for asked in (one, other)}
+    assert len(keys) == 4
+    assert key_of("a", one) == key_of("a", SystemInput(id="dgx-a100-640gb"))

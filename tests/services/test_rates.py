@@ -1,0 +1,108 @@
+"""How often a key may ask: counted in one process or by several, never beyond the quota."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.services.rates import WINDOW, Effort, Rates, divmod_window
+from app.store.database import Store
+from app.store.types import now
+from tests.postgres import Cluster
+
+QUOTAS = {Effort.READ: 10, Effort.ESTIMATE: 4, Effort.SEARCH: 2}
+
+
+@pytest.fixture(params=["process", "sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store | None]:
+    if request.param == "process":
+        yield None
+        return
+    if request.param == "sqlite":
+        made = Store(f"sqlite:///{tmp_path / 'rates.sqlite3'}")
+    else:
+        server: Cluster = request.getfixturevalue("postgres")
+        made = Store(server.make())
+    made.migrate()
+    for workspace in ("ws_one", "ws_two"):
+        with made.transaction(workspace) as repository:
+            repository.ensure_workspace(workspace)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock at the beginning of a window; its one entry is what it shows."""
+    shown = [(divmod_window(time.time(), WINDOW)[0] + 2.0) * WINDOW]
+    monkeypatch.setattr(time, "time", lambda: shown[0])
+    return shown
+
+
+def test_the_quota_is_granted_and_no_more(store: Store | None, clock: list[float]) -> None:
+    rates = Rates(QUOTAS, store)
+    found = [rates.count("ws_one", "key_a", Effort.ESTIMATE) for _ in range(6)]
+    assert [one.granted for one in found] == [True] * 4 + [False] * 2
+    assert [one.left for one in found] == [3, 2, 1, 0, 0, 0]
+    assert found[0].seconds == WINDOW
+    # All four fade with the next window: none of them before it begins.
+    assert found[-1].seconds == WINDOW + 1
+
+
+def test_what_was_refused_is_granted_after_the_time_told(store: Store | None, clock: list[float]) -> None:
+    rates = Rates(QUOTAS, store)
+    clock[0] += 50
+    for _ in range(4):
+        assert rates.count("ws_one", "key_a", Effort.ESTIMATE).granted
+    refused = rates.count("ws_one", "key_a", Effort.ESTIMATE)
+    assert not refused.granted and refused.seconds == 11
+    clock[0] += refused.seconds
+    assert rates.count("ws_one", "key_a", Effort.ESTIMATE).granted
+    again = rates.count("ws_one", "key_a", Effort.ESTIMATE)
+    assert not again.granted
+    clock[0] += again.seconds
+    assert rates.count("ws_one", "key_a", Effort.ESTIMATE).granted
+
+
+def test_windows_slide_and_do_not_let_twice_the_quota_pass(store: Store | None, clock: list[float]) -> None:
+    rates = Rates(QUOTAS, store)
+    clock[0] += WINDOW - 1
+    granted = sum(rates.count("ws_one", "key_a", Effort.READ).granted for _ in range(20))
+    clock[0] += 2
+    granted += sum(rates.count("ws_one", "key_a", Effort.READ).granted for _ in range(20))
+    assert granted <= QUOTAS[Effort.READ] + 1
+
+
+def test_keys_and_kinds_have_allowances_of_their_own(store: Store | None, clock: list[float]) -> None:
+    rates = Rates(QUOTAS, store)
+    for workspace, key in (("ws_one", "key_a"), ("ws_one", "key_b"), ("ws_two", "key_c")):
+        for effort, quota in QUOTAS.items():
+            assert rates.count(workspace, key, effort).left == quota - 1
+
+
+def test_servers_of_one_database_count_together(store: Store | None, clock: list[float]) -> None:
+    granted: list[bool] = []
+
+    def ask() -> None:
+        rates = Rates(QUOTAS, store)
+        granted.extend(rates.count("ws_one", "key_a", Effort.READ).granted for _ in range(5))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # Without a database each counts for itself.
+    assert sum(granted) == (20 if store is None else QUOTAS[Effort.READ])
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
+def test_windows_that_count_no_longer_are_forgotten(store: Store) -> None:
+    Rates(QUOTAS, store).count("ws_one", "key_a", Effort.READ)
+    assert store.purge_rates(now()) == 0
+    later = now().timestamp() + 3 * WINDOW
+    assert store.purge_rates(now().fromtimestamp(later, now().tzinfo)) == 1

@@ -1,0 +1,315 @@
+"""Uploaded files, their end, and what is kept for a time only, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from app.errors import BadInput, Conflict, NotFound, Unavailable
+from app.profiles.presets import models_directory
+from app.services import deletions, uploads
+from app.services.comparisons import create_comparison
+from app.services.estimates import create_estimate, get_estimate
+from app.services.retention import purge
+from app.services.retention_terms import Retention
+from app.services.store_check import check_store
+from app.services.studies import archive_study, create_study, get_study
+from app.services.sweeps import create_sweep
+from app.services.workbench import Workbench
+from app.sizing.context import load_context
+from app.sizing.questions import ComparisonRequest
+from app.sizing.request import EstimateRequest
+from app.sizing.study.request import StudyContent
+from app.sizing.sweep.request import SweepRequest
+from app.store.database import Store
+from app.store.types import now
+from app.store.upload_files import UploadFiles
+from app.web.api.examples import FLEET_PLAN, RESNET, STUDY
+from tests.clocks import moved_clock
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import store as store
+
+LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
+SECRET = "unmistakable words of the customer's data"
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(scope="module")
+def sizing() -> object:
+    return load_context(models_directory().parent)
+
+
+@pytest.fixture
+def bench(store: Store, sizing, tmp_path: Path) -> Iterator[Workbench]:  # type: ignore[no-untyped-def]
+    yield Workbench(sizing, store, UploadFiles(tmp_path / "data" / "uploads"))
+
+
+def kept(bench: Workbench) -> list[str]:
+    """Return workspace and address of every file."""
+    assert bench.files is not None
+    return [f"{one.workspace_id}/{one.sha256[:6]}" for one in bench.files.each()]
+
+
+def upload(bench: Workbench, workspace: str = "ws_one", content: bytes = LAYERS) -> str:
+    """Upload a layer table."""
+    return uploads.upload_profile(bench, workspace, "layers.csv", content).id
+
+
+def study_of(profile: str, **workload: object) -> StudyContent:
+    """Return a study that asks for an uploaded model."""
+    base = {**STUDY["base"], "model": {"profile_id": profile}}
+    base["workload"] = {"samples": 1e6, "global_batch": 256, **workload}
+    return StudyContent.model_validate({**STUDY, "base": base, "options": [STUDY["options"][0]]})
+
+
+def test_the_same_content_is_kept_once_in_a_workspace_and_never_across(bench: Workbench) -> None:
+    first, second, foreign = upload(bench), upload(bench), upload(bench, "ws_two")
+    assert len(kept(bench)) == 2
+    assert uploads.original_file(bench, "ws_one", second) == ("layers.csv", LAYERS)
+    with pytest.raises(NotFound):
+        uploads.original_file(bench, "ws_one", foreign)
+    deletions.delete_profile(bench, "ws_one", first)
+    assert uploads.original_file(bench, "ws_one", second)[1] == LAYERS
+    deletions.delete_profile(bench, "ws_one", second)
+    assert [one.split("/")[0] for one in kept(bench)] == ["ws_two"]
+    deletions.delete_profile(bench, "ws_two", foreign)
+    assert kept(bench) == []
+    assert bench.files is not None and not [one for one in bench.files.directory.iterdir() if one.is_dir()]
+
+
+def test_files_are_their_owner_s_alone(bench: Workbench) -> None:
+    upload(bench)
+    assert bench.files is not None
+    for path in bench.files.directory.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_deleted_upload_is_gone_everywhere(bench: Workbench) -> None:
+    made = uploads.upload_profile(bench, "ws_one", "layers.csv", LAYERS, key="once")
+    request = EstimateRequest.model_validate({**RESNET, "model": {"profile_id": made.id}})
+    estimate = create_estimate(bench, "ws_one", request)
+    deletions.delete_profile(bench, "ws_one", made.id)
+    for ask in (uploads.get_profile, uploads.original_file, deletions.delete_profile):
+        with pytest.raises(NotFound):
+            ask(bench, "ws_one", made.id)
+    with pytest.raises(NotFound):
+        create_estimate(bench, "ws_one", request)
+    assert get_estimate(bench, "ws_one", estimate.id).id == estimate.id
+    again = uploads.upload_profile(bench, "ws_one", "layers.csv", LAYERS, key="once")
+    assert again.id != made.id
+
+
+def test_another_server_of_the_same_database_notices(bench: Workbench) -> None:
+    other = Workbench(bench.sizing, bench.store, bench.files)
+    profile = upload(bench)
+    sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n7\n").id
+    assert other.profile("ws_one", profile) and other.workload_sample("ws_one", sample)
+    deletions.delete_profile(bench, "ws_one", profile)
+    deletions.delete_workload(bench, "ws_one", sample)
+    for ask in (lambda: other.profile("ws_one", profile), lambda: other.workload_sample("ws_one", sample)):
+        with pytest.raises(NotFound):
+            ask()
+
+
+def test_what_a_study_or_an_open_sweep_asks_for_stays(bench: Workbench) -> None:
+    profile = upload(bench)
+    study = create_study(bench, "ws_one", study_of(profile))
+    with pytest.raises(Conflict, match="BERT-Large for Seoul"):
+        deletions.delete_profile(bench, "ws_one", profile)
+    archive_study(bench, "ws_one", study.id, True)
+    deletions.delete_study(bench, "ws_one", study.id)
+    profile = upload(bench)
+    asked = {**FLEET_PLAN, "models": [{**FLEET_PLAN["models"][0], "model": {"profile_id": profile}}]}
+    asked["models"][0]["workload"] = {"samples": 1e6, "global_batch": 256}
+    create_sweep(bench, "ws_one", SweepRequest.model_validate(asked))
+    with pytest.raises(Conflict, match="sweep"):
+        deletions.delete_profile(bench, "ws_one", profile)
+
+
+def test_a_study_goes_with_what_only_it_used(bench: Workbench) -> None:
+    mine, shared = upload(bench), upload(bench, content=LAYERS + b"more,gemm,1,128,64,64\n")
+    sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n128\n256\n").id
+    first = create_study(bench, "ws_one", study_of(mine, workload_id=sample))
+    second = create_study(bench, "ws_one", study_of(shared))
+    rows = [{**RESNET, "label": "kept", "model": {"profile_id": shared}}]
+    create_comparison(bench, "ws_one", ComparisonRequest.model_validate({"rows": rows}))
+    for study in (first, second):
+        with pytest.raises(Conflict, match="archive"):
+            deletions.delete_study(bench, "ws_one", study.id)
+        archive_study(bench, "ws_one", study.id, True)
+        with pytest.raises(NotFound):
+            deletions.delete_study(bench, "ws_two", study.id)
+    gone = deletions.delete_study(bench, "ws_one", first.id)
+    assert (gone.profiles, gone.workloads) == ((mine,), (sample,))
+    assert deletions.delete_study(bench, "ws_one", second.id).profiles == ()
+    with pytest.raises(NotFound):
+        get_study(bench, "ws_one", first.id)
+    assert uploads.get_profile(bench, "ws_one", shared).id == shared
+    assert len(kept(bench)) == 1
+    assert list(check_store(bench)) == []
+
+
+def test_nothing_of_a_sample_but_its_lengths_is_kept(bench: Workbench, tmp_path: Path) -> None:
+    lines = "\n".join(f'{{"text": "{SECRET} {number}"}}' for number in range(500)).encode()
+    made = uploads.upload_workload(bench, "ws_one", "sample.jsonl", lines, key="once")
+    assert made.samples == 500
+    bench.store.close()
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert SECRET.encode() not in written
+    with bench.store.engine.connect() as connection:
+        metadata = sa.MetaData()
+        metadata.reflect(connection)
+        for table in metadata.sorted_tables:
+            assert "unmistakable" not in repr(connection.execute(sa.select(table)).all())
+    assert kept(bench) == []
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("app.store.upload_files.os.fsync", full)
+    with pytest.raises(Unavailable, match="room"):
+        upload(bench)
+    monkeypatch.undo()
+    assert kept(bench) == [] and bench.files is not None and list(bench.files.strays()) == []
+    assert uploads.list_profiles(bench, "ws_one", 10, None).items == []
+    upload(bench)
+
+
+def test_uploads_and_deletions_at_once_lose_no_file(bench: Workbench) -> None:
+    stop = threading.Event()
+    wrong: list[BaseException] = []
+
+    def come_and_go() -> None:
+        try:
+            while not stop.is_set():
+                deletions.delete_profile(bench, "ws_one", upload(bench))
+        except BaseException as error:
+            wrong.append(error)
+
+    crowd = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for one in crowd:
+        one.start()
+    for _ in range(15):
+        mine = upload(bench)
+        assert uploads.original_file(bench, "ws_one", mine)[1] == LAYERS
+        deletions.delete_profile(bench, "ws_one", mine)
+    stay = upload(bench)
+    stop.set()
+    for one in crowd:
+        one.join()
+    assert wrong == []
+    assert uploads.original_file(bench, "ws_one", stay)[1] == LAYERS
+    purge(bench, now(), at_once=True)
+    assert len(kept(bench)) == 1 and list(check_store(bench)) == []
+
+
+def old(bench: Workbench, table: str, days: int) -> None:
+    """Make all rows of a table older."""
+    with bench.store.engine.begin() as connection:
+        metadata = sa.MetaData()
+        metadata.reflect(connection, only=[table])
+        found = metadata.tables[table]
+        for row in connection.execute(sa.select(found)).mappings().all():
+            values = {
+                name: row[name] - timedelta(days=days)
+                for name in ("created_at", "updated_at", "expires_at")
+                if name in row
+            }
+            keys = [column == row[column.name] for column in found.primary_key.columns]
+            connection.execute(sa.update(found).where(*keys).values(**values))
+
+
+def test_what_has_had_its_time_goes(bench: Workbench) -> None:
+    free = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET), key="a")
+    used = create_comparison(
+        bench, "ws_one", ComparisonRequest.model_validate({"rows": [{**RESNET, "label": "used"}]})
+    )
+    sweep = create_sweep(bench, "ws_one", SweepRequest.model_validate(FLEET_PLAN))
+    old(bench, "estimate", 100)
+    old(bench, "sweep", 100)
+    bench.retention = Retention(estimates=90, sweeps=90)
+    counted = purge(bench, now(), dry_run=True)
+    assert counted.counts == {"estimates": 1, "sweeps": 0, "idempotency": 0, "shares": 0, "files": 0}
+    assert get_estimate(bench, "ws_one", free.id)
+    with bench.store.transaction("ws_one") as repository:
+        repository.of_sweep(sweep.id).move({"queued"}, "cancelled", now() - timedelta(days=100))
+    assert purge(bench, now(), at_once=True).counts == {**counted.counts, "sweeps": 1}
+    with pytest.raises(NotFound):
+        get_estimate(bench, "ws_one", free.id)
+    row = used.rows[0].estimate
+    assert row is not None and get_estimate(bench, "ws_one", row.id)
+    # The key tells of an estimate that is gone, and so makes a new one.
+    again = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET), key="a")
+    assert again.id != free.id
+    assert sum(purge(bench, now(), at_once=True).counts.values()) == 0
+
+
+def test_keys_end_after_a_day_and_estimates_stay_unless_told(bench: Workbench) -> None:
+    first = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET), key="a")
+    old(bench, "estimate", 4000)
+    assert purge(bench, now(), at_once=True).counts["idempotency"] == 0
+    old(bench, "idempotency_key", 2)
+    assert purge(bench, now(), at_once=True).counts["idempotency"] == 1
+    assert get_estimate(bench, "ws_one", first.id)
+
+
+def test_a_clock_that_leaps_deletes_nothing(bench: Workbench) -> None:
+    bench.retention = Retention(estimates=90)
+    made = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET))
+    with moved_clock() as clock:
+        for _ in range(30):
+            assert sum(purge(bench, now()).counts.values()) == 0
+            clock.by += timedelta(hours=1)
+        assert purge(bench, now()).waiting == 0
+        clock.by += timedelta(days=3650)
+        for _ in range(20):
+            assert purge(bench, now()).waiting == 2
+            clock.by += timedelta(hours=1)
+        clock.by -= timedelta(days=3650)
+        assert purge(bench, now()).waiting == 2
+        assert get_estimate(bench, "ws_one", made.id)
+        clock.by += timedelta(days=100)
+        for _ in range(26):
+            purge(bench, now())
+            clock.by += timedelta(hours=1)
+        with pytest.raises(NotFound):
+            get_estimate(bench, "ws_one", made.id)
+
+
+def test_the_check_finds_what_is_wrong(bench: Workbench) -> None:
+    upload(bench)
+    assert bench.files is not None
+    assert list(check_store(bench)) == []
+    whole = next(iter(bench.files.each()))
+    whole.path.write_bytes(b"something else")
+    stray = bench.files.directory / "ws_one" / ".part-left"
+    stray.write_bytes(b"")
+    assert {(fault.kind, fault.harmless) for fault in check_store(bench)} == {
+        ("file", False),
+        ("stray", True),
+    }
+    whole.path.unlink()
+    assert any("missing" in str(fault.message) for fault in check_store(bench))
+    assert purge(bench, now(), at_once=True).counts["files"] == 1
+
+
+def test_terms_of_retention_are_read_and_refused() -> None:
+    assert Retention.read("") == Retention()
+    assert Retention.read("estimates=90, sweeps=never idempotency=2") == replace(
+        Retention(), estimates=90, sweeps=None, idempotency=2
+    )
+    for wrong in ("estimates", "studies=3", "estimates=0", "estimates=-1", "estimates=1e3", "shares=99999"):
+        with pytest.raises(BadInput) as caught:
+            Retention.read(wrong)
+        assert caught.value.errors[0].field == "RACKLINE_RETENTION_DAYS"

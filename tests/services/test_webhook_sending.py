@@ -1,0 +1,233 @@
+"""Messages go to public addresses only, to the one that was checked, within limits of time and size."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadInput
+from app.services import outward
+from app.services.outward import Address, checked_url, is_public, resolved
+from app.services.webhook_sending import HttpSender, Undelivered, signature, signed_headers
+from tests.services.receiving import LOOPBACK, Receiver, certified, receiving
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+PRIVATE = [
+    "0.0.0.0",
+    "10.0.0.1",
+    "100.64.0.1",
+    "127.0.0.1",
+    "127.8.8.8",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.0.0.1",
+    "192.0.2.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "2002:7f00:1::1",
+    "2001:0:4136:e378:8000:63bf:80ff:fffe",
+    "fc00::1",
+    "fd12:3456::1",
+    "fe80::1",
+    "ff02::1",
+    "2001:db8::1",
+]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+def local_sender(**values: object) -> HttpSender:
+    """A sender that is led to this machine, which no setting can do."""
+    usual = {"http": True, "resolve": lambda host, port: [LOOPBACK], "permits": lambda address: True}
+    return HttpSender(**(usual | values))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", PRIVATE)
+def test_no_address_inside_is_public(text: str) -> None:
+    assert not is_public(ipaddress.ip_address(text))
+
+
+@pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_addresses_outside_are_public(text: str) -> None:
+    assert is_public(ipaddress.ip_address(text))
+
+
+@pytest.mark.parametrize("text", PRIVATE)
+def test_a_name_that_leads_inside_is_not_connected_to(text: str) -> None:
+    sender = HttpSender(resolve=lambda host, port: [ipaddress.ip_address(text)])
+    with pytest.raises(Undelivered, match="not public"):
+        sender.send("https://innocent.example/", {}, b"")
+
+
+def test_one_inside_among_those_outside_is_enough() -> None:
+    both: list[Address] = [ipaddress.ip_address("8.8.8.8"), LOOPBACK]
+    with pytest.raises(Undelivered, match="not public"):
+        HttpSender(resolve=lambda host, port: both).send("https://innocent.example/", {}, b"")
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "017700000001"])
+def test_odd_spellings_of_this_machine_lead_to_this_machine(host: str) -> None:
+    with pytest.raises(Undelivered):
+        HttpSender().send(f"https://{host}/", {}, b"")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hooks.example.com/",
+        "ftp://hooks.example.com/",
+        "file:///etc/passwd",
+        "//hooks.example.com/",
+        "hooks.example.com",
+        "https://",
+        "https:///path",
+        "https://user@hooks.example.com/",
+        "https://user:word@hooks.example.com/",
+        "https://hooks.example.com/#part",
+        "https://localhost/",
+        "https://LOCALHOST./",
+        "https://a.localhost/",
+        "https://printer.local/",
+        "https://vault.internal/",
+        "https://127.0.0.1/",
+        "https://[::1]/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://hooks.example.com:99999/",
+        "https://hooks.example.com/\r\nX: y",
+        "https://hooks.example.com/" + "x" * 500,
+    ],
+)
+def test_addresses_that_cannot_be_meant_are_refused_when_they_are_given(url: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        checked_url("url", url, http=False)
+    assert [error.field for error in caught.value.errors] == ["url"]
+
+
+def test_http_is_for_those_who_allow_it() -> None:
+    assert checked_url("url", "http://hooks.example.com/a", http=True).scheme == "http"
+    assert checked_url("url", "https://훅.example.com/a?b=c", http=False).raw_host.startswith(b"xn--")
+
+
+def test_the_connection_goes_to_the_checked_address_and_keeps_the_name(receiver: Receiver) -> None:
+    asked: list[str] = []
+
+    def resolve(host: str, port: int) -> list[Address]:
+        asked.append(host)
+        return [LOOPBACK]
+
+    reply = local_sender(resolve=resolve).send(
+        f"http://hooks.example.com:{receiver.port}/in?a=b", {"X-One": "1"}, b"body"
+    )
+    assert (reply.status, reply.text) == (200, "thank you")
+    ((path, headers, body),) = receiver.received
+    assert (path, body, headers["x-one"]) == ("/in?a=b", b"body", "1")
+    assert headers["host"] == f"hooks.example.com:{receiver.port}"
+    assert asked == ["hooks.example.com"]
+
+
+def test_the_next_address_is_tried_where_the_first_does_not_answer(receiver: Receiver) -> None:
+    addresses = [ipaddress.ip_address("127.9.9.9"), LOOPBACK]
+    # Nothing listens on the other address: the receiver is bound to the first of this machine.
+    reply = local_sender(resolve=lambda host, port: addresses).send(
+        f"http://a.example:{receiver.port}/", {}, b""
+    )
+    assert reply.status == 200
+
+
+def test_tls_is_that_of_the_name(tmp_path: Path) -> None:
+    server, client = certified(tmp_path, "hooks.example.com")
+    with receiving(server) as receiver:
+        sender = local_sender(context=client, http=False)
+        assert sender.send(f"https://hooks.example.com:{receiver.port}/", {}, b"x").status == 200
+        with pytest.raises(Undelivered):
+            sender.send(f"https://other.example.com:{receiver.port}/", {}, b"x")
+        with pytest.raises(Undelivered):
+            local_sender(http=False).send(f"https://hooks.example.com:{receiver.port}/", {}, b"x")
+        assert len(receiver.received) == 1
+
+
+def test_redirects_are_not_followed(receiver: Receiver) -> None:
+    receiver.status, receiver.headers = 302, {"Location": f"http://127.0.0.1:{receiver.port}/elsewhere"}
+    assert local_sender().send(f"http://a.example:{receiver.port}/", {}, b"").status == 302
+    assert [path for path, _, _ in receiver.received] == ["/"]
+
+
+def test_of_a_long_answer_the_beginning_is_read(receiver: Receiver) -> None:
+    receiver.answer = b"\x00<b>" + "가".encode() * 5_000_000
+    reply = local_sender().send(f"http://a.example:{receiver.port}/", {}, b"")
+    assert reply.text == "<b>" + "가" * 497
+
+
+def test_compressed_answers_are_neither_asked_for_nor_opened(receiver: Receiver) -> None:
+    receiver.headers, receiver.answer = {"Content-Encoding": "gzip"}, b"not gzip"
+    assert local_sender().send(f"http://a.example:{receiver.port}/", {}, b"").text == "not gzip"
+    assert receiver.received[0][1]["accept-encoding"] == "identity"
+
+
+def test_an_answer_that_trickles_in_is_given_up(receiver: Receiver) -> None:
+    receiver.stall = threading.Event()
+    before = time.monotonic()
+    with pytest.raises(Undelivered, match="no complete answer"):
+        local_sender(seconds=0.5).send(f"http://a.example:{receiver.port}/", {}, b"")
+    receiver.stall.set()
+    assert time.monotonic() - before < 5
+
+
+def test_who_does_not_answer_is_a_sentence() -> None:
+    with receiving() as gone:
+        port = gone.port
+    with pytest.raises(Undelivered, match="cannot be reached"):
+        local_sender().send(f"http://a.example:{port}/", {}, b"")
+    with pytest.raises(Undelivered, match="has no address"):
+        HttpSender(resolve=lambda host, port: []).send("https://nowhere.example/", {}, b"")
+
+
+def test_names_are_looked_up_without_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(0, 0, 0, "", ("fe80::1%eth0", 443, 0, 2)), (0, 0, 0, "", ("8.8.8.8", 443))]
+    monkeypatch.setattr(outward.socket, "getaddrinfo", lambda *_, **__: found)
+    assert [str(one) for one in resolved("a.example", 443)] == ["fe80::1", "8.8.8.8"]
+    assert resolved("[::1]", 443) == [ipaddress.ip_address("::1")]
+
+
+def test_messages_are_signed_by_both_secrets_while_one_replaces_the_other() -> None:
+    other = "whsec_" + "QUFB" * 10
+    headers = signed_headers([SECRET, other], "msg_a", 1614265330, b"{}")
+    assert headers["webhook-signature"].split(" ") == [
+        signature(secret, "msg_a", 1614265330, b"{}") for secret in (SECRET, other)
+    ]
+    assert headers["webhook-id"] == "msg_a"
+    assert headers["webhook-timestamp"] == "1614265330"
+
+
+def test_neither_address_nor_signature_is_logged(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        headers = signed_headers([SECRET], "msg_a", 1, b"{}")
+        local_sender().send(f"http://a.example:{receiver.port}/unmistakable-token", headers, b"{}")
+    assert "unmistakable-token" not in caplog.text
+    assert headers["webhook-signature"] not in caplog.text

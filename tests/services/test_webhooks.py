@@ -1,0 +1,378 @@
+"""Messages of webhooks: written with their event, tried again, given up; on each database."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from app.errors import Conflict, NotFound
+from app.services import webhook_delivery, webhooks
+from app.services.proposals import note_expired
+from app.services.sealing import Sealer
+from app.services.webhook_delivery import DELAYS, KEPT, LEASE, deliver_due, purge_messages
+from app.services.webhook_sending import HttpSender, Reply, Undelivered, signature
+from app.services.workbench import Workbench
+from app.sizing.integration.documents import Delivery, NewWebhook
+from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
+from app.store.database import Store
+from app.store.tables import ProposalRecord
+from app.store.types import now
+from tests.postgres import Cluster
+from tests.services.receiving import LOOPBACK, receiving
+
+ONE = "ws_one"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workbench]:
+    if request.param == "sqlite":
+        store = Store(f"sqlite:///{tmp_path / 'hooks.sqlite3'}")
+    else:
+        server: Cluster = request.getfixturevalue("postgres")
+        store = Store(server.make())
+    store.migrate()
+    for workspace in (ONE, "ws_two"):
+        with store.transaction(workspace) as repository:
+            repository.ensure_workspace(workspace)
+    secret = secrets.token_bytes(32)
+    # Messages need no catalogue.
+    yield Workbench(cast(Any, None), store, Sealer(lambda: secret), webhook_http=True)
+    store.close()
+
+
+class Pen:
+    """A sender that writes down what it is given and answers as it is told."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.sent: list[tuple[str, dict[str, str], bytes]] = []
+        self.error: Exception | None = None
+
+    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        self.sent.append((url, dict(headers), body))
+        if self.error is not None:
+            raise self.error
+        return Reply(self.status, "said")
+
+
+def made(bench: Workbench, url: str = "https://a.example/in", **values: Any) -> NewWebhook:
+    return webhooks.create_webhook(bench, ONE, WebhookRequest(url=url, **values))
+
+
+def log(bench: Workbench, identifier: str) -> list[Delivery]:
+    return webhooks.list_deliveries(bench, ONE, identifier, 50, None).items
+
+
+def propose(bench: Workbench, identifier: str = "prp_a", **values: Any) -> None:
+    """Keep a proposal, without what it says."""
+    moment = now()
+    usual: dict[str, Any] = {
+        "title": "t", "customer": "c", "request": {}, "content": {}, "valid_until": None, "version": 1,
+        "sha256": None, "frozen_at": None, "created_at": moment, "updated_at": moment,
+    }  # fmt: skip
+    with bench.store.transaction(ONE) as repository:
+        repository.add_proposal(ProposalRecord(id=identifier, workspace_id=ONE, **(usual | values)))
+
+
+def happen(bench: Workbench, kind: str = "frozen", **detail: Any) -> None:
+    with bench.store.transaction(ONE) as repository:
+        repository.of_proposal("prp_a").add_event(kind, now(), detail)
+
+
+def test_an_event_is_told_to_those_who_want_it(bench: Workbench) -> None:
+    propose(bench)
+    wanted, other = made(bench), made(bench, "https://b.example/", events=["proposal.shared"])
+    off = made(bench, "https://c.example/")
+    webhooks.change_webhook(bench, ONE, off.id, WebhookPatch(active=False))
+    happen(bench, "frozen", sha256="ab")
+    pen = Pen()
+    assert deliver_due(bench, now(), pen) == 1
+    ((url, headers, body),) = pen.sent
+    assert url == "https://a.example/in"
+    told = json.loads(body)
+    assert told["type"] == "proposal.frozen"
+    assert told["data"] == {"proposal_id": "prp_a", "position": 0, "detail": {"sha256": "ab"}}
+    assert datetime.fromisoformat(told["timestamp"]).tzinfo is not None
+    assert wanted.secret is not None
+    moment = int(headers["webhook-timestamp"])
+    assert headers["webhook-signature"] == signature(wanted.secret, headers["webhook-id"], moment, body)
+    (delivery,) = log(bench, wanted.id)
+    assert (delivery.status, delivery.attempts, delivery.response_status) == ("delivered", 1, 200)
+    assert delivery.id == headers["webhook-id"]
+    assert log(bench, other.id) == log(bench, off.id) == []
+    assert webhooks.get_webhook(bench, ONE, wanted.id).succeeded_at is not None
+    assert deliver_due(bench, now() + timedelta(days=1), pen) == 0
+
+
+def test_what_is_taken_back_is_not_told(bench: Workbench) -> None:
+    propose(bench)
+    hook = made(bench)
+    with pytest.raises(RuntimeError), bench.store.transaction(ONE) as repository:
+        repository.of_proposal("prp_a").add_event("frozen", now(), {})
+        raise RuntimeError
+    assert log(bench, hook.id) == []
+
+
+def test_another_workspace_is_told_nothing(bench: Workbench) -> None:
+    propose(bench)
+    theirs = webhooks.create_webhook(bench, "ws_two", WebhookRequest(url="https://two.example/"))
+    happen(bench)
+    assert deliver_due(bench, now(), Pen()) == 0
+    with pytest.raises(NotFound):
+        webhooks.get_webhook(bench, ONE, theirs.id)
+    with pytest.raises(NotFound):
+        webhooks.list_deliveries(bench, ONE, theirs.id, 5, None)
+    with pytest.raises(NotFound):
+        webhooks.remove_webhook(bench, ONE, theirs.id)
+
+
+def test_eight_tries_over_about_a_day_then_the_webhook_is_off_and_says_why(bench: Workbench) -> None:
+    propose(bench)
+    hook = made(bench)
+    happen(bench)
+    start = moment = now()
+    pen, tries = Pen(503), 0
+    while webhooks.get_webhook(bench, ONE, hook.id).active:
+        assert deliver_due(bench, moment, pen) == 1
+        tries += 1
+        (delivery,) = log(bench, hook.id)
+        assert delivery.reason is not None and "503" in delivery.reason.message
+        if delivery.next_try_at is not None:
+            assert deliver_due(bench, delivery.next_try_at - timedelta(seconds=1), pen) == 0
+            moment = delivery.next_try_at
+    assert tries == len(DELAYS) + 1 == 8
+    assert timedelta(hours=24) < moment - start < timedelta(hours=28)
+    assert len({headers["webhook-id"] for _, headers, _ in pen.sent}) == 1
+    assert len({headers["webhook-timestamp"] for _, headers, _ in pen.sent}) == 8
+    assert (delivery.status, delivery.next_try_at) == ("failed", None)
+    found = webhooks.get_webhook(bench, ONE, hook.id)
+    assert found.disabled_because is not None
+    assert "8 tries" in found.disabled_because.message
+    happen(bench)
+    assert deliver_due(bench, moment, pen) == 0
+    back = webhooks.change_webhook(bench, ONE, hook.id, WebhookPatch(active=True))
+    assert back.active and back.disabled_because is None
+
+
+def test_a_webhook_that_something_reaches_stays_on(bench: Workbench) -> None:
+    propose(bench)
+    hook = made(bench)
+    happen(bench)
+    moment = now()
+    pen = Pen(500)
+    for _ in range(7):
+        deliver_due(bench, moment, pen)
+        moment = log(bench, hook.id)[-1].next_try_at or moment
+    happen(bench, "opened")
+    pen.status = 200
+    assert deliver_due(bench, moment - timedelta(hours=1), pen) == 1
+    pen.status = 500
+    assert deliver_due(bench, moment, pen) == 1
+    assert [one.status for one in log(bench, hook.id)] == ["delivered", "failed"]
+    assert webhooks.get_webhook(bench, ONE, hook.id).active
+
+
+def test_who_is_gone_is_sent_nothing_more(bench: Workbench) -> None:
+    propose(bench)
+    hook = made(bench)
+    happen(bench)
+    happen(bench)
+    deliver_due(bench, now(), Pen(410))
+    found = webhooks.get_webhook(bench, ONE, hook.id)
+    assert not found.active and "410" in str(found.disabled_because)
+    assert sorted(one.status for one in log(bench, hook.id)) == ["dropped", "failed"]
+
+
+@pytest.mark.parametrize(
+    "error", [Undelivered("cannot be reached: {reason}", reason="x"), ZeroDivisionError()]
+)
+def test_whatever_goes_wrong_is_tried_again(bench: Workbench, error: Exception) -> None:
+    propose(bench)
+    hook = made(bench)
+    happen(bench)
+    pen = Pen()
+    pen.error = error
+    deliver_due(bench, now(), pen)
+    (delivery,) = log(bench, hook.id)
+    assert (delivery.status, delivery.attempts) == ("waiting", 1)
+    assert delivery.reason is not None and delivery.response_status is None
+
+
+def test_two_runners_never_send_the_same_try(bench: Workbench) -> None:
+    propose(bench)
+    for number in range(12):
+        made(bench, f"https://{number}.example/")
+    happen(bench)
+    pens = [Pen() for _ in range(3)]
+    moment = now()
+
+    def run(pen: Pen) -> None:
+        while deliver_due(bench, moment, pen):
+            pass
+
+    threads = [threading.Thread(target=run, args=(pen,)) for pen in pens]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sent = [url for pen in pens for url, _, _ in pen.sent]
+    assert sorted(sent) == sorted(f"https://{number}.example/" for number in range(12))
+
+
+def test_what_a_killed_runner_took_on_is_sent_after_its_lease(bench: Workbench) -> None:
+    propose(bench)
+    hook = made(bench)
+    happen(bench)
+    moment = now()
+    lost = bench.store.claim_message(moment, moment + LEASE)
+    assert lost is not None
+    pen = Pen()
+    assert deliver_due(bench, moment, pen) == 0
+    assert deliver_due(bench, moment + LEASE, pen) == 1
+    assert pen.sent[0][1]["webhook-id"] == lost.id
+    # What the lost runner still has to say counts no longer.
+    webhook_delivery.finish(
+        bench, lost, webhook_delivery.failure(lost, moment, webhook_delivery.Message("late"))
+    )
+    assert [one.status for one in log(bench, hook.id)] == ["delivered"]
+
+
+def test_a_webhook_is_sent_one_message_at_a_time(bench: Workbench) -> None:
+    propose(bench)
+    made(bench)
+    quick = made(bench, "https://quick.example/")
+    for _ in range(3):
+        happen(bench)
+    pen = Pen()
+    assert deliver_due(bench, now(), pen) == 2
+    assert sorted(url for url, _, _ in pen.sent) == ["https://a.example/in", "https://quick.example/"]
+    assert len([one for one in log(bench, quick.id) if one.status == "waiting"]) == 2
+
+
+def test_a_new_secret_signs_beside_the_old_one_until_the_grace_is_over(bench: Workbench) -> None:
+    hook = made(bench)
+    new = webhooks.rotate_secret(bench, ONE, hook.id, RotationRequest(grace_hours=2))
+    assert new.secret and hook.secret and new.secret != hook.secret
+    assert new.old_secret_until is not None
+    pen = Pen()
+    for hours, wanted in ((0, [new.secret, hook.secret]), (3, [new.secret])):
+        webhooks.send_test(bench, ONE, hook.id)
+        deliver_due(bench, now() + timedelta(hours=hours), pen)
+        _, headers, body = pen.sent[-1]
+        moment = int(headers["webhook-timestamp"])
+        signed = [signature(secret, headers["webhook-id"], moment, body) for secret in wanted]
+        assert headers["webhook-signature"] == " ".join(signed)
+
+
+def test_a_secret_of_another_server_is_said_and_not_guessed(bench: Workbench) -> None:
+    hook = made(bench)
+    webhooks.send_test(bench, ONE, hook.id)
+    bench.sealer = Sealer(lambda: secrets.token_bytes(32))
+    pen = Pen()
+    deliver_due(bench, now(), pen)
+    assert pen.sent == []
+    reason = log(bench, hook.id)[0].reason
+    assert reason is not None and "make a new one" in reason.message
+
+
+def test_what_ended_can_be_sent_again(bench: Workbench) -> None:
+    hook = made(bench)
+    first = webhooks.send_test(bench, ONE, hook.id)
+    pen = Pen()
+    deliver_due(bench, now(), pen)
+    assert webhooks.send_again(bench, ONE, hook.id, first.id).status == "waiting"
+    deliver_due(bench, now(), pen)
+    assert [headers["webhook-id"] for _, headers, _ in pen.sent] == [first.id] * 2
+    with pytest.raises(NotFound):
+        webhooks.send_again(bench, ONE, hook.id, "msg_none")
+    webhooks.change_webhook(bench, ONE, hook.id, WebhookPatch(active=False))
+    with pytest.raises(Conflict):
+        webhooks.send_again(bench, ONE, hook.id, first.id)
+    with pytest.raises(Conflict):
+        webhooks.send_test(bench, ONE, hook.id)
+
+
+def test_a_repeated_test_is_sent_once(bench: Workbench) -> None:
+    hook = made(bench)
+    assert webhooks.send_test(bench, ONE, hook.id, "k") == webhooks.send_test(bench, ONE, hook.id, "k")
+    assert len(log(bench, hook.id)) == 1
+
+
+def test_old_messages_are_forgotten_and_those_that_wait_are_not(bench: Workbench) -> None:
+    hook = made(bench)
+    webhooks.send_test(bench, ONE, hook.id)
+    deliver_due(bench, now(), Pen())
+    webhooks.send_test(bench, ONE, hook.id)
+    assert purge_messages(bench, now()) == 0
+    assert purge_messages(bench, now() + KEPT + timedelta(seconds=1)) == 1
+    assert [one.status for one in log(bench, hook.id)] == ["waiting"]
+
+
+def test_a_removed_webhook_leaves_nothing(bench: Workbench) -> None:
+    hook = made(bench)
+    webhooks.send_test(bench, ONE, hook.id)
+    webhooks.remove_webhook(bench, ONE, hook.id)
+    assert deliver_due(bench, now(), Pen()) == 0
+    with pytest.raises(NotFound):
+        webhooks.get_webhook(bench, ONE, hook.id)
+
+
+def test_the_log_goes_on_where_it_stopped(bench: Workbench) -> None:
+    hook = made(bench)
+    sent = [webhooks.send_test(bench, ONE, hook.id).id for _ in range(5)]
+    found, cursor = [], None
+    while True:
+        page = webhooks.list_deliveries(bench, ONE, hook.id, 2, cursor)
+        found += [one.id for one in page.items]
+        cursor = page.next
+        if cursor is None:
+            break
+        webhooks.send_test(bench, ONE, hook.id)
+    assert found == sent[::-1]
+
+
+def test_that_a_last_day_is_over_is_noted_once_and_told(bench: Workbench) -> None:
+    today = now().date()
+    propose(bench, frozen_at=now(), valid_until=(today - timedelta(days=1)).isoformat())
+    propose(bench, "prp_today", frozen_at=now(), valid_until=today.isoformat())
+    propose(bench, "prp_draft", valid_until="2020-01-01")
+    propose(bench, "prp_open", frozen_at=now())
+    hook = made(bench)
+    assert note_expired(bench, now()) == 1
+    assert note_expired(bench, now()) == 0
+    assert [one.event for one in log(bench, hook.id)] == ["proposal.expired"]
+    with bench.store.transaction(ONE) as repository:
+        assert [event.kind for event in repository.of_proposal("prp_a").events()] == ["expired"]
+    assert note_expired(bench, now() + timedelta(days=1)) == 1
+
+
+def test_a_real_receiver_gets_what_was_signed(bench: Workbench) -> None:
+    with receiving() as receiver:
+        hook = made(bench, f"http://crm.example.com:{receiver.port}/in")
+        webhooks.send_test(bench, ONE, hook.id)
+        sender = HttpSender(http=True, resolve=lambda host, port: [LOOPBACK], permits=lambda address: True)
+        assert deliver_due(bench, now(), sender) == 1
+    ((path, headers, body),) = receiver.received
+    assert path == "/in"
+    assert hook.secret is not None
+    moment = int(headers["webhook-timestamp"])
+    assert headers["webhook-signature"] == signature(hook.secret, headers["webhook-id"], moment, body)
+    (delivery,) = log(bench, hook.id)
+    assert (delivery.status, delivery.response_text) == ("delivered", "thank you")
+
+
+def test_without_a_hook_the_sender_does_not_reach_this_machine(bench: Workbench) -> None:
+    with receiving() as receiver:
+        hook = made(bench, f"http://localtest.example:{receiver.port}/")
+        webhooks.send_test(bench, ONE, hook.id)
+        deliver_due(bench, now(), HttpSender(http=True, resolve=lambda host, port: [LOOPBACK]))
+    assert receiver.received == []
+    reason = log(bench, hook.id)[0].reason
+    assert reason is not None and "not public" in reason.message

@@ -1,0 +1,108 @@
+"""Lists ask once, walk an index, and leave documents where they are, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from app.store.database import Store
+from app.store.repository import After, Repository
+from app.store.study_queries import StudyFilter
+from app.store.types import now
+from tests.store.rows import value_for
+
+MANY = 3000
+PLACE = (now() - timedelta(hours=1), "m")
+AFTER = After(*PLACE)
+
+LISTS: dict[str, tuple[str, Callable[[Repository], object]]] = {
+    "estimates": ("estimate", lambda one: one.estimates(50, AFTER)),
+    "comparisons": ("comparison", lambda one: one.comparisons(50, AFTER)),
+    "calibrations": ("calibration", lambda one: one.calibrations(50, AFTER)),
+    "sizings": ("sizing", lambda one: one.sizings(50, AFTER)),
+    "sweeps": ("sweep", lambda one: one.sweeps(50, AFTER)),
+    "proposals": ("proposal", lambda one: one.proposals(50, AFTER)),
+    "price books": ("price_book", lambda one: one.price_books(50, AFTER)),
+    "bills": ("bill", lambda one: one.bills(50, AFTER)),
+    "samples": ("workload_sample", lambda one: one.workload_samples(50, AFTER)),
+    "models": ("profile", lambda one: one.uploads.models(50, PLACE)),
+    "studies": ("study", lambda one: one.studies.listing(StudyFilter(), 50, PLACE)),
+}
+
+
+@contextmanager
+def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
+    """Give the statements that are sent meanwhile."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, *more: Any) -> None:
+        sent.append((statement, parameters))
+
+    event.listen(store.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(store.engine, "before_cursor_execute", note)
+
+
+def many(store: Store, name: str) -> None:
+    """Fill a table with rows a minute apart."""
+    metadata = sa.MetaData()
+    metadata.reflect(store.engine)
+    table = metadata.tables[name]
+    moment = now()
+    rows = []
+    for number in range(MANY):
+        row = {column.name: value_for(column, number) for column in table.columns}
+        row |= {"workspace_id": "ws_one" if number % 2 else "ws_two", "id": f"x_{number}"}
+        made = moment - timedelta(minutes=number)
+        row["created_at"] = made if table.c.created_at.type.timezone else made.replace(tzinfo=None)
+        if "archived" in row:
+            row["archived"] = False
+        rows.append(row)
+    with store.engine.begin() as connection:
+        connection.execute(sa.insert(table), rows)
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(sa.text(f'ANALYZE "{name}"'))
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_list_is_one_statement_along_an_index(store: Store, kind: str) -> None:
+    name, ask = LISTS[kind]
+    many(store, name)
+    with statements(store) as sent, store.transaction("ws_one") as repository:
+        ask(repository)
+    asked = [one for one in sent if one[0].lstrip().upper().startswith("SELECT")]
+    assert len(asked) == 1, [text for text, _ in sent]
+    text, parameters = asked[0]
+    chosen = text[: text.index("FROM")]
+    for document in ("request", "document", "samples", "content"):
+        assert f".{document} " not in chosen and f".{document}," not in chosen
+    with store.engine.connect() as connection:
+        if store.engine.dialect.name == "sqlite":
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)
+            steps = [str(row[3]) for row in plan]
+            assert any(f"USING INDEX ix_{name}_listing" in step for step in steps), steps
+            assert not any("TEMP B-TREE" in step for step in steps), steps
+        else:
+            plan = connection.exec_driver_sql(f"EXPLAIN {text}", parameters)
+            steps = [str(row[0]) for row in plan]
+            assert any(f"ix_{name}_listing" in step for step in steps), steps
+            assert not any(" on " + name in step and "Seq Scan" in step for step in steps), steps
+
+
+def test_a_page_of_studies_asks_no_more_for_many_than_for_few(store: Store) -> None:
+    counts = []
+    for _ in range(2):
+        with statements(store) as sent, store.transaction("ws_one") as repository:
+            repository.studies.listing(StudyFilter("name"), 50, None)
+        counts.append(len(sent))
+        if len(counts) == 1:
+            many(store, "study")
+    assert counts[0] == counts[1]
