@@ -121,5 +121,5 @@ def test_every_setting_is_explained() -> None:
     rows = re.findall(r"^\| `(RACKLINE_\w+)` \| ([^|]*) \| ([^|]+) \|$", page, re.M)
     assert [name for name, _, _ in rows] == list(VARIABLES)
     assert all(
-        (len(meaning) > 20 and meaning.endswith(".")) or meaning.endswith("]") for _, _, meaning in rows
+        (len(meaning) > 10 and meaning.endswith(".")) or meaning.endswith("]") for _, _, meaning in rows
     )
