@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvicorn
 from pydantic import ValidationError
 
 from app import key_command, storage_command
@@ -17,7 +16,8 @@ from app.account_commands import users, workspaces
 from app.catalog import check_directory
 from app.errors import AppError, BadInput, Message
 from app.executors import crew
-from app.main import create_app
+from app.logs import set_up_logs
+from app.main import reach_now
 from app.profiles.presets import models_directory
 from app.profiles.readers import read_profile
 from app.reports.evidence import HELD_OUT, counts_of, in_headline
@@ -33,7 +33,8 @@ from app.reports.text import (
     table,
 )
 from app.services.searches import timed_search
-from app.settings import Settings
+from app.serving import serve_by_several, serve_here, work
+from app.settings import Settings, with_settings
 from app.sizing.context import load_context
 from app.sizing.estimate import estimate
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
@@ -46,12 +47,13 @@ from app.sizing.validation.run import read_rows, validate
 from app.sweep_command import Interrupted, broken_off, sweep_to_file
 from app.web.api.reference import PAGE, with_reference
 from app.web.bodies import read_json
-from app.web.patience import BOUNDS
 from app.web.problems import Problem, from_validation
 from app.web.reach import Reach
 
 FAILED = 2
 """Exit code of every error; 1 says that a check found something."""
+OPERATIONS = "docs/operations.md"
+"""Page with the table of settings."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""
 
@@ -74,18 +76,35 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; one of this machine's own.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
 ) -> None:
     """Serve pages and JSON API."""
-    app = create_app()
-    check_reach(host, app.state.reach)
+    settings = logging_settings()
+    check_reach(host, reach_now(settings))
     with listening(host, port) as listener:
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
-        # Streams that stay open must not hold up the end of the server.
-        config = uvicorn.Config(
-            app, **BOUNDS, proxy_headers=False, server_header=False, timeout_graceful_shutdown=2
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        if workers == 1:
+            serve_here(listener, settings)
+        else:
+            serve_by_several(listener, settings, workers)
+
+
+@cli.command("worker")
+def worker_command(
+    threads: Annotated[
+        int, typer.Option(min=1, max=64, help="Jobs done at once; each uses every processor it may.")
+    ] = 1,
+) -> None:
+    """Do the jobs of servers that leave them to others, beside them or on another machine."""
+    work(logging_settings(), threads)
+
+
+def logging_settings() -> Settings:
+    """Return the settings, with the log set up by them."""
+    settings = Settings.from_environment()
+    set_up_logs(settings.log, settings.log_level)
+    return settings
 
 
 def check_reach(host: str, reach: Reach) -> None:
@@ -270,6 +289,7 @@ def docs(
         raise BadInput(Message("the documentation is written in a copy of the repository only"))
     documents = generated_documents(load_context(data_directory()))
     documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
+    documents[OPERATIONS] = with_settings(written(root / OPERATIONS))
     wrong = {name: text for name, text in documents.items() if written(root / name) != text}
     for name, text in wrong.items():
         if check:

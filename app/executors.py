@@ -131,6 +131,11 @@ def enter_service() -> None:
     pipe that work comes through.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_with_parent()
+
+
+def leave_with_parent() -> None:
+    """End this process when its parent has ended, however it did."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_leave_with, args=(parent.sentinel,), daemon=True).start()

@@ -1,70 +1,328 @@
-"""Long work in the background of the server: one thread that computes the sweeps that wait.
+"""Long work and recurring chores in the background: the only module that knows the queue.
 
-The whole interface is :meth:`Jobs.start` and :meth:`Jobs.stop`; work comes in through the store, so that it
-outlives the server.
+The queue is a doorbell. What is to be done, how far it is and whose it is stands in the store; a message
+carries an identifier and nothing else. A message that is lost is rung again by whoever looks after jobs,
+one that comes twice finds its job claimed. The queue may therefore be thrown away at any moment.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import logging
+import os
+import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import IO, Any
 
-from sqlalchemy.exc import SQLAlchemyError
+import psycopg
+from huey import Huey
+from huey.consumer import Consumer, Scheduler
+from huey.registry import Message
+from huey.serializer import Serializer
+from huey.storage import PostgresStorage, RedisStorage, SqliteStorage
+from sqlalchemy.engine import make_url
 
-from app.errors import Unavailable
-from app.services.integration_chores import TIDY_SECONDS, tell_webhooks, tidy_integration
-from app.services.sweep_running import Claim
+from app.errors import BadInput, Unavailable
+from app.services.housekeeping import HOUSEKEEPING, Chore, run_chore
+from app.services.job_running import Claim, Watch, Work
+from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
-from app.store.types import new_id
+from app.store.migrate import QUEUE_TABLES
 
 logger = logging.getLogger("rackline.jobs")
 
-IDLE_SECONDS = 2.0
-"""How often is looked for work that other servers have left. [s]"""
+WATCH_SECONDS = 1.0
+"""Time between two looks at the jobs that have not ended. [s]"""
+
+CHORE_SECONDS = 10.0
+"""Time between two looks at the chores that are due. [s]"""
 
 STOP_SECONDS = 5.0
-"""How long the end of the server waits for the thread to put its work down. [s]"""
+"""How long the end of the server waits for jobs to be put down. [s]"""
+
+POLL_SECONDS = 0.2
+"""How often a file is asked for messages; the other queues tell by themselves. [s]"""
 
 
 class Jobs:
-    """The thread that computes sweeps."""
+    """Rings for jobs, and does them where this process is the one of its machine that does."""
 
-    def __init__(self, bench: Workbench, make_crew: Callable[[], Crew]) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        make_crew: Callable[[], Crew],
+        queue: str,
+        lock: Path | None = None,
+        threads: int = 1,
+    ) -> None:
         self._bench = bench
-        self._make_crew = make_crew
+        self._queue = queue
+        self._lock = lock
+        self._threads = threads
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
+        self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_crew=make_crew)}
+        self._consumers: list[Consumer] = []
+        self._opening = threading.Lock()
+        self._keeper = threading.Thread(target=self._keep_watch, name="jobs", daemon=True)
+
+    def ring(self, identifier: str) -> None:
+        """Say that a job waits; a queue that cannot be used is for the log, not for who asked."""
+        try:
+            with self._opening:
+                task = self._tasks["perform"]
+            task(identifier)
+        except Exception:
+            logger.exception("the queue cannot be used; the job is taken up later", extra={"job": identifier})
+
+    def hurry(self, name: str) -> None:
+        """Ask for a chore now; where the queue cannot be used, its turn comes all the same."""
+        try:
+            with self._opening:
+                task = self._tasks["hurry"]
+            task(name)
+        except Exception:
+            logger.exception("the queue cannot be used; the chore waits for its turn", extra={"chore": name})
+
+    def waiting(self) -> int:
+        """Return how many messages wait."""
+        with self._opening:
+            queue = self._long
+        return int(queue.storage.queue_size())
 
     def start(self) -> None:
-        """Begin to work."""
-        self._thread.start()
+        """Begin to work as soon as no other process of this machine does."""
+        self._keeper.start()
 
     def stop(self) -> None:
         """Put the work down for whoever comes next."""
+        for consumer in self._consumers:
+            consumer.stop_flag.set()
         self._stop.set()
-        self._bench.work.set()
-        self._thread.join(STOP_SECONDS)
+        if self._keeper.is_alive():
+            self._keeper.join(STOP_SECONDS)
+        for consumer in self._consumers:
+            consumer.stop(graceful=True)
+            consumer.huey.storage.close()
 
-    def _work(self) -> None:
-        runner, tidied = new_id("run"), float("-inf")
+    def _keep_watch(self) -> None:
+        """Wait for the turn of this process, then look after jobs and whoever does them."""
+        held = self._wait_for_turn()
+        if held is None:
+            return
+        with held:
+            watch, looked = Watch(self._bench), 0.0
+            while not self._stop.is_set():
+                try:
+                    if not self._consumers:
+                        self._consume()
+                    if time.monotonic() - looked >= CHORE_SECONDS:
+                        looked = time.monotonic()
+                        for consumer in self._consumers:
+                            consumer.check_worker_health()
+                    watch.look(idle=self.waiting() == 0)
+                except Unavailable:
+                    # The store has said so in the log.
+                    pass
+                except Exception:
+                    logger.exception("jobs cannot be looked after; trying again")
+                self._stop.wait(WATCH_SECONDS)
+
+    def _wait_for_turn(self) -> IO[bytes] | None:
+        if self._lock is None:
+            return Path(os.devnull).open("rb")
+        file = self._lock.open("ab")
         while not self._stop.is_set():
-            # Cleared before looking: what is announced while looking is looked for again.
-            self._bench.work.clear()
-            try:
-                tell_webhooks(self._bench)
-                if time.monotonic() - tidied >= TIDY_SECONDS:
-                    tidied = time.monotonic()
-                    tidy_integration(self._bench)
-                claim = Claim.next(self._bench, runner, self._stop.is_set)
-                if claim is not None:
-                    claim.compute(self._make_crew)
-                    continue
-            except Unavailable:
-                # The store has said so in the log; work goes on where it was put down.
-                pass
-            except SQLAlchemyError:
-                logger.exception("the store cannot be used; trying again")
-            self._bench.work.wait(IDLE_SECONDS)
+            if locked(file):
+                return file
+            self._stop.wait(WATCH_SECONDS)
+        file.close()
+        return None
+
+    def _consume(self) -> None:
+        with self._opening:
+            assert self._tasks
+            delay = POLL_SECONDS if not self._long.storage.blocking else STOP_SECONDS
+            self._consumers = [
+                _Consumer(
+                    queue,
+                    workers=workers,
+                    periodic=queue is self._short,
+                    max_delay=delay,
+                    shutdown_timeout=STOP_SECONDS,
+                )
+                for queue, workers in ((self._long, self._threads), (self._short, 1))
+            ]
+        for consumer in self._consumers:
+            consumer.start()
+
+    def _perform(self, identifier: str) -> None:
+        try:
+            claim = Claim.take(self._bench, identifier, self._stop.is_set)
+            if claim is not None:
+                claim.perform(self._work)
+        except Unavailable:
+            # The store has said so in the log; the job goes on where it was put down.
+            pass
+
+    def _due(self, chore: Chore, moment: object) -> bool:
+        try:
+            return chore.due(self._bench)
+        except Unavailable:
+            return False
+
+    @cached_property
+    def _long(self) -> Huey:
+        """The queue of jobs, which take minutes."""
+        return opened("jobs", self._queue)
+
+    @cached_property
+    def _short(self) -> Huey:
+        """The queue of chores, so that none waits for a job."""
+        return opened("chores", self._queue)
+
+    @cached_property
+    def _tasks(self) -> dict[str, Callable[[str], Any]]:
+        for chore in HOUSEKEEPING:
+            decorate = self._short.periodic_task(partial(self._due, chore), name=chore.name)
+            decorate(partial(run_chore, self._bench, chore.name))
+        return {
+            "perform": self._long.task(name="perform")(self._perform),
+            "hurry": self._short.task(name="hurry")(partial(run_chore, self._bench)),
+        }
+
+
+class _Scheduler(Scheduler):  # type: ignore[misc]
+    """Looks at chores more often than every minute."""
+
+    periodic_task_seconds = CHORE_SECONDS
+
+
+class _Consumer(Consumer):  # type: ignore[misc]
+    """Leaves signals to the server it lives in."""
+
+    scheduler_class = _Scheduler
+
+    def _set_signal_handlers(self) -> None:
+        pass
+
+
+class Plain(Serializer):  # type: ignore[misc]
+    """Messages as JSON: a name and identifiers. Nothing that is read can run anything."""
+
+    def _serialize(self, data: Any) -> bytes:
+        if not isinstance(data, Message):
+            return json.dumps(data).encode()
+        return json.dumps({"id": data.id, "name": data.name, "args": list(data.args or ())}).encode()
+
+    def _deserialize(self, data: bytes) -> Any:
+        read = json.loads(bytes(data))
+        if not isinstance(read, dict):
+            return read
+        arguments = read.get("args")
+        if not isinstance(arguments, list) or not all(isinstance(value, str) for value in arguments):
+            raise ValueError("a message carries identifiers only")
+        return Message(
+            id=str(read.get("id")),
+            name=str(read.get("name")),
+            retries=0,
+            retry_delay=0,
+            args=arguments,
+            kwargs={},
+        )
+
+
+class _Closing(PostgresStorage):  # type: ignore[misc]
+    """Closes the connections of all threads that listen, not those of the thread that closes alone."""
+
+    def __init__(self, *arguments: Any, **values: Any) -> None:
+        self._listening: list[psycopg.Connection[Any]] = []
+        super().__init__(*arguments, **values)
+
+    def _listen_conn(self) -> psycopg.Connection[Any]:
+        found: psycopg.Connection[Any] = super()._listen_conn()
+        if found not in self._listening:
+            self._listening = [one for one in self._listening if not one.closed] + [found]
+        return found
+
+    def close(self) -> bool:
+        for one in self._listening:
+            self._close_quiet(one)
+        return bool(super().close())
+
+
+def default_queue(database_url: str, data_dir: Path) -> str:
+    """Return the queue where none is set: beside the tables on PostgreSQL, else a file."""
+    if make_url(database_url).get_backend_name() == "postgresql":
+        return database_url
+    return f"sqlite:///{data_dir / 'queue.sqlite3'}"
+
+
+def opened(name: str, address: str) -> Huey:
+    """Open a queue: ``sqlite:///FILE``, ``postgresql://…`` or ``redis://…``.
+
+    Raises
+    ------
+    BadInput
+        When the address is of none of them, or what it needs is not installed.
+    """
+    common = {"name": name, "results": False, "serializer": Plain()}
+    scheme = address.partition(":")[0].partition("+")[0]
+    if scheme == "sqlite":
+        return _opened_file(Path(address.removeprefix("sqlite:///")), common)
+    if scheme == "postgresql":
+        dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
+        return _patiently(partial(Huey, storage_class=_Closing, dsn=dsn, table_prefix=QUEUE_TABLES, **common))
+    if scheme in {"redis", "rediss"}:
+        if importlib.util.find_spec("redis") is None:
+            raise BadInput.at(
+                "RACKLINE_QUEUE_URL", "a Redis queue needs the package “redis”, which is not installed"
+            )
+        return Huey(storage_class=RedisStorage, url=address, **common)
+    raise BadInput.at("RACKLINE_QUEUE_URL", "give sqlite:///FILE, postgresql://… or redis://…")
+
+
+def _opened_file(path: Path, common: Mapping[str, Any]) -> Huey:
+    make = partial(Huey, storage_class=SqliteStorage, filename=str(path), **common)
+    try:
+        return make()
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        # Not a database any more. Nothing is in it that is not in the store.
+        logger.warning("the queue cannot be read and is made anew", extra={"file": str(path)})
+        for ending in ("", "-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        return make()
+
+
+def _patiently(make: Callable[[], Huey]) -> Huey:
+    """Open a queue on PostgreSQL; of servers that make its tables at once all but one fail at first."""
+    for _ in range(4):
+        try:
+            return make()
+        except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject):
+            time.sleep(POLL_SECONDS)
+    return make()
+
+
+def locked(file: IO[bytes]) -> bool:
+    """Lock a file for this process until it ends, however it ends; false where another holds it."""
+    if os.name == "nt":
+        import msvcrt
+
+        lock: Callable[[], object] = lambda: msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # noqa: E731
+    else:
+        import fcntl
+
+        lock = partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        lock()
+    except OSError:
+        return False
+    return True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -17,7 +19,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from app import __version__
 from app.errors import BadInput
 from app.executors import check_dask, crew
-from app.jobs import Jobs
+from app.jobs import Jobs, default_queue
 from app.profiles.presets import models_directory
 from app.services.accounts import any_account
 from app.services.admission import LocalAdmission
@@ -36,10 +38,12 @@ from app.settings import LOOPBACK, Settings
 from app.sizing.context import load_context
 from app.store.database import Store
 from app.store.upload_files import UploadFiles
+from app.telemetry import count_connections
 from app.web import api, pages, problems
-from app.web.api import health
+from app.web.api import health, operation
 from app.web.api.openapi import describe
 from app.web.folders import Assets, folder
+from app.web.observing import Observer
 from app.web.rates import RateHeaders
 from app.web.reach import Reach
 from app.web.rights import admitted
@@ -55,22 +59,16 @@ FAST = 5
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
-    make_data_directory(settings.data_dir)
-    files = UploadFiles(settings.data_dir / "uploads")
-    bench = Workbench(load_context(models_directory().parent), Store(settings.database_url), files)
-    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
-    bench.retention = Retention.read(settings.retention_days)
-    bench.prepare()
-    if settings.dask:
-        check_dask()
-    jobs = Jobs(bench, partial(crew, settings.dask))
+    bench = make_bench(settings)
+    jobs = make_jobs(bench, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         set_apart(bench)
-        jobs.start()
+        if settings.jobs == "here":
+            jobs.start()
         yield
-        jobs.stop()
+        await asyncio.to_thread(jobs.stop)
         bench.store.close()
 
     app = FastAPI(
@@ -91,6 +89,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.admission = KeyAdmission(bench.store, people)
     app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
     app.state.reach = reach_of(settings, alone)
+    app.state.jobs = jobs
+    app.state.stopping = threading.Event()
+    app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
@@ -100,15 +101,40 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
+    app.add_middleware(Observer)
     problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
     members_only = [Depends(admitted)]
     app.include_router(health.router)
+    app.include_router(operation.router)
     app.include_router(pages.open_router)
     app.include_router(api.router, dependencies=members_only)
     app.include_router(pages.router, dependencies=members_only)
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
+
+
+def make_bench(settings: Settings) -> Workbench:
+    """Return catalogue and store, with the tables brought up to date."""
+    make_data_directory(settings.data_dir)
+    store = Store(settings.database_url)
+    count_connections(store.engine)
+    files = UploadFiles(settings.data_dir / "uploads")
+    bench = Workbench(load_context(models_directory().parent), store, files)
+    bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
+    bench.retention = Retention.read(settings.retention_days)
+    bench.prepare()
+    return bench
+
+
+def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
+    """Return what rings for the jobs of a workbench, and does them once it is started."""
+    if settings.dask:
+        check_dask()
+    queue = settings.queue_url or default_queue(settings.database_url, settings.data_dir)
+    jobs = Jobs(bench, partial(crew, settings.dask), queue, settings.data_dir / "jobs.lock", threads)
+    bench.ring, bench.hurry = jobs.ring, jobs.hurry
+    return jobs
 
 
 def quotas_of(settings: Settings) -> dict[Effort, int]:
@@ -133,6 +159,14 @@ def identity_of(settings: Settings, store: Store) -> Identity:
         mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
         public_url=settings.public_url,
     )
+
+
+def reach_now(settings: Settings) -> Reach:
+    """Return how a server started now is reached; brings the tables up to date."""
+    bench = make_bench(settings)
+    alone = not any_account(identity_of(settings, bench.store))
+    bench.store.close()
+    return reach_of(settings, alone)
 
 
 def single_sign_on_of(settings: Settings) -> SingleSignOn | None:

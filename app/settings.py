@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from app.errors import BadInput
 
@@ -23,6 +24,12 @@ VARIABLES = {
     "RACKLINE_MAX_BODY_BYTES": "max_body_bytes",
     "RACKLINE_MAX_UPLOAD_BYTES": "max_upload_bytes",
     "RACKLINE_DASK": "dask",
+    "RACKLINE_QUEUE_URL": "queue_url",
+    "RACKLINE_JOBS": "jobs",
+    "RACKLINE_LOG": "log",
+    "RACKLINE_LOG_LEVEL": "log_level",
+    "RACKLINE_METRICS_TOKEN": "metrics_token",
+    "RACKLINE_STOP_SECONDS": "stop_seconds",
     "RACKLINE_RATE_READ": "rate_read",
     "RACKLINE_RATE_ESTIMATE": "rate_estimate",
     "RACKLINE_RATE_SEARCH": "rate_search",
@@ -42,7 +49,15 @@ VARIABLES = {
     "RACKLINE_OIDC_DOMAINS": "oidc_domains",
 }
 
-SECRETS = frozenset({"RACKLINE_DATABASE_URL", "RACKLINE_SECRET", "RACKLINE_OIDC_CLIENT_SECRET"})
+SECRETS = frozenset(
+    {
+        "RACKLINE_DATABASE_URL",
+        "RACKLINE_METRICS_TOKEN",
+        "RACKLINE_OIDC_CLIENT_SECRET",
+        "RACKLINE_QUEUE_URL",
+        "RACKLINE_SECRET",
+    }
+)
 """Variables that may hold a secret: each may be given as the name of a file instead, by ``…_FILE``."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -52,10 +67,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 class Settings(BaseModel):
     """Every setting; :data:`VARIABLES` names the environment variables that give them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     data_dir: Path
-    """Directory of the database, made on first use."""
+    """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
     database_url: str
     """SQLAlchemy address of the database; SQLite in the data directory unless given."""
     max_body_bytes: int = Field(8_000_000, gt=0)
@@ -64,6 +79,19 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
+    queue_url: str = Field("", pattern=r"^$|^(sqlite:///|postgresql(\+psycopg)?://|rediss?://)\S+$")
+    """Address of the job queue; empty for the database where that is PostgreSQL, else for a file in the
+    data directory."""
+    jobs: Literal["here", "elsewhere"] = "here"
+    """Whether the server does jobs itself, or leaves them to `rackline worker`."""
+    log: Literal["console", "json"] = "console"
+    """Form of the log on the error output: lines to read, or one JSON object a line."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severity that is logged."""
+    metrics_token: SecretStr = SecretStr("")
+    """What who reads `/metrics` sends as a bearer token; empty for this machine alone."""
+    stop_seconds: int = Field(10, ge=1, le=600)
+    """How long the end of the server waits for requests under way. [s]"""
     rate_read: int = Field(600, ge=1, le=1_000_000)
     """Requests that a key may read with in a minute. [1/min]"""
     rate_estimate: int = Field(120, ge=1, le=1_000_000)
@@ -224,3 +252,29 @@ def default_data_dir(environment: Mapping[str, str]) -> Path:
     """Return the user's directory for application data (XDG Base Directory Specification 0.8)."""
     base = environment.get("XDG_DATA_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "rackline"
+
+
+TABLE_BEGIN, TABLE_END = "<!-- settings -->", "<!-- end of settings -->"
+"""What the table of settings stands between."""
+
+
+def with_settings(page: str) -> str:
+    """Return a page of the documentation with the table of all settings as it is now."""
+    head, begin, rest = page.partition(TABLE_BEGIN)
+    _, end, tail = rest.partition(TABLE_END)
+    return f"{head}{begin}\n{settings_table()}\n{end}{tail}" if end else page
+
+
+def settings_table() -> str:
+    """Return every setting with its default and its meaning, as a table in Markdown."""
+    lines = ["| variable | default | meaning |", "|---|---|---|"]
+    for name, field in VARIABLES.items():
+        info = Settings.model_fields[field]
+        default = "" if info.is_required() or not info.default else f"`{info.default}`"
+        if isinstance(info.default, SecretStr):
+            default = ""
+        meaning = re.sub(r":\w+:(`[^`]+`)", r"\1", " ".join((info.description or "").split()))
+        if name in SECRETS:
+            meaning += f" As a file: `{name}_FILE`."
+        lines.append(f"| `{name}` | {default} | {meaning} |")
+    return "\n".join(lines)

@@ -19,10 +19,12 @@ ROOT = Path(__file__).parents[1]
 
 
 @contextlib.contextmanager
-def serving(data_dir: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+def serving(
+    data_dir: Path, *arguments: str, **settings: str
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """Start a server on a directory, perhaps with other settings, and a client of it."""
     environment = {**os.environ, **settings, "RACKLINE_DATA_DIR": str(data_dir)}
-    command = [sys.executable, "-m", "app", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "app", "serve", "--port", "0", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:

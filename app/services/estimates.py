@@ -15,6 +15,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.scaling import scaled_requests
 from app.store.repository import Repository
 from app.store.types import new_id
+from app.telemetry import ESTIMATES
 
 
 def create_estimate(
@@ -32,6 +33,7 @@ def create_estimate(
 def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
     """Size a model on a system under a new identifier, without keeping the answer."""
     answer = estimate(request, bench.context(workspace_id))
+    ESTIMATES.inc()
     return answer.model_copy(update={"id": new_id("est")})
 
 

@@ -13,8 +13,8 @@ from app.store.types import now
 MOST_SECONDS = 30.0
 """How long messages are sent at one turn; what is left waits for the next. [s]"""
 
-TIDY_SECONDS = 600.0
-"""How often is tidied up. [s]"""
+WEBHOOKS = "webhooks"
+"""Name of the chore that sends messages, to ask for it at once."""
 
 
 def tell_webhooks(bench: Workbench) -> None:

@@ -46,6 +46,7 @@ from app.store.proposal_queries import EXPIRED
 from app.store.repository import Repository
 from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
+from app.telemetry import RENDERINGS
 
 PDF = "pdf"
 Standing = Literal["draft", "frozen", "expired"]
@@ -303,6 +304,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
             update={"status": "frozen", "sha256": sha256, "frozen_at": moment}
         )
         pdf = proposal_pdf(proposal)
+        RENDERINGS.labels("pdf").inc()
         values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment}
         with bench.store.transaction(workspace_id) as repository:
             queries = repository.of_proposal(identifier)

@@ -9,11 +9,14 @@ from app.services.workbench import Workbench
 from app.sizing.context import SizingContext
 from app.sizing.search_documents import Search, SearchRequest
 from app.sizing.searching import search
+from app.telemetry import SEARCHES
 
 
 def run_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
     """Return the best plans of a model on a system."""
-    return timed_search(request, bench.context(workspace_id))
+    found = timed_search(request, bench.context(workspace_id))
+    SEARCHES.labels("plans").inc()
+    return found
 
 
 def kept_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:

@@ -19,6 +19,7 @@ from app.sizing.size.request import SizingRequest, check, one_system
 from app.sizing.size.restating import may_be_beaten, restated, sampled_option, samples_of
 from app.sizing.size.sentences import sentences
 from app.store.types import new_id
+from app.telemetry import SEARCHES
 
 __all__ = [
     "SizingSummary",
@@ -41,6 +42,7 @@ def create_sizing(
 
     def make() -> tuple[Sizing, Save]:
         sized = size(request, bench.context(workspace_id))
+        SEARCHES.labels("systems").inc()
         answer = sized.document.model_copy(update={"id": new_id("siz")})
         asked = request.model_dump(mode="json", exclude_unset=True)
         document, samples = answer.model_dump(mode="json"), _stored(sized.samples)

@@ -24,7 +24,7 @@ from app.sizing.sweep.rows import SweepRow
 from app.sizing.sweep.uploads import Uploads
 from app.store.repository import Repository
 from app.store.sweep_queries import Label, Narrowing, Order, RowPlace
-from app.store.tables import SweepRecord
+from app.store.tables import JobRecord, SweepRecord
 from app.store.types import new_id, now
 
 RowOrder: TypeAlias = Order
@@ -49,17 +49,14 @@ def create_sweep(
             workspace_id=workspace_id,
             title=title_of(request),
             request=request.model_dump(mode="json", exclude_unset=True),
-            status="queued",
-            message=None,
-            total=sweep.total,
-            done=0,
-            runner=None,
-            heartbeat=None,
         )
-        return state_of(record), lambda repository: repository.add_sweep(record)
+        job = JobRecord(
+            id=record.id, workspace_id=workspace_id, kind="sweep", status="queued", total=sweep.total
+        )
+        return state_of(record, job), lambda repository: repository.add_sweep(record, job)
 
     made = keep(bench, workspace_id, Once.of("sweeps", key, request), SweepState, make)
-    bench.work.set()
+    bench.ring(made.id)
     return made
 
 
@@ -73,33 +70,49 @@ def title_of(request: SweepRequest) -> str:
     return " × ".join(filter(None, parts))[:200]
 
 
-def state_of(record: SweepRecord) -> SweepState:
+def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
     """Return how far a sweep is, as a document."""
     return SweepState.model_validate(
-        {name: getattr(record, name) for name in SweepState.model_fields}, from_attributes=False
+        {
+            "id": record.id,
+            "title": record.title,
+            "status": job.status,
+            "total": job.total,
+            "done": job.done,
+            "message": job.message,
+            "created_at": record.created_at,
+            "updated_at": job.updated_at,
+        }
     )
+
+
+def current(repository: Repository, identifier: str) -> SweepState:
+    """Return how far a sweep is, or say that there is none."""
+    record, job = existing(repository, identifier), repository.job(identifier)
+    assert job is not None, "a sweep and its job are kept in one transaction"
+    return state_of(record, job)
 
 
 def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SweepState]:
     """Return sweeps, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.sweeps(limit, read_cursor(cursor))
-    return Page(items=[state_of(row) for row in listing.rows], next=write_cursor(listing.next))
+        jobs = repository.jobs_named(row.id for row in listing.rows)
+    return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
 
 
 def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
     """Return how far a sweep is."""
     with bench.store.transaction(workspace_id) as repository:
-        return state_of(existing(repository, identifier))
+        return current(repository, identifier)
 
 
 def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
     """Return the job that computes a sweep."""
     with bench.store.transaction(workspace_id) as repository:
-        record = repository.sweep(identifier)
-    if record is None:
-        raise no_such("job", identifier)
-    return job_of(state_of(record))
+        if repository.job(identifier) is None:
+            raise no_such("job", identifier)
+        return job_of(current(repository, identifier))
 
 
 def job_of(state: SweepState) -> Job:
@@ -128,7 +141,7 @@ def get_sweep(
     """Return a sweep with the rows that are meant."""
     narrowing = Narrowing(labels or {}, order)
     with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, identifier)
+        record, state = existing(repository, identifier), current(repository, identifier)
         queries = repository.of_sweep(identifier)
         matching = queries.count(narrowing)
         found = queries.rows(narrowing, limit + 1, offset, after)
@@ -136,7 +149,7 @@ def get_sweep(
     sweep = Sweep.of(SweepRequest.model_validate(record.request))
     rows = [SweepRow.model_validate(row) for row in found[:limit]]
     return SweepAnswer(
-        **dict(state_of(record)),
+        **dict(state),
         refused=refused,
         labels=sweep.labels(),
         sizes=sweep.sizes(),
@@ -199,7 +212,7 @@ def cancel_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepS
 def resume_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
     """Go on with a sweep that was cancelled or failed; one that goes on already does so."""
     found = _moved(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
-    bench.work.set()
+    bench.ring(found.id)
     return found
 
 
@@ -207,11 +220,11 @@ def _moved(
     bench: Workbench, workspace_id: str, identifier: str, before: set[str], status: Status
 ) -> SweepState:
     with bench.store.transaction(workspace_id) as repository:
-        changed = repository.of_sweep(identifier).move(before, status, now())
-        record = existing(repository, identifier)
-        if not changed and record.status != status and record.status in ENDED:
-            raise Conflict.at("id", "the sweep has ended: its status is “{status}”", status=record.status)
-        return state_of(record)
+        changed = repository.of_job(identifier).move(before, status, now())
+        state = current(repository, identifier)
+        if not changed and state.status != status and state.ended:
+            raise Conflict.at("id", "the sweep has ended: its status is “{status}”", status=state.status)
+        return state
 
 
 def sweep_csv(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[str]:

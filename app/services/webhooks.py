@@ -172,7 +172,7 @@ def send_test(
         return delivery_of(message), lambda repository: repository.hooks.add_message(message)
 
     answer = keep(bench, workspace_id, once, Delivery, make)
-    bench.work.set()
+    bench.hurry("webhooks")
     return answer
 
 
@@ -205,7 +205,7 @@ def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id:
             message = repository.hooks.message(identifier, message_id)
         assert message is not None, "it was there"
         answer = delivery_of(message)
-    bench.work.set()
+    bench.hurry("webhooks")
     return answer
 
 

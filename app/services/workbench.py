@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -59,12 +58,21 @@ def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, ide
         raise NotFound(error.message, [FieldError(field, error.message)]) from None
 
 
+def _nobody(name: str) -> None:
+    """Hear that there is work, where nobody does any."""
+
+
 class Workbench:
     """Catalogue and store of one server, loaded once."""
 
     def __init__(self, sizing: SizingContext, store: Store, files: UploadFiles | None = None) -> None:
         self.sizing = sizing
         self.store = store
+        self.ring: Callable[[str], None] = _nobody
+        """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
+        loses nothing: the job is in the store, and who looks after jobs rings again."""
+        self.hurry: Callable[[str], None] = _nobody
+        """Asks for one of the server's own chores by name, before its turn."""
         self.files = files
         """Uploaded files; without a directory for them only what was read is kept."""
         self.retention = Retention()
@@ -75,8 +83,6 @@ class Workbench:
         """Whether webhooks may be told without TLS."""
         self.sender: Sender = HttpSender()
         """Sends messages to webhooks."""
-        self.work = threading.Event()
-        """Set when there is new work, so that whoever does it need not keep asking."""
         self.estimates = EstimateCache()
         """Estimates of the options of studies, and of the points of scaling curves."""
         self.searches: Latest[Search] = Latest(KEPT_ANSWERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
@@ -22,13 +22,21 @@ from app.errors import BadInput
 from app.store.external_queries import ExternalQueries
 from app.store.failures import PatientPool, watch
 from app.store.identity_queries import IdentityQueries
+from app.store.job_queries import (
+    ClaimedJob,
+    WatchedJob,
+    claim_job,
+    jobs_by_state,
+    take_back,
+    take_turn,
+    watched_jobs,
+)
 from app.store.key_queries import FoundKey, key_of
 from app.store.migrate import is_current, upgrade
 from app.store.proposal_queries import SharedBy, ended_proposals, shared_by
 from app.store.rate_queries import purge_rates
 from app.store.repository import Repository
 from app.store.session_queries import SessionQueries
-from app.store.sweep_queries import ClaimedSweep, claim_sweep
 from app.store.tables import Workspace
 from app.store.trail import keep_trail
 from app.store.webhook_queries import DueMessage, claim_message, purge_messages
@@ -111,10 +119,48 @@ class Store:
             event.listen(session, "before_flush", without_null)
             yield Entrance(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
 
-    def claim_sweep(self, runner: str, moment: datetime, silent_since: datetime) -> ClaimedSweep | None:
-        """Take on the oldest sweep of any workspace that nobody computes; no other runner takes it too."""
+    @contextmanager
+    def across(self) -> Iterator[Session]:
+        """Open a transaction for what the server does for itself, whichever workspace it is of."""
         with Session(self.engine) as session, session.begin():
-            return claim_sweep(session, runner, moment, silent_since)
+            yield session
+
+    def claim_job(self, identifier: str, runner: str, moment: datetime) -> ClaimedJob | None:
+        """Take on a job that waits; no other runner takes it too."""
+        with self.across() as session:
+            return claim_job(session, identifier, runner, moment)
+
+    def watched_jobs(self) -> list[WatchedJob]:
+        """Return the jobs of every workspace that have not ended, oldest first."""
+        with self.across() as session:
+            return watched_jobs(session)
+
+    def take_back(
+        self, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
+    ) -> bool:
+        """Take a job from a runner that has fallen silent; false where it has been heard of since."""
+        with self.across() as session:
+            return take_back(session, silent, status, message, moment)
+
+    def jobs_by_state(self) -> Sequence[tuple[str, str, int, datetime]]:
+        """Return kind, status, number and oldest moment of the jobs that have not ended."""
+        with self.across() as session:
+            return jobs_by_state(session)
+
+    def take_turn(self, name: str, moment: datetime, due_before: datetime) -> bool:
+        """Take the turn of a recurring chore; false where another server has taken it already."""
+        try:
+            with self.across() as session:
+                return take_turn(session, name, moment, due_before)
+        except IntegrityError:
+            # Another server has just written the chore's first turn.
+            return False
+
+    def tidy(self) -> None:
+        """Let the database keep its own house: on SQLite, refresh what its planner knows of the tables."""
+        if self.engine.dialect.name == "sqlite":
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA optimize")
 
     def shared_by(self, token_sha256: str) -> SharedBy | None:
         """Return where a link leads, whichever workspace it is of."""

@@ -11,11 +11,32 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
+QUEUE_TABLES = "rackline_queue"
+"""What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
+
+LOCK = 7239541
+"""Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
+
 
 def upgrade(engine: Engine) -> None:
-    """Bring the tables up to the newest revision; does nothing where they are."""
+    """Bring the tables up to the newest revision; does nothing where they are.
+
+    All of it is one transaction that shuts out every other server's: several may be started at once,
+    and one that is killed half way leaves the tables as they were.
+    """
     with engine.begin() as connection:
+        shut_others_out(connection)
         upgrade_to(connection, "head")
+
+
+def shut_others_out(connection: Connection) -> None:
+    """Wait until no other server migrates, and let none begin before this transaction ends."""
+    if connection.dialect.name == "sqlite":
+        # Python's driver begins transactions for rows only, not for tables.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        without_limits(connection)
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
 
 
 def upgrade_to(connection: Connection, revision: str) -> None:

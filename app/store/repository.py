@@ -15,6 +15,7 @@ from sqlmodel import Session, col, delete, select, tuple_
 from app.store.book_queries import BookQueries
 from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
 from app.store.integrity import IntegrityQueries
+from app.store.job_queries import JobQueries
 from app.store.key_queries import KeyQueries
 from app.store.proposal_queries import ProposalQueries, standing
 from app.store.rate_queries import RateQueries
@@ -28,6 +29,7 @@ from app.store.tables import (
     ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
+    JobRecord,
     PriceBookRecord,
     Profile,
     ProposalRecord,
@@ -50,6 +52,7 @@ Listed = TypeVar(
     CalibrationRow,
     SizingRow,
     SweepRecord,
+    JobRecord,
     ProposalRecord,
     PriceBookRecord,
     BillRow,
@@ -249,21 +252,37 @@ class Repository:
         """Return calibrations, newest first."""
         return self._listing(CalibrationRow, limit, after)
 
-    def add_sweep(self, record: SweepRecord) -> None:
-        """Keep a sweep that waits to be computed."""
-        record.workspace_id = self._workspace_id
+    def add_sweep(self, record: SweepRecord, job: JobRecord) -> None:
+        """Keep a sweep and the job that computes it."""
+        record.workspace_id = job.workspace_id = self._workspace_id
         self._session.add(record)
+        self._session.add(job)
 
     def sweep(self, identifier: str) -> SweepRecord | None:
-        """Return a sweep without its rows."""
+        """Return what a sweep asks."""
         return self._one(SweepRecord, identifier)
 
     def sweeps(self, limit: int, after: After | None) -> Listing[SweepRecord]:
         """Return sweeps, newest first."""
         return self._listing(SweepRecord, limit, after)
 
+    def job(self, identifier: str) -> JobRecord | None:
+        """Return a job."""
+        return self._one(JobRecord, identifier)
+
+    def jobs_named(self, identifiers: Iterable[str]) -> dict[str, JobRecord]:
+        """Return jobs by identifier."""
+        query = select(JobRecord).where(
+            JobRecord.workspace_id == self._workspace_id, col(JobRecord.id).in_(list(identifiers))
+        )
+        return {row.id: row for row in self._session.exec(query)}
+
+    def of_job(self, identifier: str) -> JobQueries:
+        """Return the queries of one job: who does it and how far it is."""
+        return JobQueries(self._session, self._workspace_id, identifier)
+
     def of_sweep(self, identifier: str) -> SweepQueries:
-        """Return the queries of one sweep: how far it is, and its rows."""
+        """Return the queries of the rows of one sweep."""
         return SweepQueries(self._session, self._workspace_id, identifier)
 
     @property

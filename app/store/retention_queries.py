@@ -13,6 +13,7 @@ from app.store.tables import (
     ComparisonOption,
     EstimateRow,
     IdempotencyKey,
+    JobRecord,
     ProposalRecord,
     ProposalShare,
     RetentionClock,
@@ -71,25 +72,27 @@ class RetentionQueries:
 
     def sweeps_before(self, moment: datetime) -> list[str]:
         """Return sweeps that ended before a moment."""
-        query = sa.select(col(SweepRecord.id)).where(
-            col(SweepRecord.workspace_id) == self._workspace_id,
-            col(SweepRecord.status).in_(ENDED),
-            col(SweepRecord.updated_at) < moment,
+        query = sa.select(col(JobRecord.id)).where(
+            col(JobRecord.workspace_id) == self._workspace_id,
+            col(JobRecord.kind) == "sweep",
+            col(JobRecord.status).in_(ENDED),
+            col(JobRecord.updated_at) < moment,
         )
         return self._all(query)
 
     def delete_sweep(self, identifier: str) -> int:
-        """Delete a sweep with its rows, unless it goes on again."""
-        lock = sa.update(SweepRecord).where(
-            col(SweepRecord.workspace_id) == self._workspace_id,
-            col(SweepRecord.id) == identifier,
-            col(SweepRecord.status).in_(ENDED),
+        """Delete a sweep with its rows and its job, unless it goes on again."""
+        lock = sa.update(JobRecord).where(
+            col(JobRecord.workspace_id) == self._workspace_id,
+            col(JobRecord.id) == identifier,
+            col(JobRecord.status).in_(ENDED),
         )
         touched = self._session.connection().execute(lock.values(runner=None))
         if not touched.rowcount:
             return 0
         self._delete(SweepRowRecord, col(SweepRowRecord.sweep_id) == identifier)
         self._delete(IdempotencyKey, col(IdempotencyKey.answer)["id"].as_string() == identifier)
+        self._delete(JobRecord, col(JobRecord.id) == identifier)
         return self._delete(SweepRecord, col(SweepRecord.id) == identifier)
 
     def count_keys(self, moment: datetime) -> int:

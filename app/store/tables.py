@@ -1,4 +1,4 @@
-"""The tables. Every row belongs to a workspace.
+"""The tables. Every row belongs to a workspace, but for the turns of the server's own chores.
 
 A ``table=True`` class does not validate; what goes in has passed the schemas of
 :mod:`app.sizing.request` and :mod:`app.sizing.document`.
@@ -142,34 +142,61 @@ class CalibrationRow(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class JobRecord(SQLModel, table=True):
+    """Long work: what kind, how far it is, and who does it. Its identifier is that of what it makes."""
+
+    __tablename__ = "job"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        Index("ix_job_status", "status", "created_at"),
+    )
+
+    id: str = Field(primary_key=True, max_length=40)
+    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    kind: str = Field(max_length=20)
+    status: str = Field(max_length=20)
+    """queued, running, done, cancelled or failed."""
+    message: dict[str, Any] | None = Field(default=None, sa_type=DOCUMENT)
+    """Why it failed, as a sentence with what a translation needs."""
+    total: int
+    """Steps there are. [-]"""
+    done: int = 0
+    """Steps done. [-]"""
+    fence: int = 0
+    """Counts the claims and what takes the job from its runner; only the newest number may write."""
+    beat: int = 0
+    """Counts the signs of life of the runner."""
+    attempts: int = 0
+    """Claims since a step was last done. [-]"""
+    runner: str | None = Field(default=None, max_length=80)
+    """Who does it, for people to find; none while it waits and when it has ended."""
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class ChoreRecord(SQLModel, table=True):
+    """When a recurring chore of the server itself was last begun, by whichever server."""
+
+    __tablename__ = "chore"
+
+    name: str = Field(primary_key=True, max_length=40)
+    turn_at: datetime = Field(sa_type=UtcDateTime)
+
+
 class SweepRecord(SQLModel, table=True):
-    """A sweep: what was asked, how far it is, and who computes it."""
+    """A sweep: what was asked. How far it is says the :class:`JobRecord` of the same identifier."""
 
     __tablename__ = "sweep"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         Index("ix_sweep_listing", "workspace_id", "created_at", "id"),
-        Index("ix_sweep_status", "status", "created_at"),
     )
 
     id: str = Field(primary_key=True, max_length=40)
     workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
-    status: str = Field(max_length=20)
-    """queued, running, done, cancelled or failed."""
-    message: dict[str, Any] | None = Field(sa_type=DOCUMENT)
-    """Why it failed, as a sentence with what a translation needs."""
-    total: int
-    """Points there are. [-]"""
-    done: int
-    """Points that have a row. [-]"""
-    runner: str | None = Field(max_length=40)
-    """Who computes it; none while it waits and when it has ended."""
-    heartbeat: datetime | None = Field(sa_type=UtcDateTime)
-    """Last sign of life of who computes it."""
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
-    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class SweepRowRecord(SQLModel, table=True):

@@ -16,6 +16,7 @@ from app.store.tables import (
     ComparisonOption,
     EstimateRow,
     IdempotencyKey,
+    JobRecord,
     Profile,
     ProposalRecord,
     SizingRow,
@@ -119,7 +120,12 @@ class UploadQueries:
             sa.select(col(SweepRecord.title))
             .where(
                 col(SweepRecord.workspace_id) == self._workspace_id,
-                col(SweepRecord.status).in_(["queued", "running"]),
+                col(SweepRecord.id).in_(
+                    sa.select(col(JobRecord.id)).where(
+                        col(JobRecord.workspace_id) == self._workspace_id,
+                        col(JobRecord.status).in_(["queued", "running"]),
+                    )
+                ),
                 names(SweepRecord.request, identifier),
             )
             .limit(4)

@@ -65,6 +65,8 @@ def get_principal(request: Request) -> Principal:
     principal = known_principal(request)
     if principal is None:
         raise Unauthorized("this server answers to its members only; sign in or send an API key")
+    # For the line in the log.
+    request.state.principal = principal
     count_request(request, principal)
     return principal
 

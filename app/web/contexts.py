@@ -322,6 +322,8 @@ class ProblemPage(Page):
     title: str
     message: Message
     errors: Sequence[FieldError]
+    request_id: str
+    """Identifier of the request, by which the log tells more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,13 @@ def event(data: str, name: str = "", identifier: str = "") -> str:
 
 
 async def stream(
-    read: Callable[[], SweepState], write: Callable[[SweepState, SweepState | None], str]
+    read: Callable[[], SweepState],
+    write: Callable[[SweepState, SweepState | None], str],
+    stopping: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[str]:
     """Yield the events of a sweep, the last one named ``end``.
+
+    Where the server ends first the stream breaks off, and whoever follows connects again.
 
     Parameters
     ----------
@@ -49,10 +53,12 @@ async def stream(
         Returns the state as it is now. [-]
     write : callable
         Returns the events of a state, given the one before. [-]
+    stopping : callable
+        Tells whether the server ends. [-]
     """
     before: SweepState | None = None
     said = time.monotonic()
-    while True:
+    while not stopping():
         state = await run_sync(read)
         if state != before:
             yield write(state, before)
@@ -77,7 +83,8 @@ def response(
     """
     if read().ended and request.headers.get("last-event-id") == END:
         return Response(status_code=204)
-    return StreamingResponse(stream(read, write), media_type=MEDIA_TYPE, headers=HEADERS)
+    events = stream(read, write, request.app.state.stopping.is_set)
+    return StreamingResponse(events, media_type=MEDIA_TYPE, headers=HEADERS)
 
 
 def as_json(state: SweepState, before: SweepState | None = None) -> str:

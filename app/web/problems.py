@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
@@ -74,6 +75,11 @@ class Problem(BaseModel):
     status: int = Field(description="HTTP status.", examples=[400])
     detail: str = Field(description="What happened and what to do about it.")
     errors: list[ProblemField] = Field(description="The fields it concerns; may be empty.")
+    instance: str | None = Field(
+        None,
+        description="This very occurrence, as a reference with the identifier of the request.",
+        examples=["/requests/8f14e45fceea167a5a36dedd"],
+    )
 
     @classmethod
     def of(cls, error: AppError) -> Problem:
@@ -278,7 +284,10 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
 
 def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error as the response of the JSON API."""
-    body = Problem.of(error).model_dump_json()
+    identifier = structlog.contextvars.get_contextvars().get("request_id")
+    instance = f"/requests/{identifier}" if identifier else None
+    problem = Problem.of(error).model_copy(update={"instance": instance})
+    body = problem.model_dump_json(exclude_none=True)
     return Response(body, status_code=error.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
@@ -330,9 +339,13 @@ def install(
         return answer(request, from_http(error, request.url.path), error.headers)
 
     async def of_fault(request: Request, error: Exception) -> Response:
-        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        fault = ServerError("something went wrong here; it is in the server's log")
-        return answer(request, fault, headers_of_faults)
+        # What has failed here has left the middleware that knew the request's identifier.
+        identifier = getattr(request.state, "request_id", "")
+        headers = {**(headers_of_faults or {}), **({"X-Request-Id": identifier} if identifier else {})}
+        with structlog.contextvars.bound_contextvars(request_id=identifier):
+            logger.error("request failed", exc_info=error)
+            fault = ServerError("something went wrong here; it is in the server's log")
+            return answer(request, fault, headers)
 
     async def of_leaving(request: Request, error: Exception) -> Response:
         # Whoever stopped an upload hears no answer, and nothing here went wrong.

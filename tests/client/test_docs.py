@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.client import clients
-from app.services.sweep_running import Claim
+from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 
 from .conftest import Bridge
@@ -51,8 +51,7 @@ def connected(application: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
     def compute() -> None:
         while not stop.wait(0.1):
-            while claim := Claim.next(application.state.workbench, "run_docs", stop.is_set):
-                claim.compute(Threads)
+            do_all(application.state.workbench, Threads)
 
     worker = threading.Thread(target=compute)
     worker.start()

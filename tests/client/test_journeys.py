@@ -22,10 +22,10 @@ from app.client import (
     Unreachable,
 )
 from app.client.wire import States
-from app.services.sweep_running import Claim
 from app.sizing.proposal.request import ProposalRequest
 from app.sizing.request import EstimateRequest
 from app.web.api.examples import CONFIG, PARTITIONS, PRICE_BOOK, RESNET
+from tests.jobs import do_all
 from tests.loops import run
 from tests.sizing.sweeping import Threads
 
@@ -43,8 +43,7 @@ def swept(application: FastAPI, rackline: Rackline) -> str:
     assert sweep.status == "queued"
     with pytest.raises(StillRunning, match=f"{sweep.id} has done 0 of {sweep.total}"):
         rackline.wait(sweep.id, timeout=0)
-    while claim := Claim.next(application.state.workbench, "run_test", lambda: False):
-        claim.compute(Threads)
+    do_all(application.state.workbench, Threads)
     return sweep.id
 
 

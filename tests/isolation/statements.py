@@ -17,7 +17,10 @@ OWNED = {name for name, table in SQLModel.metadata.tables.items() if "workspace_
 """Tables whose rows belong to a workspace."""
 
 ELSEWHERE = {
-    "claim_sweep": "whoever computes sweeps takes on the oldest of any workspace",
+    "claim_job": "whoever does jobs takes on those of any workspace, by identifier",
+    "watched_jobs": "whoever does jobs looks after those of every workspace",
+    "take_back": "a job is taken from a runner that has fallen silent, by its identifier",
+    "jobs_by_state": "the figures of the server count jobs, of which nothing else is told",
     "shared_by": "a link names its workspace by a secret; nothing else does",
     "flush": "changes rows that were read within the workspace; the session refuses those of another",
     "seated": "a session names its account and workspace by a secret",

@@ -17,9 +17,9 @@ from sqlmodel import SQLModel
 
 from app.main import create_app
 from app.services.admission import Credentials, Principal, Role
-from app.services.sweep_running import Claim
 from app.settings import Settings
 from app.web.api.examples import BOOK, BOOK_CHANGE, RESNET, STUDY
+from tests.jobs import do_next
 from tests.sizing.sweeping import BASE, Threads
 
 ONE, TWO = "ws_one", "ws_two"
@@ -175,9 +175,7 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
     await ask(who, "PATCH", f"{api}/studies/{study['id']}", json={"name": f"again {apart}"})
     sweep = {**BASE, "title": f"sweep {apart}", "scenarios": [{"label": f"scenario {apart}"}]}
     await made("/sweeps", json=sweep)
-    claim = Claim.next(app.state.workbench, "run_test", lambda: False)
-    assert claim is not None
-    claim.compute(Threads)
+    assert do_next(app.state.workbench, Threads)
     proposal = {
         "comparison_id": comparison["id"],
         "customer": f"customer {mark}",

@@ -13,37 +13,11 @@ from app.services.sharing import new_share as share_row
 from app.services.workbench import Workbench
 from app.sizing.context import load_context
 from app.store.database import Store
-from app.store.tables import ProposalRecord, SweepRecord
+from app.store.tables import ProposalRecord
 from app.store.types import now
 from tests.clocks import Moved, moved_clock
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import store as store
-
-SILENT = timedelta(seconds=5)
-
-
-def claimed(store: Store, runner: str) -> bool:
-    return store.claim_sweep(runner, now(), now() - SILENT) is not None
-
-
-def test_a_sweep_whose_runner_died_before_the_clock_was_put_back(store: Store) -> None:
-    record = SweepRecord(
-        id="swp_a", workspace_id="", title="t", request={}, status="queued", message=None,
-        total=3, done=0, runner=None, heartbeat=None,
-    )  # fmt: skip
-    with store.transaction("ws_one") as repository:
-        repository.add_sweep(record)
-    with moved_clock() as clock:
-        assert claimed(store, "one")
-        clock.by = -timedelta(seconds=30)
-        assert not claimed(store, "two"), "a small step back takes nothing from who works"
-        clock.by = -timedelta(hours=3)
-        assert claimed(store, "two")
-        with store.transaction("ws_one") as repository:
-            assert not repository.of_sweep("swp_a").beat("one", now()), "who lost it cannot write any more"
-            assert repository.of_sweep("swp_a").beat("two", now())
-        clock.by = timedelta(hours=3)
-        assert claimed(store, "three")
 
 
 def shared(bench: Workbench, clock: Moved) -> str:

@@ -13,7 +13,6 @@ from app.errors import BadInput, Conflict, NotFound
 from app.jobs import Jobs
 from app.services import sweeps
 from app.services.price_books import create_book
-from app.services.sweep_running import Claim
 from app.services.uploads import upload_profile, upload_workload
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.sizing.books.request import PriceBookRequest
@@ -21,6 +20,7 @@ from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.run import Crew, WorkersFailed
 from app.store.database import Store
+from tests.jobs import do_next, never
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BASE, BERT, Threads, wide
 
@@ -41,17 +41,11 @@ def asked(**lists: Any) -> SweepRequest:
     return SweepRequest.model_validate(BASE | lists)
 
 
-def never() -> bool:
-    return False
-
-
 def compute(
     bench: Workbench, crew: Callable[[], Crew] = Threads, stopping: Callable[[], bool] = never
 ) -> None:
     """Compute the next sweep that waits."""
-    claim = Claim.next(bench, "run_test", stopping)
-    assert claim is not None
-    claim.compute(crew)
+    assert do_next(bench, crew, stopping)
 
 
 def rows(bench: Workbench, identifier: str) -> list[int]:
@@ -67,7 +61,7 @@ def test_a_sweep_is_computed_to_its_end(bench: Workbench) -> None:
     assert (found.status, found.done, found.matching, found.refused) == ("done", 20, 20, 0)
     costs = [row.cost for row in found.rows]
     assert found.next is not None and costs == sorted(costs, key=lambda cost: cost or 0)
-    assert Claim.next(bench, "run_test", never) is None
+    assert not do_next(bench, Threads)
 
 
 def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -> None:
@@ -86,7 +80,7 @@ def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -
 def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.sweep_running.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("app.services.job_running.BEAT_SECONDS", 0.0)
     made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(80).request)
 
     def cancelling() -> bool:
@@ -98,7 +92,7 @@ def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
     stopped = sweeps.get_state(bench, LOCAL_WORKSPACE, made.id)
     assert stopped.status == "cancelled" and 0 < stopped.done < 80
     assert sweeps.cancel_sweep(bench, LOCAL_WORKSPACE, made.id) == stopped
-    assert Claim.next(bench, "run_test", never) is None
+    assert not do_next(bench, Threads)
     assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).status == "queued"
     assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).status == "queued"
     compute(bench)
@@ -179,8 +173,9 @@ def test_what_one_workspace_sweeps_another_does_not_find(bench: Workbench) -> No
         sweeps.get_sweep(bench, OTHER, made.id, limit=1)
 
 
-def test_the_background_thread_takes_up_what_is_asked_for(bench: Workbench) -> None:
-    jobs = Jobs(bench, Threads)
+def test_the_background_takes_up_what_is_asked_for(bench: Workbench, tmp_path: Path) -> None:
+    jobs = Jobs(bench, Threads, f"sqlite:///{tmp_path / 'queue.sqlite3'}")
+    bench.ring = jobs.ring
     jobs.start()
     made = [sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(10).request) for _ in range(2)]
     deadline = time.monotonic() + 20

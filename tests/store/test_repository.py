@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from app.store.database import Store
 from app.store.repository import AlreadyAnswered, Repository
 from app.store.sweep_queries import Narrowing
-from app.store.tables import ComparisonRecord, SweepRecord, SweepRowRecord
+from app.store.tables import ComparisonRecord, JobRecord, SweepRecord, SweepRowRecord
 from app.store.trail import ForeignRow
 from app.store.types import now
 
@@ -24,11 +24,9 @@ def fill(repository: Repository, suffix: str) -> None:
         id=f"cmp_{suffix}", workspace_id="", title="t", locale="en", currency="USD", version=1
     )
     repository.add_comparison(record, [({"of": suffix}, None), ({"of": suffix}, f"est_{suffix}")])
-    sweep = SweepRecord(
-        id=f"swp_{suffix}", workspace_id="", title="t", request={}, status="queued", message=None,
-        total=3, done=0, runner=None, heartbeat=None,
-    )  # fmt: skip
-    repository.add_sweep(sweep)
+    sweep = SweepRecord(id=f"swp_{suffix}", workspace_id="", title="t", request={})
+    job = JobRecord(id=sweep.id, workspace_id="", kind="sweep", status="queued", total=3)
+    repository.add_sweep(sweep, job)
     repository.add_idempotent_answer("estimates", "key", f"sha-{suffix}", {"of": suffix}, DAY_AGO)
 
 
@@ -48,6 +46,7 @@ def test_each_query_finds_its_own_rows(filled: Store) -> None:
             repository.estimate("est_one"),
             repository.calibration("cal_one"),
             repository.sweep("swp_one"),
+            repository.job("swp_one"),
             repository.idempotent_answer("estimates", "key", DAY_AGO),
         ):
             assert row is not None
@@ -65,7 +64,9 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
         assert repository.estimate("est_two") is None
         assert repository.calibration("cal_two") is None
         assert repository.sweep("swp_two") is None
-        assert not repository.of_sweep("swp_two").move(["queued"], "cancelled", now())
+        assert repository.job("swp_two") is None
+        assert set(repository.jobs_named(["swp_one", "swp_two"])) == {"swp_one"}
+        assert not repository.of_job("swp_two").move(["queued"], "cancelled", now())
         assert repository.comparison("cmp_two") is None
         assert repository.comparison_options("cmp_two") == []
         assert repository.estimates_named(["est_two"]) == {}
@@ -130,39 +131,12 @@ def row(position: int, time: float | None, workspace: str = "ws_one") -> SweepRo
     )  # fmt: skip
 
 
-def test_a_sweep_is_claimed_by_one_runner_and_given_up_when_it_falls_silent(filled: Store) -> None:
-    start = now()
-    first = filled.claim_sweep("run_a", start, start)
-    second = filled.claim_sweep("run_a", start, start)
-    assert first is not None and second is not None
-    assert {(first.workspace_id, first.id), (second.workspace_id, second.id)} == {
-        ("ws_one", "swp_one"),
-        ("ws_two", "swp_two"),
-    }
-    assert filled.claim_sweep("run_b", start, start) is None
-    later = start + timedelta(seconds=5)
-    taken = filled.claim_sweep("run_b", later, later)
-    assert taken is not None
-    with filled.transaction(taken.workspace_id) as repository:
-        queries = repository.of_sweep(taken.id)
-        assert not queries.beat("run_a", later)
-        assert not queries.keep("run_a", later, [row(0, 1.0)])
-        assert not queries.end("run_a", later, "done")
-        assert queries.beat("run_b", later)
-    with filled.transaction("ws_one") as repository:
-        assert repository.of_sweep("swp_one").keys() == set()
-
-
 def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
-    filled.claim_sweep("run_a", now(), now())
-    filled.claim_sweep("run_a", now(), now())
     with filled.transaction("ws_one") as repository:
         rows = [row(position, time) for position, time in enumerate([3.0, None, 1.0, 2.0])]
-        assert repository.of_sweep("swp_one").keep("run_a", now(), rows)
+        repository.of_sweep("swp_one").keep(rows)
     with filled.transaction("ws_one") as repository:
         queries = repository.of_sweep("swp_one")
-        found = repository.sweep("swp_one")
-        assert found is not None and found.done == 4
         assert queries.keys() == {f"key {position}" for position in range(4)}
         assert queries.refused() == 1
         by_time = Narrowing(order="time_to_train")
@@ -176,19 +150,12 @@ def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
 
 
 def test_a_row_cannot_be_kept_twice(filled: Store) -> None:
-    filled.claim_sweep("run_a", now(), now())
-    filled.claim_sweep("run_a", now(), now())
     with filled.transaction("ws_one") as repository:
-        repository.of_sweep("swp_one").keep("run_a", now(), [row(0, 1.0)])
+        repository.of_sweep("swp_one").keep([row(0, 1.0)])
     with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
-        repository.of_sweep("swp_one").keep("run_a", now(), [row(0, 1.0)])
-    with filled.transaction("ws_one") as repository:
-        found = repository.sweep("swp_one")
-        assert found is not None and found.done == 1
+        repository.of_sweep("swp_one").keep([row(0, 1.0)])
 
 
 def test_a_row_belongs_to_the_workspace_of_its_sweep(filled: Store) -> None:
-    filled.claim_sweep("run_a", now(), now())
-    filled.claim_sweep("run_a", now(), now())
     with pytest.raises(ForeignRow), filled.transaction("ws_one") as repository:
-        repository.of_sweep("swp_one").keep("run_a", now(), [row(0, 1.0, "ws_two")])
+        repository.of_sweep("swp_one").keep([row(0, 1.0, "ws_two")])

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.errors import BadInput
+from app.store.migrate import QUEUE_TABLES
 
 FORMAT = "rackline-backup"
 FORMAT_VERSION = 1
@@ -247,7 +248,9 @@ def reflected(connection: sa.Connection) -> list[sa.Table]:
     """Return the tables of a database in an order in which rows come after those they refer to."""
     metadata = sa.MetaData()
     metadata.reflect(connection)
-    return [table for table in metadata.sorted_tables if table.name != "alembic_version"]
+    # What is in the job queue is in the table of jobs, too.
+    left_out = ("alembic_version", QUEUE_TABLES)
+    return [table for table in metadata.sorted_tables if not table.name.startswith(left_out)]
 
 
 def columns_of(table: sa.Table) -> list[Column]:

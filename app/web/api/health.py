@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from app.errors import Unavailable
@@ -25,8 +25,13 @@ def health() -> Health:
 
 
 @router.get("/readyz", summary="Whether the server can answer now", responses=problems(503))
-def ready(bench: BenchDep) -> Health:
-    """Answer 200 when the database answers and its tables are up to date, else 503."""
+def ready(request: Request, bench: BenchDep) -> Health:
+    """Answer 200 when the database answers and its tables are up to date, else 503; 503 too when it ends.
+
+    The catalogue has been read and checked before the server answers at all.
+    """
+    if request.app.state.stopping.is_set():
+        raise Unavailable("the server ends; ask another one, or this one once it is back")
     if not bench.store.is_ready():
         raise Unavailable("the tables of the database are those of another version of Rackline")
     return Health(status="ok")

@@ -73,7 +73,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "content": {
                 MEDIA_TYPE: {
                     "schema": {"$ref": "#/components/schemas/Problem"},
-                    "example": Problem.of(EXAMPLES[status]).model_dump(),
+                    "example": Problem.of(EXAMPLES[status]).model_dump(exclude_none=True),
                 }
             },
         }

@@ -19,5 +19,6 @@ def problem_page(request: Request, error: AppError) -> Response:
         title=error.title,
         message=error.message,
         errors=error.errors,
+        request_id=getattr(request.state, "request_id", ""),
     )
     return render(request, "problem.html", page, status=error.status)

@@ -11,8 +11,8 @@ import polars
 import pytest
 from fastapi import FastAPI
 
-from app.services.sweep_running import Claim
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
+from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 
 from .conftest import Ask
@@ -32,8 +32,7 @@ def swept(ask: Ask, application: FastAPI) -> str:
 
 def compute(application: FastAPI) -> None:
     """Compute every sweep that waits, as the background of the server would."""
-    while claim := Claim.next(application.state.workbench, "run_test", lambda: False):
-        claim.compute(Threads)
+    do_all(application.state.workbench, Threads)
 
 
 def test_rows_come_in_stretches_narrowed_and_sorted(ask: Ask, swept: str) -> None:

@@ -10,8 +10,8 @@ from bs4 import BeautifulSoup, NavigableString
 from fastapi import FastAPI
 
 from app.reports.wording import catalogs
-from app.services.sweep_running import Claim
 from app.web.api.examples import BILL, BOOK, CALIBRATION, FABRIC_GAIN, PRICE_BOOK, SIZING, STUDY
+from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
@@ -83,8 +83,7 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
     made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
     swept = korean.ask("POST", "/api/v1/sweeps", json=SWEPT).json()
-    while claim := Claim.next(app.state.workbench, "run_test", lambda: False):
-        claim.compute(Threads)
+    do_all(app.state.workbench, Threads)
     addresses += ["/sweeps", f"/sweeps/{swept['id']}"]
     addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
     sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()

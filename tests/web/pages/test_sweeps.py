@@ -9,8 +9,8 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.services.sweep_running import Claim
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
+from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 from tests.web.pages.conftest import Reader
 
@@ -32,8 +32,7 @@ def ask_for(reader: Reader, body: Any) -> str:
 
 def compute(app: FastAPI) -> None:
     """Compute every sweep that waits, as the background of the server would."""
-    while claim := Claim.next(app.state.workbench, "run_test", lambda: False):
-        claim.compute(Threads)
+    do_all(app.state.workbench, Threads)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,66 @@
+"""What the server does for itself again and again, whichever of several servers comes to it first."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from app.services.integration_chores import WEBHOOKS, tell_webhooks, tidy_integration
+from app.services.retention import purge
+from app.services.workbench import Workbench
+from app.store.types import now
+from app.telemetry import CHORES
+
+logger = logging.getLogger("rackline.chores")
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """Something to do again and again. Doing it twice must do no harm, nor leaving out a turn."""
+
+    name: str
+    every: timedelta
+    run: Callable[[Workbench], object]
+
+    def due(self, bench: Workbench) -> bool:
+        """Take its turn; false where it is not due or another server has it."""
+        moment = now()
+        return bench.store.take_turn(self.name, moment, moment - self.every)
+
+
+def tidy_database(bench: Workbench) -> None:
+    """Let the database refresh what its planner knows of the tables."""
+    bench.store.tidy()
+
+
+def delete_what_is_over(bench: Workbench) -> None:
+    """Delete what is kept for a time only and whose time is over."""
+    purge(bench, now())
+
+
+HOUSEKEEPING: tuple[Chore, ...] = (
+    Chore("tidy-database", timedelta(days=1), tidy_database),
+    Chore(WEBHOOKS, timedelta(seconds=10), tell_webhooks),
+    Chore("integration", timedelta(minutes=10), tidy_integration),
+    Chore("retention", timedelta(hours=6), delete_what_is_over),
+)
+"""Every recurring chore of the server, in one place."""
+
+
+def run_chore(bench: Workbench, name: str) -> None:
+    """Do a chore; a failure is logged and its next turn comes all the same."""
+    for chore in HOUSEKEEPING:
+        if chore.name == name:
+            started = time.monotonic()
+            try:
+                chore.run(bench)
+            except Exception:
+                logger.exception("chore failed", extra={"chore": name})
+                CHORES.labels(name, "failed").inc()
+            else:
+                CHORES.labels(name, "done").inc()
+                took = round(time.monotonic() - started, 3)
+                logger.info("chore done", extra={"chore": name, "seconds": took})

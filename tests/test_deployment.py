@@ -1,0 +1,125 @@
+"""What runs Rackline elsewhere: containers and units are well-formed, careful, and name what is there."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.settings import VARIABLES, Settings, with_settings
+from tests.serving import ROOT
+
+DEPLOY = ROOT / "deploy"
+UNITS = ("rackline.service", "rackline-worker.service")
+OPERATIONS = ROOT / "docs" / "operations.md"
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """Return the instructions of a Dockerfile."""
+    joined = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.M))
+    return [(line.split()[0], line.partition(" ")[2]) for line in joined.splitlines() if line.strip()]
+
+
+@pytest.fixture
+def dockerfile() -> list[tuple[str, str]]:
+    return steps((DEPLOY / "Dockerfile").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def compose() -> dict[str, Any]:
+    return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
+
+
+def test_the_image_is_locked_and_runs_as_nobody_in_particular(dockerfile: list[tuple[str, str]]) -> None:
+    last_stage = max(place for place, (name, _) in enumerate(dockerfile) if name == "FROM")
+    names = [name for name, _ in dockerfile[last_stage:]]
+    assert {"USER", "HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT"} <= set(names)
+    assert all(text not in {"root", "0"} for name, text in dockerfile if name == "USER")
+    assert any("--require-hashes" in text for name, text in dockerfile if name == "RUN")
+    for name, text in dockerfile:
+        if name == "FROM":
+            assert re.match(r"\S+:\S*3\.11\S*( AS \w+)?$", text), "the Python of the project, by a tag"
+        if name == "COPY" and "--from" not in text:
+            assert all((ROOT / source).exists() for source in text.split()[:-1]), text
+    assert not any(name == "ADD" for name, _ in dockerfile)
+
+
+def test_the_context_of_the_image_holds_what_it_copies_and_no_more(dockerfile: list[tuple[str, str]]) -> None:
+    let_in = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").split() if line[0] == "!"
+    }
+    copied = {source for name, text in dockerfile if name == "COPY" and "--from" not in text
+              for source in text.split()[:-1]}  # fmt: skip
+    assert copied == let_in
+
+
+def test_the_services_fit_together(compose: dict[str, Any]) -> None:
+    services, volumes = compose["services"], compose["volumes"]
+    assert set(services) == {"app", "worker", "postgres"}
+    for name, service in services.items():
+        for volume in service["volumes"]:
+            assert volume.partition(":")[0] in volumes
+        for variable in service["environment"]:
+            assert variable in VARIABLES or name == "postgres", variable
+    app, worker = services["app"], services["worker"]
+    assert app["environment"]["RACKLINE_JOBS"] == "elsewhere" and "RACKLINE_JOBS" not in worker["environment"]
+    assert worker["command"][0] == "worker" and app["command"][0] == "serve"
+    # What one machine shares with another is the database; each has a directory of its own.
+    assert app["volumes"] != worker["volumes"]
+    for service in (app, worker):
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]
+        assert service["depends_on"]["postgres"]["condition"] == "service_healthy"
+    assert all(port.startswith("127.0.0.1:") for port in app["ports"])
+
+
+def test_no_secret_is_written_down(compose: dict[str, Any]) -> None:
+    text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    assert "${POSTGRES_PASSWORD:?" in text
+    for secret in re.findall(r"(?im)^ *\w*(?:password|token|secret)\w*: *(\S.*)$", text):
+        assert "${" in secret, secret
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_unit_locks_itself_in(name: str) -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None, comment_prefixes=("#",))
+    unit.optionxform = str  # type: ignore[assignment]
+    unit.read(DEPLOY / name, encoding="utf-8")
+    service = unit["Service"]
+    assert service["User"] == "rackline" and service["Restart"] == "on-failure"
+    for name in ("NoNewPrivileges", "ProtectHome", "PrivateTmp", "PrivateDevices", "RestrictNamespaces"):
+        assert service[name] == "yes"
+    assert service["ProtectSystem"] == "strict" and service["CapabilityBoundingSet"] == ""
+    command = service["ExecStart"].split()
+    assert command[0].endswith("/rackline") and command[1] in {"serve", "worker"}
+    # Jobs are put down within their own limit after requests have ended within theirs.
+    assert int(service["TimeoutStopSec"]) > Settings.model_fields["stop_seconds"].default + 10
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_has_nothing_to_say_about_a_unit(name: str, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        return
+    text = (DEPLOY / name).read_text(encoding="utf-8")
+    # The command is not installed where tests run.
+    found = tmp_path / name
+    found.write_text(re.sub(r"ExecStart=.*", "ExecStart=/bin/true", text), encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(found)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert not [line for line in done.stderr.splitlines() if name in line], done.stderr
+
+
+def test_every_setting_is_explained() -> None:
+    page = OPERATIONS.read_text(encoding="utf-8")
+    assert with_settings(page) == page, "run “rackline docs”"
+    rows = re.findall(r"^\| `(RACKLINE_\w+)` \| ([^|]*) \| ([^|]+) \|$", page, re.M)
+    assert [name for name, _, _ in rows] == list(VARIABLES)
+    assert all(
+        (len(meaning) > 10 and meaning.endswith(".")) or meaning.endswith("]") for _, _, meaning in rows
+    )
