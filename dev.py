@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 RUNTIME_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
+ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -132,7 +133,9 @@ def checks(environment: Environment) -> list[Check]:
         Check("import-linter", (environment.command("lint-imports"),)),
         Check("catalogue", (rackline, "check-catalog")),
         Check("generated documents", (rackline, "docs", "--check")),
-        Check("pytest", (python, "-m", "pytest")),
+        Check("pytest", (python, "-m", "pytest", *ALL_PROCESSORS, "-m", "not endurance and not benchmark")),
+        # Alone on the machine: what is measured must not share it with other tests.
+        Check("benchmarks", (python, "-m", "pytest", "-m", "benchmark")),
     ]
 
 

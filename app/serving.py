@@ -28,11 +28,9 @@ from app.executors import leave_with_parent
 from app.logs import set_up_logs
 from app.main import create_app, make_bench, make_jobs
 from app.settings import Settings
+from app.web.patience import BOUNDS
 
 logger = logging.getLogger("rackline.server")
-
-KEPT_OPEN = 75
-"""How long a connection waits for its next request: longer than readers look at a page. [s]"""
 
 HURRIED = 5.0
 """A process that dies sooner than this is started again only after a pause. [s]"""
@@ -57,7 +55,7 @@ def serve_here(listener: socket.socket, settings: Settings) -> None:
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=settings.stop_seconds,
-        timeout_keep_alive=KEPT_OPEN,
+        **BOUNDS,
     )
     Server(config).run(sockets=[listener])
 
