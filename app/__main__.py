@@ -87,7 +87,8 @@ def serve(
         if workers == 1:
             serve_here(listener, settings)
         else:
-            serve_by_several(listener, settings, workers)
+            # Several processes count the requests of a key together.
+            serve_by_several(listener, settings.model_copy(update={"shared_limits": True}), workers)
 
 
 @cli.command("worker")

@@ -173,7 +173,7 @@ def test_ci_runs_the_documented_command() -> None:
     script = dev.ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert script.read_text().rstrip().endswith("exec python3 dev.py test")
-    assert "\npython3 dev.py audit\n" in script.read_text()
+    assert "\npython3 dev.py audit || " in script.read_text()
 
 
 REPORT = {
