@@ -238,20 +238,25 @@ class Plain(Serializer):  # type: ignore[misc]
 
 
 class _Closing(PostgresStorage):  # type: ignore[misc]
-    """Closes the connections of all threads that listen, not those of the thread that closes alone."""
+    """Closes the connections of all threads, not those of the thread that closes alone."""
 
     def __init__(self, *arguments: Any, **values: Any) -> None:
-        self._listening: list[psycopg.Connection[Any]] = []
+        self._made: list[psycopg.Connection[Any]] = []
+        self._noting = threading.Lock()
         super().__init__(*arguments, **values)
 
-    def _listen_conn(self) -> psycopg.Connection[Any]:
-        found: psycopg.Connection[Any] = super()._listen_conn()
-        if found not in self._listening:
-            self._listening = [one for one in self._listening if not one.closed] + [found]
-        return found
+    def _connect(self) -> psycopg.Connection[Any]:
+        made: psycopg.Connection[Any] = super()._connect()
+        with self._noting:
+            self._made = [one for one in self._made if not one.closed] + [made]
+        return made
+
+    _create_connection = _connect
 
     def close(self) -> bool:
-        for one in self._listening:
+        with self._noting:
+            made, self._made = self._made, []
+        for one in made:
             self._close_quiet(one)
         return bool(super().close())
 

@@ -75,6 +75,8 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
 names, and why. The answer is still held against its description, and must be a problem."""
 
 REFUSED = ["400", "412", "413", "422"]
+REJECTED = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "428", "429"]
+"""How wrong input may be refused: what is larger than allowed may be so before it is read (413)."""
 
 
 @dataclass(slots=True)
@@ -150,6 +152,7 @@ def settings(phases: tuple[str, ...], examples: int) -> dict[str, Any]:
         "phases": {
             name: {"enabled": name in phases} for name in ("examples", "coverage", "fuzzing", "stateful")
         },
+        "checks": {"negative_data_rejection": {"expected-statuses": REJECTED}},
         "operations": [
             {
                 "include-operation-id-regex": f"^({pattern})$",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from app.errors import Unavailable
 from app.services.integration_chores import WEBHOOKS, tell_webhooks, tidy_integration
 from app.services.retention import purge
 from app.services.workbench import Workbench
@@ -57,6 +58,9 @@ def run_chore(bench: Workbench, name: str) -> None:
             started = time.monotonic()
             try:
                 chore.run(bench)
+            except Unavailable:
+                # The store has said so in the log.
+                CHORES.labels(name, "failed").inc()
             except Exception:
                 logger.exception("chore failed", extra={"chore": name})
                 CHORES.labels(name, "failed").inc()

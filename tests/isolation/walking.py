@@ -14,7 +14,7 @@ from tests.isolation.statements import listening
 from tests.isolation.tenants import ONE, TWO, Asker, Kept, compact, filled, never, rows_by_table
 
 OPEN = (
-    "/healthz", "/readyz", "/api/v1/openapi.json", "/s/", "/static", "/sign-in", "/sign-out", "/forgotten",
+    "/healthz", "/readyz", "/metrics", "/api/v1/openapi.json", "/s/", "/static", "/sign-in", "/sign-out", "/forgotten",
     "/password/", "/invitations/",
 )  # fmt: skip
 """What nobody may ask for too."""
@@ -35,7 +35,7 @@ PEOPLE = ("/people", "/account")
 
 KINDS = {
     "profile_id": "prf", "workload_id": "wkl", "software": "cal", "price_book_id": "pbk",
-    "estimate_id": "est", "comparison_id": "cmp",
+    "estimate_id": "est", "comparison_id": "cmp", "calibration_id": "cal",
 }  # fmt: skip
 """Field of a body that names something kept → the kind of thing."""
 

@@ -243,7 +243,7 @@ def test_what_has_had_its_time_goes(bench: Workbench) -> None:
     assert counted.counts == {"estimates": 1, "sweeps": 0, "idempotency": 0, "shares": 0, "files": 0}
     assert get_estimate(bench, "ws_one", free.id)
     with bench.store.transaction("ws_one") as repository:
-        repository.of_sweep(sweep.id).move({"queued"}, "cancelled", now() - timedelta(days=100))
+        repository.of_job(sweep.id).move({"queued"}, "cancelled", now() - timedelta(days=100))
     assert purge(bench, now(), at_once=True).counts == {**counted.counts, "sweeps": 1}
     with pytest.raises(NotFound):
         get_estimate(bench, "ws_one", free.id)

@@ -27,7 +27,7 @@ LISTS: dict[str, tuple[str, Callable[[Repository], object]]] = {
     "calibrations": ("calibration", lambda one: one.calibrations(50, AFTER)),
     "sizings": ("sizing", lambda one: one.sizings(50, AFTER)),
     "sweeps": ("sweep", lambda one: one.sweeps(50, AFTER)),
-    "proposals": ("proposal", lambda one: one.proposals(50, AFTER)),
+    "proposals": ("proposal", lambda one: one.proposals(50, AFTER, None, "2026-11-21")),
     "price books": ("price_book", lambda one: one.price_books(50, AFTER)),
     "bills": ("bill", lambda one: one.bills(50, AFTER)),
     "samples": ("workload_sample", lambda one: one.workload_samples(50, AFTER)),

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from app.services import trail
@@ -16,6 +18,16 @@ from app.web.api.responses import LIST
 from app.web.bodies import StrictRoute
 from app.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
 from app.web.files import CSV
+
+
+def as_written(value: object) -> object:
+    """Return a moment that is written as a date with a time; a bare number is none."""
+    if isinstance(value, str) and "-" not in value[1:]:
+        raise PydanticCustomError("datetime_type", "must be a moment such as 2026-11-01T00:00:00Z")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(as_written)]
 
 router = APIRouter(prefix="/audit-events", tags=["audit"], route_class=StrictRoute)
 
@@ -46,11 +58,11 @@ class Narrowing:
             ),
         ] = None,
         since: Annotated[
-            datetime | None,
+            Moment | None,
             Query(description="From this moment on.", examples=["2026-11-01T00:00:00Z"]),
         ] = None,
         until: Annotated[
-            datetime | None, Query(description="Before this moment.", examples=["2026-12-01T00:00:00Z"])
+            Moment | None, Query(description="Before this moment.", examples=["2026-12-01T00:00:00Z"])
         ] = None,
     ) -> None:
         given = {

@@ -29,7 +29,7 @@ def problem(response: httpx.Response, status: int) -> dict[str, Any]:
     assert response.status_code == status, response.text[:500]
     assert response.headers["content-type"] == "application/problem+json"
     found = response.json()
-    assert found.keys() == {"type", "title", "status", "detail", "errors"}
+    assert found.keys() == {"type", "title", "status", "detail", "errors", "instance"}
     assert found["status"] == status
     assert found["detail"]
     assert all(entry.keys() == {"field", "message"} and entry["message"] for entry in found["errors"])

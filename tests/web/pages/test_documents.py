@@ -18,8 +18,12 @@ def test_documents_are_linked_from_every_page(reader: Reader, address: str) -> N
     assert reader.page("/catalog").select_one(f"footer a[href='{address}']") is not None
 
 
+BESIDE = {"/index.json", "/keys", "/webhooks", "/audit"}
+"""What else the foot of a page leads to."""
+
+
 def test_only_documents_that_exist_are_linked(reader: Reader) -> None:
-    linked = {link["href"] for link in reader.page("/").select("footer nav a")} - {"/index.json"}
+    linked = {link["href"] for link in reader.page("/").select("footer nav a")} - BESIDE
     assert linked == {address for address, _ in available()}
 
 

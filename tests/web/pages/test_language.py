@@ -120,8 +120,8 @@ NAMES = re.compile(r"[a-z]{2,4}_[a-z0-9]{6,}|(?<=/catalog/)[a-z]+/.+|(?<=/claims
 ENGLISH_ALONE = {"/methodology", "/accuracy/report"}
 """Documents that are written in English and say so."""
 
-KEPT = re.compile(r"가능한 값: .*|\((?:cloud bill per month|scaling efficiency)\)")
-"""Identifiers that a refusal lists, and terms that stand in English beside the Korean ones."""
+KEPT = re.compile(r"가능한 값: .*|\((?:cloud bill per month|scaling efficiency)\)|Double binary tree of NCCL")
+"""Identifiers that a refusal lists, terms that stand in English beside the Korean ones, and names of the catalogue."""
 
 OF_A_KIND = 2
 """Pages of one kind that are read. [-]"""
