@@ -36,8 +36,8 @@ LOCALES = {"zh": "zh_Hans_CN"}
 JOINED = {"ko", "zh"}
 """Languages that write 46.4% in a sentence as in a figure, and their own units without a space."""
 
-STOPS = {"zh": "。"}
-"""Language → what ends a sentence, where that is not a point."""
+SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
+"""Language → the signs it writes for those of English."""
 
 CURRENCIES = ("USD", "KRW")
 MISSING = "–"
@@ -103,7 +103,11 @@ class Voice:
 
     def ended(self, sentence: str) -> str:
         """Return a sentence with what ends it."""
-        return f"{sentence}{STOPS.get(self.language, '.')}"
+        return f"{sentence}{self.sign('.')}"
+
+    def sign(self, sign: str) -> str:
+        """Return what the language writes for a sign of English, with the spaces around it."""
+        return SIGNS.get(self.language, {}).get(sign, sign)
 
     def count(self, value: float) -> str:
         """Write a large count as it is spoken: 174.6 B, 1,746억, or 1746亿."""
@@ -134,7 +138,7 @@ class Voice:
     def _fields(self, names: object) -> str:
         """Write what fields are called; inside a sentence, so without a capital."""
         labels = [self.label(name) for name in str(names).split(", ")]
-        return ", ".join(f"{label[:1].lower()}{label[1:]}" for label in labels)
+        return self.sign(", ").join(f"{label[:1].lower()}{label[1:]}" for label in labels)
 
     def label(self, code: str, place: str = "") -> str:
         """Return the words for an identifier of the schema, which may mean different things by place."""
@@ -185,7 +189,7 @@ class Voice:
         return f"<{self.decimal(least, decimals)}" if 0 < value < least / 2 else self.decimal(value, decimals)
 
     def unit(self, unit: str) -> str:
-        """Write a unit after a number; Korean and Chinese write their words without a space: 13.2시간, 80 GB."""
+        """Write a unit after a number; Korean and Chinese words stand without a space: 13.2시간, but 80 GB."""
         word = self.gettext(unit)
         joined = self.language in JOINED and not word.isascii() and word != unit
         return word if joined or not word else f" {word}"

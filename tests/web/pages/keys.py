@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import csv
+import functools
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from babel.messages.extract import extract_from_file
@@ -32,12 +33,14 @@ SINGLE = {"RENTED", "OTHER"}
 
 
 PROPOSED = {
+    "profiles": ("config", "transformer", "layer_table", "summaries", "onnx_graph", "onnx_walk"),
     "reports": (
         *("wording/proposals/*", "wording/values", "wording/voice", "prints/*", "pdf/payload"),
         *("proposal_sheets", "figures/comparisons", "figures/proposals"),
     ),
     "sizing": (
         *("proposal/*", "bill/*", "cost/*", "fabric_choice/checks", "fabric_choice/sentences"),
+        "size/sentences",
         *("asked_plan", "bare", "batches", "calibration_checks", "checks", "compare", "context", "estimate"),
         *("failures", "gain", "hardware", "mapping", "models", "plan_checks", "quantities", "quote"),
         *("searching", "software_choice", "spread", "taken", "workload"),
@@ -45,8 +48,11 @@ PROPOSED = {
 }
 """Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""
 
-PROPOSAL_TEMPLATES = ("_proposal.html", "shared.html", "shared_locked.html")
-REFUSALS = ("at", "named", "no_such")
+LINKS = ("services/sharing",)
+"""Where a link may be refused."""
+
+PROPOSAL_TEMPLATES = ("_fragments.html", "_proposal.html", "shared.html", "shared_locked.html")
+REFUSALS = ("at", "named", "no_such", "too_large", "unreadable")
 """Functions that make an error, which answers a request and never stands in a proposal."""
 
 
@@ -62,12 +68,7 @@ def of_templates(names: Iterable[str] = ("*.html",)) -> set[str]:
 
 def of_source(places: Iterable[str] = ("**/*",), refusals: bool = True) -> set[str]:
     """Return the templates of messages, and what is given to gettext, in the source."""
-    trees = _trees(("**/*",))
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    kinds = ERRORS | {node.name for node in classes if any(_name(base) in ERRORS for base in node.bases)}
-    positions = POSITIONS | dict.fromkeys(kinds, (0,))
-    for tree in trees:
-        positions |= dict(_takers(tree))
+    kinds, positions = _called()
     if not refusals:
         positions = {name: place for name, place in positions.items() if name not in {*kinds, *REFUSALS}}
     found: set[str] = set()
@@ -90,7 +91,25 @@ def of_source(places: Iterable[str] = ("**/*",), refusals: bool = True) -> set[s
 def _trees(places: Iterable[str]) -> list[ast.Module]:
     """Return the syntax trees of modules, by patterns of their paths below app."""
     paths = {path for place in places for path in (ROOT / "app").glob(f"{place}.py")}
-    return [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)]
+    return [_tree(path) for path in sorted(paths)]
+
+
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a module, which is read once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _called() -> tuple[frozenset[str], Mapping[str, tuple[int, ...]]]:
+    """Return the kinds of errors, and whatever is given a key with the places of its keys."""
+    trees = _trees(("**/*",))
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    kinds = ERRORS | {node.name for node in classes if any(_name(base) in ERRORS for base in node.bases)}
+    positions: dict[str, tuple[int, ...]] = POSITIONS | dict.fromkeys(kinds, (0,))
+    for tree in trees:
+        positions |= dict(_takers(tree))
+    return frozenset(kinds), positions
 
 
 def _name(node: ast.expr) -> str:
@@ -164,19 +183,21 @@ def of_parts() -> set[str]:
         return {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
 
 
-def every() -> set[str]:
+@functools.cache
+def every() -> frozenset[str]:
     """Return every key."""
-    return of_templates() | of_source() | set(LABELS.values()) | of_catalogue()
+    return frozenset(of_templates() | of_source() | set(LABELS.values()) | of_catalogue())
 
 
-def of_proposals() -> set[str]:
+@functools.cache
+def of_proposals() -> frozenset[str]:
     """Return the keys of a proposal: document, workbook, shared page, and all that is said in them."""
     places = [f"{layer}/{place}" for layer, found in PROPOSED.items() for place in found]
-    said = of_source(places, refusals=False) | of_templates(PROPOSAL_TEMPLATES)
-    return said | of_parts() | set(LABELS.values())
+    said = of_source(places, refusals=False) | of_source(LINKS) | of_templates(PROPOSAL_TEMPLATES)
+    return frozenset(said | of_parts() | set(LABELS.values()))
 
 
-def wanted(language: str) -> set[str]:
+def wanted(language: str) -> frozenset[str]:
     """Return the keys that the catalogue of a language has."""
     return of_proposals() if language == "zh" else every()
 

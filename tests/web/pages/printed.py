@@ -1,8 +1,8 @@
 """The Chinese fonts of what is printed, cut from Noto Sans CJK so that an installation stays small.
 
-``python -m tests.web.pages.printed NotoSansCJK-Regular.ttc NotoSansCJK-Bold.ttc`` makes the Simplified Chinese
-files of static/fonts/print anew from the collections of Noto Sans CJK 2.004. The same collections give the
-same bytes.
+``python -m tests.web.pages.printed NotoSansCJK-Regular.ttc NotoSansCJK-Bold.ttc`` makes the files of
+Simplified Chinese in static/fonts/print anew from the collections of Noto Sans CJK 2.004. The same
+collections give the same bytes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,16 @@ def chinese() -> set[str]:
     return of_encoding("gb2312") | BASIC
 
 
+def covered(file: Path) -> set[str]:
+    """Return the characters a font has."""
+    return set(map(chr, TTFont(file, lazy=True).getBestCmap()))
+
+
 def wanted(weight: str) -> set[str]:
     """Return the characters of one weight; the regular one also has what names in other scripts need."""
     if weight != "Regular":
         return chinese()
-    pretendard = set(map(chr, TTFont(FOLDER / "Pretendard-Regular.otf", lazy=True).getBestCmap()))
+    pretendard = covered(FOLDER / "Pretendard-Regular.otf")
     others = of_encoding("euc_kr") | of_encoding("big5", *BIG5_LEVEL_1)
     return chinese() | (others - pretendard)
 
