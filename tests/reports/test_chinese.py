@@ -94,6 +94,7 @@ def quoted(made: Proposal) -> str:
     content = made.content
     sources = [f"{one.title}{one.publisher}" for one in content.sources]
     typed = [content.title, *(row.label for row in content.comparison.rows)]
+    typed += [row.estimate.model.name for row in content.comparison.rows if row.estimate is not None]
     typed += [gain.label for gain in (content.evidence.gains if content.evidence else ())]
     return squeezed("".join([*sources, *typed]))
 

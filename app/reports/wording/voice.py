@@ -189,7 +189,7 @@ class Voice:
         return f"<{self.decimal(least, decimals)}" if 0 < value < least / 2 else self.decimal(value, decimals)
 
     def unit(self, unit: str) -> str:
-        """Write a unit after a number; Korean and Chinese words stand without a space: 13.2시간, but 80 GB."""
+        """Write a unit after a number; Korean and Chinese words stand without a space: 13.2시간, 80 GB."""
         word = self.gettext(unit)
         joined = self.language in JOINED and not word.isascii() and word != unit
         return word if joined or not word else f" {word}"
