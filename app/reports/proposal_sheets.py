@@ -20,6 +20,7 @@ from app.reports.sweeps import written as cell_text
 from app.reports.wording import voice
 from app.reports.wording.money import WHOLE
 from app.reports.wording.proposals.naming import line_name, line_value
+from app.reports.wording.values import stated
 from app.reports.wording.voice import Voice
 from app.sizing.document import Quantity
 from app.sizing.proposal.documents import Line, Proposal, ProposalContent
@@ -278,7 +279,9 @@ def figures(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     found.freeze_panes = "A2"
     for row, line in enumerate(lines_of(content), start=2):
         cells = line_row(line, content, speaker)
-        section, option, _, label, value, low, high, unit, text, path = cells
+        section, option, name, label, value, low, high, unit, text, path = cells
+        if name == "avoid":
+            value = text  # a sentence is read, not computed with
         for column, one in enumerate((section, option, label, value, low, high, unit, text, path), start=1):
             put(found, row, column, one)
 
@@ -308,7 +311,7 @@ def assumptions(found: Worksheet, content: ProposalContent, speaker: Voice) -> N
     ]
     head(found, 1, names, [34, 30, 70, 50])
     for row, one in enumerate(content.assumptions, start=2):
-        value = ", ".join(map(str, one.value)) if isinstance(one.value, list) else one.value
+        value = stated(one.field, one.value, speaker) if isinstance(one.value, list) else one.value
         put(found, row, 1, speaker.label(one.field))
         put(found, row, 2, str(value) if isinstance(value, dict) else value)
         put(found, row, 3, speaker.sentence(one.why))

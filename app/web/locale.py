@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from babel.core import negotiate_locale
 from starlette.requests import Request
 
@@ -18,14 +20,14 @@ def asked_for(request: Request) -> str | None:
     return asked if asked in LANGUAGES else None
 
 
-def language_of(request: Request) -> str:
-    """Return the language of a reader; the first of ours where nothing is said or known."""
+def language_of(request: Request, offered: Sequence[str] = LANGUAGES) -> str:
+    """Return the language of a reader; the first of those offered where nothing is said or known."""
     remembered = request.cookies.get(COOKIE, "")
     return (
         asked_for(request)
         or (remembered if remembered in LANGUAGES else None)
-        or negotiate_locale(preferred(request.headers.get("accept-language", "")), LANGUAGES, sep="-")
-        or LANGUAGES[0]
+        or negotiate_locale(preferred(request.headers.get("accept-language", "")), offered, sep="-")
+        or offered[0]
     )
 
 

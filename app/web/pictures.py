@@ -25,7 +25,12 @@ TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=u
 @cache
 def fonts() -> tuple[str, ...]:
     """Return the files of the letters that pictures are written with."""
-    return tuple(str(path) for path in sorted(folder("static").glob("fonts/print/Pretendard-*.otf")))
+    found = [
+        path
+        for name in ("Pretendard-*", "NotoSansCJKSC-*")
+        for path in sorted(folder("static").glob(f"fonts/print/{name}.otf"))
+    ]
+    return tuple(str(path) for path in found)
 
 
 def figures(value: Any) -> Iterator[FigureView | DrawingView]:

@@ -94,6 +94,7 @@ def render(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     lasting: Latest[Any] | None = None,
+    language: str | None = None,
 ) -> Response:
     """Answer with a page in the reader's language; an asked-for language is remembered.
 
@@ -112,8 +113,10 @@ def render(
     lasting : Latest or None
         Where the parts of the template that stand in ``kept`` are kept by address and language, for pages
         that are the same for every reader. [-]
+    language : str or None
+        Language of a page that has one of its own. [-]
     """
-    language = locale.language_of(request)
+    language = language or locale.language_of(request)
     asked_chart = request.query_params.get(PARAMETER)
     if asked_chart and request.method == "GET" and status == 200:
         return chart_file(page, asked_chart)

@@ -48,7 +48,7 @@ def named() -> Named:
 
 
 @pytest.mark.parametrize("options", list(OPTIONS))
-@pytest.mark.parametrize("locale", ["ko", "en"])
+@pytest.mark.parametrize("locale", ["ko", "en", "zh"])
 def test_every_number_is_the_same_everywhere(options: str, locale: str, named: Named) -> None:
     made = proposal(OPTIONS[options], named=named, locale=locale)
     assert hold(made, renderings(made)) > 40

@@ -63,7 +63,7 @@ def test_a_claimed_comparison_in_korean_says_what_the_customer_must_read() -> No
         assert squeezed(voice("ko").sentence(warning.text)) in squeezed(text)
 
 
-@pytest.mark.parametrize("locale", ["ko", "en"])
+@pytest.mark.parametrize("locale", ["ko", "en", "zh"])
 def test_a_modelled_comparison_has_six_to_twelve_numbered_pages(locale: str) -> None:
     found = pages(proposal_pdf(proposal(modelled(), locale=locale)))
     assert 6 <= len(found) <= 12

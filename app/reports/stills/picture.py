@@ -33,7 +33,7 @@ LEGEND_COLUMNS, LEGEND_LETTERS = 4, 76
 """Names of a legend in one row at most, and letters of it that fit the width. [-]"""
 
 SETTINGS: dict[Any, Any] = {
-    "font.family": ["Pretendard", "DejaVu Sans"],
+    "font.family": ["Pretendard", "Noto Sans CJK SC", "DejaVu Sans"],
     "font.size": 9.5,
     "svg.hashsalt": "rackline",
     "axes.unicode_minus": False,

@@ -415,6 +415,7 @@ LABELS = {
     "section.warnings": "Warnings",
     "section.assumptions": "Assumptions",
     "section.measured": "Measured runs",
+    "line.recommended": "Recommended",
     "measured.taken": "Recommended",
     "measured.threshold": "Threshold",
     "measured.gain": "Gain",

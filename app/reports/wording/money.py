@@ -1,4 +1,4 @@
-"""Amounts of money as they are read aloud: ₩4.38억 in Korean, ₩438M in English."""
+"""Amounts of money as they are read aloud: ₩4.38억 in Korean, ₩438M in English, ₩4.38亿 in Chinese."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from app.reports.wording.scales import decimals_of
 
 GROUPS = {
     "ko": ((1e12, "조"), (1e8, "억"), (1e4, "만")),
+    "zh": ((1e12, "万亿"), (1e8, "亿"), (1e4, "万")),
     "en": ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")),
 }
-FROM = {"만": 1e5}
+FROM = {"만": 1e5, "万": 1e5}
 """Unit → amount it is used from, where that is not once the unit: nobody says 1.09만 for 10,900."""
 SYMBOLS = {"USD": "$", "KRW": "₩"}
 WHOLE = {"KRW"}

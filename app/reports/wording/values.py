@@ -19,9 +19,11 @@ def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
     if isinstance(value, Text):
         return voice.say(value)
     if isinstance(value, list):
-        return ", ".join(written(one, voice) for one in value) or "–"
+        return voice.sign(", ").join(written(one, voice) for one in value) or "–"
     if isinstance(value, dict):
-        return ", ".join(f"{voice.label(name)} {written(one, voice)}" for name, one in value.items())
+        return voice.sign(", ").join(
+            f"{voice.label(name)} {written(one, voice)}" for name, one in value.items()
+        )
     return voice.label(value, place)
 
 

@@ -25,7 +25,19 @@ from app.sizing.document import Quantity, Text
 from app.sizing.quantities import MONEY
 
 LANGUAGES = ("ko", "en")
-"""Languages there is a catalogue for; the first is spoken when the reader states none."""
+"""Languages of the pages; the first is spoken when the reader states none."""
+
+WRITTEN = (*LANGUAGES, "zh")
+"""Languages of proposals: the catalogue of Chinese has what a proposal says, and not the pages around it."""
+
+LOCALES = {"zh": "zh_Hans_CN"}
+"""Language → whose numbers and dates it writes, where the language alone does not say."""
+
+JOINED = {"ko", "zh"}
+"""Languages that write 46.4% in a sentence as in a figure, and their own units without a space."""
+
+SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
+"""Language → the signs it writes for those of English."""
 
 CURRENCIES = ("USD", "KRW")
 MISSING = "–"
@@ -77,8 +89,8 @@ class Voice:
         assert isinstance(values, Mapping)
         written_values = {name: self._placed(name, value) for name, value in values.items()}
         written = self.gettext(template).format(**written_values)
-        # Korean writes 46.4% in a sentence as in a figure.
-        return agree(PER_CENT.sub("%", written)) if self.language == "ko" else written
+        joined = PER_CENT.sub("%", written) if self.language in JOINED else written
+        return agree(joined) if self.language == "ko" else joined
 
     def sentence(self, sentence: Text | Message | Mapping[str, object] | str) -> str:
         """Write a sentence that stands alone: English ones begin with a capital.
@@ -89,8 +101,16 @@ class Voice:
         template = sentence if isinstance(sentence, str) else template_of(sentence)
         return said if template.startswith("{") else said[:1].upper() + said[1:]
 
+    def ended(self, sentence: str) -> str:
+        """Return a sentence with what ends it."""
+        return f"{sentence}{self.sign('.')}"
+
+    def sign(self, sign: str) -> str:
+        """Return what the language writes for a sign of English, with the spaces around it."""
+        return SIGNS.get(self.language, {}).get(sign, sign)
+
     def count(self, value: float) -> str:
-        """Write a large count as it is spoken: 174.6 B, or 1,746억."""
+        """Write a large count as it is spoken: 174.6 B, 1,746억, or 1746亿."""
         return money.Grouping.of(value, self.language, digits=4).digits(value, self.locale)
 
     def _placed(self, place: str, value: object) -> str:
@@ -118,7 +138,7 @@ class Voice:
     def _fields(self, names: object) -> str:
         """Write what fields are called; inside a sentence, so without a capital."""
         labels = [self.label(name) for name in str(names).split(", ")]
-        return ", ".join(f"{label[:1].lower()}{label[1:]}" for label in labels)
+        return self.sign(", ").join(f"{label[:1].lower()}{label[1:]}" for label in labels)
 
     def label(self, code: str, place: str = "") -> str:
         """Return the words for an identifier of the schema, which may mean different things by place."""
@@ -169,9 +189,9 @@ class Voice:
         return f"<{self.decimal(least, decimals)}" if 0 < value < least / 2 else self.decimal(value, decimals)
 
     def unit(self, unit: str) -> str:
-        """Write a unit after a number; Korean writes its own words without a space: 13.2시간, but 80 GB."""
+        """Write a unit after a number; Korean and Chinese words stand without a space: 13.2시간, 80 GB."""
         word = self.gettext(unit)
-        joined = self.language == "ko" and not word.isascii() and word != unit
+        joined = self.language in JOINED and not word.isascii() and word != unit
         return word if joined or not word else f" {word}"
 
     def ratio(self, value: float) -> str:
@@ -270,5 +290,5 @@ def rounded(value: float) -> float:
 @functools.cache
 def voice(language: str) -> Voice:
     """Return the voice of a language, of the first language where it is not known."""
-    known = language if language in LANGUAGES else LANGUAGES[0]
-    return Voice(known, translations(known), Locale.parse(known))
+    known = language if language in WRITTEN else LANGUAGES[0]
+    return Voice(known, translations(known), Locale.parse(LOCALES.get(known, known)))

@@ -13,7 +13,7 @@ from app.sizing.request import Number, Schema
 MAX_LOGO_TEXT = 700_000
 """Longest base64 of a logo. [characters]"""
 
-ProposalLocale = Literal["ko", "en"]
+ProposalLocale = Literal["ko", "en", "zh"]
 ProposalCurrency = Literal["USD", "KRW"]
 
 Customer = Annotated[str, Field(min_length=1, max_length=200)]

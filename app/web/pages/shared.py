@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
+from app.reports.wording import LANGUAGES, WRITTEN
 from app.services import proposals, sharing
 from app.services.sharing import Shared, WrongPassphrase
 from app.services.workbench import Workbench
@@ -15,6 +16,7 @@ from app.sizing.proposal.documents import Proposal
 from app.web.auth import reach_of
 from app.web.deps import BenchDep
 from app.web.files import CSV, PDF, XLSX, attachment
+from app.web.locale import language_of
 from app.web.pages.forms import typed
 from app.web.pages.proposals_views import shared_page
 from app.web.pages.start import read_form
@@ -101,9 +103,17 @@ def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
     """Show the proposal of a link, or ask for its passphrase."""
     found = opened(request, bench, token, "page")
     if found.proposal is None:
-        return private(render(request, "shared_locked.html", LockedPage(token=token, message=None)))
+        return private(locked(request, LockedPage(token=token, message=None)))
     page = shared_page(public(found.proposal), token, found.expires_at.date().isoformat())
-    return private(render(request, "shared.html", page))
+    own = found.proposal.content.locale
+    # What is not a language of the pages is all the reader gets: the words around it are in it, too.
+    return private(render(request, "shared.html", page, language=None if own in LANGUAGES else own))
+
+
+def locked(request: Request, page: LockedPage, status: int = 200) -> Response:
+    """Ask for the passphrase, in any language a proposal may be in: its own is not told yet."""
+    language = language_of(request, WRITTEN)
+    return render(request, "shared_locked.html", page, status=status, language=language)
 
 
 @router.post("/s/{token}", response_class=HTMLResponse)
@@ -114,7 +124,7 @@ def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Resp
         proof = sharing.unlock_share(bench, token, given)
     except WrongPassphrase as error:
         page = LockedPage(token=token, message=error.message)
-        return private(render(request, "shared_locked.html", page, status=error.status))
+        return private(locked(request, page, error.status))
     response = RedirectResponse(f"/s/{token}", 303)
     secure = reach_of(request).https
     response.set_cookie(cookie_of(token), proof, path="/s/", secure=secure, httponly=True, samesite="lax")

@@ -1,16 +1,17 @@
 """Every string a reader may meet: keys of the catalogues, collected from what produces them.
 
 ``python -m tests.web.pages.keys`` brings data/locale up to date: new keys come in untranslated, keys
-that nothing uses any more go out.
+that nothing uses any more go out. Korean has every key, Chinese those of proposals.
 """
 
 from __future__ import annotations
 
 import ast
 import csv
+import functools
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from babel.messages.extract import extract_from_file
@@ -31,39 +32,84 @@ SINGLE = {"RENTED", "OTHER"}
 """Constants that are shown."""
 
 
-def of_templates() -> set[str]:
+PROPOSED = {
+    "profiles": ("config", "transformer", "layer_table", "summaries", "onnx_graph", "onnx_walk"),
+    "reports": (
+        *("wording/proposals/*", "wording/values", "wording/voice", "prints/*", "pdf/payload"),
+        *("proposal_sheets", "figures/comparisons", "figures/proposals"),
+    ),
+    "sizing": (
+        *("proposal/*", "bill/*", "cost/*", "fabric_choice/checks", "fabric_choice/sentences"),
+        "size/sentences",
+        *("asked_plan", "bare", "batches", "calibration_checks", "checks", "compare", "context", "estimate"),
+        *("failures", "gain", "hardware", "mapping", "models", "plan_checks", "quantities", "quote"),
+        *("searching", "software_choice", "spread", "taken", "workload"),
+    ),
+}
+"""Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""
+
+LINKS = ("services/sharing",)
+"""Where a link may be refused."""
+
+PROPOSAL_TEMPLATES = ("_fragments.html", "_proposal.html", "shared.html", "shared_locked.html")
+REFUSALS = ("at", "named", "no_such", "too_large", "unreadable")
+"""Functions that make an error, which answers a request and never stands in a proposal."""
+
+
+def of_templates(names: Iterable[str] = ("*.html",)) -> set[str]:
     """Return the keys of the templates."""
     found: set[str] = set()
     options = {"extensions": "jinja2.ext.i18n", "trimmed": "true", "silent": "false"}
-    for path in sorted((ROOT / "templates").glob("*.html")):
+    for path in sorted(path for name in names for path in (ROOT / "templates").glob(name)):
         for _, key, _, _ in extract_from_file("jinja2.ext:babel_extract", path, options=options):
             found |= {key} if isinstance(key, str) else set(key)
     return found
 
 
-def of_source() -> set[str]:
+def of_source(places: Iterable[str] = ("**/*",), refusals: bool = True) -> set[str]:
     """Return the templates of messages, and what is given to gettext, in the source."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "app").rglob("*.py"))]
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    kinds = ERRORS | {node.name for node in classes if any(_name(base) in ERRORS for base in node.bases)}
-    positions = POSITIONS | dict.fromkeys(kinds, (0,))
-    for tree in trees:
-        positions |= dict(_takers(tree))
+    kinds, positions = _called()
+    if not refusals:
+        positions = {name: place for name, place in positions.items() if name not in {*kinds, *REFUSALS}}
     found: set[str] = set()
-    for tree in trees:
+    for tree in _trees(places):
         assigned = _assigned(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 for position in positions.get(_name(node.func), ()):
                     if position < len(node.args):
                         found |= set(_strings(node.args[position], assigned))
-            if isinstance(node, ast.ClassDef) and node.name in kinds:
+            if refusals and isinstance(node, ast.ClassDef) and node.name in kinds:
                 found |= set(_titles(node))
         for name in TABLES | SINGLE:
             for value in assigned.get(name, ()):
                 entries = value.values if isinstance(value, ast.Dict) else [value]
                 found |= {text for entry in entries for text in _strings(entry, {})}
     return {text for text in found if not text.endswith(".html")}
+
+
+def _trees(places: Iterable[str]) -> list[ast.Module]:
+    """Return the syntax trees of modules, by patterns of their paths below app."""
+    paths = {path for place in places for path in (ROOT / "app").glob(f"{place}.py")}
+    return [_tree(path) for path in sorted(paths)]
+
+
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a module, which is read once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _called() -> tuple[frozenset[str], Mapping[str, tuple[int, ...]]]:
+    """Return the kinds of errors, and whatever is given a key with the places of its keys."""
+    trees = _trees(("**/*",))
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    kinds = ERRORS | {node.name for node in classes if any(_name(base) in ERRORS for base in node.bases)}
+    positions: dict[str, tuple[int, ...]] = POSITIONS | dict.fromkeys(kinds, (0,))
+    for tree in trees:
+        positions |= dict(_takers(tree))
+    return frozenset(kinds), positions
 
 
 def _name(node: ast.expr) -> str:
@@ -128,18 +174,35 @@ def of_catalogue() -> set[str]:
         for row in csv.DictReader(file):
             found |= {row["statement"], row["unclear"], row["reason"]}
     found |= set(reason_texts(ROOT / "data").values())
+    return (found | of_parts()) - {""}
+
+
+def of_parts() -> set[str]:
+    """Return the names of parts; machines keep those their makers give them."""
     with (ROOT / "data" / "items.csv").open(encoding="utf-8", newline="") as file:
-        # Machines keep the names their makers give them; what stands around them is said in words.
-        found |= {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
-    return found - {""}
+        return {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
 
 
-def every() -> set[str]:
+@functools.cache
+def every() -> frozenset[str]:
     """Return every key."""
-    return of_templates() | of_source() | set(LABELS.values()) | of_catalogue()
+    return frozenset(of_templates() | of_source() | set(LABELS.values()) | of_catalogue())
 
 
-CHANGING = re.compile(r'^"(?!Language:|MIME|Content).*\\n"\n', re.MULTILINE)
+@functools.cache
+def of_proposals() -> frozenset[str]:
+    """Return the keys of a proposal: document, workbook, shared page, and all that is said in them."""
+    places = [f"{layer}/{place}" for layer, found in PROPOSED.items() for place in found]
+    said = of_source(places, refusals=False) | of_source(LINKS) | of_templates(PROPOSAL_TEMPLATES)
+    return frozenset(said | of_parts() | set(LABELS.values()))
+
+
+def wanted(language: str) -> frozenset[str]:
+    """Return the keys that the catalogue of a language has."""
+    return of_proposals() if language == "zh" else every()
+
+
+CHANGING = re.compile(r'^"(?!Language:|Plural|MIME|Content).*\\n"\n', re.MULTILINE)
 """Lines of a catalogue's head that change with every run."""
 
 
@@ -148,9 +211,10 @@ def update(path: Path) -> list[str]:
     with path.open("rb") as file:
         catalog = read_po(file, locale=path.parts[-3])
     known = {message.id for message in catalog if message.id}
-    for key in known - every():
+    asked = wanted(path.parts[-3])
+    for key in known - asked:
         catalog.delete(key)
-    for key in every() - known:
+    for key in asked - known:
         catalog.add(key, "")
     written = io.BytesIO()
     write_po(written, catalog, width=110, sort_output=True, no_location=True)

@@ -43,8 +43,8 @@ def measured(content: ProposalContent, voice: Voice) -> Section | None:
 def gain(one: GainFound, place: int, voice: Voice) -> list[Block]:
     """Return one verdict with the runs it rests on and the parts it saves."""
     said = [voice.sentence(text) for text in (one.sentence, *one.more)]
-    blocks: list[Block] = [Paragraph(f"{said[0]}.")]
-    blocks += [Paragraph(f"{text}.", quiet=True) for text in said[1:]]
+    blocks: list[Block] = [Paragraph(voice.ended(said[0]))]
+    blocks += [Paragraph(voice.ended(text), quiet=True) for text in said[1:]]
     networks = one.basis == "networks"
     heads = [
         Head(voice.gettext("Network") if networks else voice.gettext("Alternative"), width=2.0),
@@ -153,7 +153,7 @@ def fit(one: FitFound, voice: Voice) -> list[Block]:
         for name, gap in (("Mean gap before", one.gap_before), ("Mean gap after", one.gap_after))
     )
     return [
-        Paragraph(f"{voice.sentence(said)}."),
+        Paragraph(voice.ended(voice.sentence(said))),
         Grid("measured-runs", one.label, heads, rows),
         Paragraph(gaps),
     ]

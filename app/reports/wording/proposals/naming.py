@@ -56,6 +56,9 @@ def line_name(section: str, name: str, voice: Voice) -> str:
 
 def line_value(line: Line, content: ProposalContent, voice: Voice) -> str:
     """Return the value of a line as the tables of the document write it, without its range."""
+    if line.name == "avoid":
+        # The line has the reason in English, for programs; people read it in their own words.
+        return voice.sentence(content.advice.avoid[int(line.path.split(".")[2])].reasons[0])
     if line.name.startswith(PART) and isinstance(line.value, int | float):
         return voice.part(line.value, scale_of_times(content), whole_of(line.option, content))
     return value_written(line.section, line.name, line.value, line.unit, line.low is None, content, voice)

@@ -123,11 +123,13 @@ def against(one: Reasoned, voice: Voice) -> tuple[str, Sequence[str]]:
 
 def limits(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return what the customer allows, where anything is said of it."""
-    advice, found = content.advice, []
+    advice, colon, found = content.advice, voice.sign(": "), []
     if advice.deadline_s is not None:
-        found.append(f"{voice.gettext('Deadline')}: {voice.value(advice.deadline_s, 's')}")
+        found.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
     if advice.budget is not None:
-        found.append(f"{voice.gettext('Budget of the run')}: {voice.full(advice.budget, content.currency)}")
+        found.append(
+            f"{voice.gettext('Budget of the run')}{colon}{voice.full(advice.budget, content.currency)}"
+        )
     return [Paragraph(" · ".join(found))] if found else []
 
 
