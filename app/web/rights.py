@@ -110,7 +110,8 @@ CHANGING: Mapping[str, Right] = {
     **dict.fromkeys(
         (
             "POST /proposals", "POST /proposals/new", "PATCH /proposals/{}", "POST /proposals/{}/edit",
-            "POST /estimates/{}/fabrics/proposal", "POST /proposals/{}/freeze", "POST /proposals/{}/replay", "POST /proposals/{}/share",
+            "POST /estimates/{}/fabrics/proposal",
+            "POST /proposals/{}/freeze", "POST /proposals/{}/replay", "POST /proposals/{}/share",
             "DELETE /proposals/{}/share", "POST /proposals/{}/unshare",
         ),
         Right.PROPOSE,

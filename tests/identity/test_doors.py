@@ -20,7 +20,8 @@ from app.settings import Settings
 from .conftest import PASSWORD, Browser
 
 OPEN = {
-    "/healthz", "/readyz", "/metrics", "/static", "/api/v1/openapi.json", "/sign-in", "/sign-in/code", "/sign-in/oidc",
+    "/healthz", "/readyz", "/metrics",
+    "/static", "/api/v1/openapi.json", "/sign-in", "/sign-in/code", "/sign-in/oidc",
     "/sign-in/oidc/callback", "/sign-out", "/forgotten",
     "/password/{token}", "/invitations/{token}", "/invitations/{token}/join",
     "/s/{token}", "/s/{token}.json", "/s/{token}.pdf", "/s/{token}.xlsx", "/s/{token}.csv",

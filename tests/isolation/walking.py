@@ -14,7 +14,8 @@ from tests.isolation.statements import listening
 from tests.isolation.tenants import ONE, TWO, Asker, Kept, compact, filled, never, rows_by_table
 
 OPEN = (
-    "/healthz", "/readyz", "/metrics", "/api/v1/openapi.json", "/s/", "/static", "/sign-in", "/sign-out", "/forgotten",
+    "/healthz", "/readyz", "/metrics",
+    "/api/v1/openapi.json", "/s/", "/static", "/sign-in", "/sign-out", "/forgotten",
     "/password/", "/invitations/",
 )  # fmt: skip
 """What nobody may ask for too."""
