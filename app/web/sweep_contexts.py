@@ -54,7 +54,7 @@ class SweepPage(Page):
     """A sweep: how far it is, and its rows."""
 
     state: SweepState
-    axes: Sequence[tuple[str, int]]
+    axes: Sequence[str]
     """Lists of more than one entry: in words, and how many."""
     refused: int
     """Points that could not be estimated. [-]"""

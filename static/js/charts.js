@@ -12,6 +12,7 @@
   };
   const NARROW = 520;
   const SHORT_LEGEND = 4;
+  const LONG_LEGEND = 8;
 
   const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -31,7 +32,11 @@
       font: { ...layout.font, color: ink("--ink"), size: narrow ? 12 : 13 },
       // On a phone a long legend would take the plot's place; the table beside it has the names.
       showlegend: layout.showlegend && !(narrow && names > SHORT_LEGEND),
-      legend: { ...layout.legend, font: { size: narrow ? 11 : 12.5, color: ink("--ink") } },
+      // Many names stand in two columns, whole, if they are a little smaller.
+      legend: {
+        ...layout.legend,
+        font: { size: narrow ? 11 : names > LONG_LEGEND ? 11.5 : 12.5, color: ink("--ink") },
+      },
       hoverlabel: {
         ...layout.hoverlabel,
         bgcolor: ink("--panel"),

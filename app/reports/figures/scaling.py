@@ -65,7 +65,7 @@ def scaling(series: Sequence[Series], voice: Voice) -> Figure:
             )
     title = f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"
     texts = [[voice.quantity(value, scale) for value in one.values] for one in series]
-    return _figure(series, scale.size, texts, axis(title, type="log"), voice, perfect)
+    return _figure(series, scale.size, texts, axis(title, type="log", tickformat=",~r"), voice, perfect)
 
 
 def scaling_efficiency(series: Sequence[Series], voice: Voice) -> Figure:

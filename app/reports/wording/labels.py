@@ -183,6 +183,8 @@ LABELS = {
     "plan.gradients": "gradients",
     "plan.parameters": "parameters",
     # Fields of a request.
+    "name": "Name",
+    "notes": "Notes",
     "software": "Software profile",
     "system.id": "System",
     "system.count": "Count",
@@ -536,6 +538,19 @@ LABELS = {
     "pod64_price": "Price of one IPU-POD64",
     "dgx_price": "Price of one DGX A100",
     "m2000_price": "Price of one IPU-M2000",
+    # What the audit trail tells of what was done.
+    "detail.agent": "Browser",
+    "detail.comparison": "Comparison",
+    "detail.count": "Count",
+    "detail.expires_at": "Until",
+    "detail.fields": "Changed fields",
+    "detail.form": "Form",
+    "detail.link": "Link",
+    "detail.passphrase": "Passphrase",
+    "detail.role": "Role",
+    "detail.sha256": "Hash",
+    "detail.version": "Version",
+    "form.page": "Web page",
     # What the audit trail says was done, and who did it.
     "audit.profile.created": "Model uploaded",
     "audit.workload.created": "Data sample uploaded",

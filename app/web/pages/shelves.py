@@ -278,7 +278,8 @@ def stated(statement: Statement, voice: Voice) -> str:
         written = voice.number(float(statement.text), digits=6)
     except ValueError:
         return statement.text
-    return written if statement.stated_unit in {"1", ""} else f"{written} {statement.stated_unit}"
+    unit = {"us": "µs"}.get(statement.stated_unit, statement.stated_unit)
+    return written if unit in {"1", ""} else f"{written} {unit}"
 
 
 def stated_range(statement: Statement, voice: Voice) -> str:

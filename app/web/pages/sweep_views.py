@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
+from app.errors import Message
 from app.reports.figures.comparisons import time_scale
 from app.reports.figures.sweeps import called, cost_of, time_against_cost, time_of
 from app.reports.wording import Voice
@@ -48,12 +49,6 @@ def sweep_page(
         "price": voice.gettext("Price list"),
         "scenario": voice.gettext("Scenario"),
     }
-    many = {
-        "model": voice.gettext("models"),
-        "system": voice.gettext("systems"),
-        "price": voice.gettext("price lists"),
-        "scenario": voice.gettext("scenarios"),
-    }
     orders = {
         "position": voice.gettext("as asked"),
         "time_to_train": voice.gettext("Time to train"),
@@ -66,7 +61,7 @@ def sweep_page(
         data_url=address(answer.id, query, first, ".json"),
         documents=documents,
         state=SweepState(**{name: getattr(answer, name) for name in SweepState.model_fields}),
-        axes=[(many[name], count) for name, count in answer.sizes.items() if count > 1],
+        axes=[voice.say(how_many(name, count)) for name, count in answer.sizes.items() if count > 1],
         refused=answer.refused,
         filters=[
             Narrowed(name, names[name], known, labels.get(name, ""))
@@ -85,6 +80,18 @@ def sweep_page(
         before=address(answer.id, query, max(1, first - rows)) if first > 1 else "",
         after=address(answer.id, query, last + 1) if answer.next else "",
     )
+
+
+def how_many(axis: str, count: int) -> Message:
+    """Return how many of an axis there are."""
+    values = {"count": count}
+    if axis == "model":
+        return Message("{count} models", values)
+    if axis == "system":
+        return Message("{count} systems", values)
+    if axis == "price":
+        return Message("{count} price lists", values)
+    return Message("{count} scenarios", values)
 
 
 def address(identifier: str, query: Mapping[str, str], first: int, ending: str = "") -> str:

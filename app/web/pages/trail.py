@@ -30,7 +30,7 @@ router = APIRouter(include_in_schema=False)
 PLACES = {
     "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",
     "sizing": "/sizings", "price-book": "/price-books", "bill": "/boms", "sweep": "/sweeps",
-    "study": "/studies", "proposal": "/proposals",
+    "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
 }  # fmt: skip
 """Kind of object → where it is looked at."""
 
@@ -55,6 +55,7 @@ class Asked:
 
 
 HASH = re.compile(r"[0-9a-f]{64}")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 KINDS = ("person", "key", "link", "local", "operator", "system")
 
@@ -126,22 +127,31 @@ def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
         object_id=event.object.id,
         object_url=f"{place}/{event.object.id}" if place else "",
         address=event.address,
-        detail=detail_of(event.detail),
+        detail=detail_of(event.detail, voice),
         request_id=event.request_id,
     )
 
 
-def detail_of(detail: Mapping[str, Any]) -> str:
+def detail_of(detail: Mapping[str, Any], voice: Voice) -> str:
     """Return what is known beside as one line: the name first, then the rest by name."""
     name = [str(detail["name"])] if "name" in detail else []
-    rest = [f"{key}: {value_of(value)}" for key, value in sorted(detail.items()) if key != "name"]
+    rest = [
+        f"{voice.label(key, 'detail')}: {value_of(key, value, voice)}"
+        for key, value in sorted(detail.items())
+        if key != "name"
+    ]
     return " · ".join([*name, *rest])
 
 
-def value_of(value: Any) -> str:
+def value_of(key: str, value: Any, voice: Voice) -> str:
     """Return a value of a detail; several are listed, of a hash the beginning is enough."""
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(voice.label(str(one), "detail") for one in value)
     if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value[:12]}…" if isinstance(value, str) and HASH.fullmatch(value) else str(value)
+        return voice.gettext("yes") if value else voice.gettext("no")
+    text = str(value)
+    if HASH.fullmatch(text):
+        return f"{text[:12]}…"
+    if MOMENT.match(text):
+        return f"{text[:10]} {text[11:16]} UTC"
+    return voice.label(text, key) if key in {"form", "role"} else text
