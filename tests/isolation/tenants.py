@@ -45,6 +45,9 @@ TABLES: Mapping[str, str | None] = {
     "proposal_event": "proposal_id",
     "proposal_artifact": "proposal_id",
     "proposal_share": "proposal_id",
+    "api_key": "id",
+    "webhook": "id",
+    "webhook_delivery": "id",
     "idempotency_key": None,
     "audit_event": None,
 }
@@ -193,6 +196,11 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
     assert (await ask(who, "POST", f"{path}/freeze")).status_code == 200
     kept.token = (await ask(who, "POST", f"{path}/share", json={})).json()["token"]
     await ask("", "GET", f"/s/{kept.token}")
+    await made("/keys", json={"name": f"key {apart}", "scopes": ["read"]})
+    hook = await made("/webhooks", json={"name": f"webhook {apart}", "url": "https://hooks.example.com/told"})
+    tried = await ask(who, "POST", f"{api}/webhooks/{hook['id']}/test")
+    assert tried.status_code == 202, tried.text
+    kept.options["whk"] = tried.json()["id"]
     kept.everything = identifiers(app, workspace)
     assert set(kept.ids.values()) <= kept.everything
     return kept

@@ -121,7 +121,7 @@ ENGLISH_ALONE = {"/methodology", "/accuracy/report"}
 """Documents that are written in English and say so."""
 
 KEPT = re.compile(r"가능한 값: .*|\((?:cloud bill per month|scaling efficiency)\)|Double binary tree of NCCL")
-"""Identifiers that a refusal lists, names of the catalogue, and terms that stand in English beside the Korean ones."""
+"""Identifiers that a refusal lists, names of the catalogue, and terms in English beside the Korean ones."""
 
 OF_A_KIND = 2
 """Pages of one kind that are read. [-]"""
