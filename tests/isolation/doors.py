@@ -121,6 +121,9 @@ def examples(openapi: dict[str, Any], door: Door) -> list[Any]:
     ]
 
 
+CHOICE = Door("POST", "/api/v1/fabric-choices", True)
+
+
 def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
     """Return every field of an address's body that may name something kept, with a body for it."""
     operation = openapi["paths"].get(door.path, {}).get(door.method.lower(), {})
@@ -131,6 +134,9 @@ def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
     for path in sorted(set(named(openapi, content["schema"], (), frozenset())), key=str):
         fitting = next((body for body in bodies if fits(body, path)), bodies[0])
         fitting = copy.deepcopy(BODIES.get(f"{door.method} {door.path}", fitting))
+        if path[0] == "fabric_choice":
+            # A choice of networks is asked for as at its own address, beside what else the body says.
+            fitting["fabric_choice"] = copy.deepcopy(examples(openapi, CHOICE)[0])
         if path == ("estimate_id",):
             # A bill is of a system or of an estimate.
             fitting = {}
