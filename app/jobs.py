@@ -77,6 +77,7 @@ class Jobs:
             with self._opening:
                 task = self._tasks["perform"]
             task(identifier)
+            let_go(self._long)
         except Exception:
             logger.exception("the queue cannot be used; the job is taken up later", extra={"job": identifier})
 
@@ -86,6 +87,7 @@ class Jobs:
             with self._opening:
                 task = self._tasks["hurry"]
             task(name)
+            let_go(self._short)
         except Exception:
             logger.exception("the queue cannot be used; the chore waits for its turn", extra={"chore": name})
 
@@ -253,12 +255,22 @@ class _Closing(PostgresStorage):  # type: ignore[misc]
 
     _create_connection = _connect
 
+    def let_go(self) -> None:
+        """Close the connection of this thread; one is made again where it is needed."""
+        super().close()
+
     def close(self) -> bool:
         with self._noting:
             made, self._made = self._made, []
         for one in made:
             self._close_quiet(one)
         return bool(super().close())
+
+
+def let_go(queue: Huey) -> None:
+    """Keep no connection for a thread that rings now and then: a server has dozens of them."""
+    if isinstance(queue.storage, _Closing):
+        queue.storage.let_go()
 
 
 def default_queue(database_url: str, data_dir: Path) -> str:

@@ -30,10 +30,12 @@ class ProposalOperations:
 
     @operation
     def list_proposals(
-        self, cursor: str | None = None, limit: int | None = None
+        self, cursor: str | None = None, limit: int | None = None, status: str | None = None
     ) -> Call[Page[ProposalSummary]]:
-        """List proposals, newest first."""
-        return get(address("proposals"), document(Page[ProposalSummary]), cursor=cursor, limit=limit)
+        """List proposals, newest first: all, or those that stand as draft, frozen or expired today."""
+        return get(
+            address("proposals"), document(Page[ProposalSummary]), cursor=cursor, limit=limit, status=status
+        )
 
     @operation
     def get_proposal(self, identifier: str) -> Call[Proposal]:

@@ -46,7 +46,8 @@ def chinese() -> set[str]:
 
 def covered(file: Path) -> set[str]:
     """Return the characters a font has."""
-    return set(map(chr, TTFont(file, lazy=True).getBestCmap()))
+    with TTFont(file, lazy=True) as font:
+        return set(map(chr, font.getBestCmap()))
 
 
 def wanted(weight: str) -> set[str]:
