@@ -37,6 +37,9 @@ from app.store.migrate import QUEUE_TABLES
 
 logger = logging.getLogger("rackline.jobs")
 
+HEARD = ("rackline.jobs", "huey.consumer", "huey.consumer.Scheduler", "huey.consumer.Worker")
+"""Loggers that say so when the queue cannot be reached."""
+
 WATCH_SECONDS = 1.0
 """Time between two looks at the jobs that have not ended. [s]"""
 
@@ -326,6 +329,25 @@ def _patiently(make: Callable[[], Huey]) -> Huey:
         except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject):
             time.sleep(POLL_SECONDS)
     return make()
+
+
+def is_away(error: BaseException | None) -> bool:
+    """Tell whether the server or file of a queue cannot be used now, which mends itself."""
+    away = psycopg.OperationalError | sqlite3.OperationalError | ConnectionError
+    return isinstance(error, away) or type(error).__module__ == "redis.exceptions"
+
+
+def said_shortly(record: logging.LogRecord) -> bool:
+    """Make what is logged of a queue that is away a warning: where in the code it was noticed is no news."""
+    if record.exc_info and is_away(record.exc_info[1]):
+        record.msg = f"{record.getMessage()} ({type(record.exc_info[1]).__name__})"
+        record.args = record.exc_info = None
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    return True
+
+
+for heard in HEARD:
+    logging.getLogger(heard).addFilter(said_shortly)
 
 
 def locked(file: IO[bytes]) -> bool:

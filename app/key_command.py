@@ -10,15 +10,13 @@ import typer
 from pydantic import ValidationError
 
 from app.errors import BadInput
-from app.profiles.presets import models_directory
+from app.main import make_bench
 from app.reports.text import table
 from app.services import keys
 from app.services.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
-from app.sizing.context import load_context
 from app.sizing.integration.documents import ApiKey
 from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
-from app.store.database import Store
 from app.web.problems import from_validation
 
 cli = typer.Typer(
@@ -39,11 +37,8 @@ KeyName = Annotated[
 @contextmanager
 def opened(workspace_id: str) -> Iterator[Workbench]:
     """Give the workbench of the settings, whose workspace must be there."""
-    bench = Workbench(
-        load_context(models_directory().parent), Store(Settings.from_environment().database_url)
-    )
+    bench = make_bench(Settings.from_environment())
     try:
-        bench.prepare()
         with bench.store.transaction(workspace_id) as repository:
             if not repository.has_workspace():
                 raise no_such("workspace", workspace_id)

@@ -1,10 +1,12 @@
 """What all tests share: the browser's path, the same examples each time, no silent omissions in CI."""
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import settings
+from structlog.stdlib import ProcessorFormatter
 
 import dev
 from tests.postgres import postgres as postgres
@@ -44,3 +46,15 @@ def browser_path() -> str:
     path = dev.find_browser()
     assert path is not None, NO_BROWSER
     return path
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Take back the log that a command has set up: it writes to the error output of that command."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
+    for handler in list(root.handlers):
+        if isinstance(handler.formatter, ProcessorFormatter):
+            root.removeHandler(handler)

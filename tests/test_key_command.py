@@ -77,3 +77,10 @@ def test_a_whole_key_is_not_taken_for_a_name() -> None:
     key = said("create", "x").strip()
     error = refused("revoke", key)
     assert isinstance(error, BadInput) and key not in str(error)
+
+
+def test_a_machine_without_data_directory_gets_one(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = place / "not" / "yet"
+    monkeypatch.setenv("RACKLINE_DATA_DIR", str(missing))
+    assert FORM.fullmatch(said("create", "Robot", "--scope", "read").strip())
+    assert (missing / "rackline.sqlite3").exists()

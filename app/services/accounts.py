@@ -8,19 +8,12 @@ from datetime import timedelta
 from app.errors import BadInput, Conflict, Message, NotFound
 from app.services import second_factor
 from app.services.admission import Role
-from app.services.identity import (
-    Identity,
-    Visitor,
-    checked_email,
-    checked_name,
-    folded,
-    new_token,
-    token_hash,
-)
+from app.services.identity import Identity, Visitor, checked_email, checked_name, folded
 from app.services.mailing import send
 from app.services.passwords import check_password, hashed
 from app.services.sessions import Started, start
 from app.services.throttling import begin_attempt, of_address
+from app.services.tokens import new_token, token_hash
 from app.services.workbench import LOCAL_WORKSPACE
 from app.store.database import Entrance
 from app.store.identity_tables import Account, Membership, PasswordLink

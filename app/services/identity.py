@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-import secrets
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +11,6 @@ from datetime import timedelta
 from app.errors import BadInput
 from app.services.sealing import Sealer
 from app.store.database import Store
-
-TOKEN_BYTES = 32
-MOST_TOKEN = 100
 
 MOST_EMAIL = 254
 """Longest address that can be written to (RFC 5321, 4.5.3.1.3)."""
@@ -72,19 +67,6 @@ class Visitor:
 
     address: str = ""
     user_agent: str = ""
-
-
-def new_token() -> str:
-    """Return a secret that cannot be guessed."""
-    return secrets.token_urlsafe(TOKEN_BYTES)
-
-
-def token_hash(token: str) -> str:
-    """Return what is kept of a token; it is long and random, so that a fast hash will do.
-
-    Rows are found by it, so that no comparison of a secret takes longer the more of it is right.
-    """
-    return hashlib.sha256(token[:MOST_TOKEN].encode("utf-8", "replace")).hexdigest()
 
 
 def folded(email: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import re
@@ -15,6 +14,7 @@ from app.errors import BadInput, Conflict, Unavailable
 from app.services.admission import Admission, Credentials, Principal, Role, Scope
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
+from app.services.tokens import new_token, token_hash
 from app.services.workbench import Workbench, no_such
 from app.sizing.integration.documents import ApiKey, KeyStatus, NewApiKey
 from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
@@ -31,7 +31,6 @@ MARK = "rk_"
 
 PREFIX_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 PREFIX_LENGTH = 8
-SECRET_BYTES = 32
 FORM = re.compile(rf"(?P<prefix>{MARK}[{PREFIX_LETTERS}]{{{PREFIX_LENGTH}}})_(?P<secret>[A-Za-z0-9_-]{{43}})")
 """``rk_``, eight public characters, ``_`` and 32 random bytes in base64url."""
 
@@ -41,7 +40,7 @@ NOTED_EVERY = timedelta(minutes=1)
 MOST_KEYS = 200
 """Keys of a workspace that work at one time."""
 
-NOBODY = hashlib.sha256(b"").hexdigest()
+NOBODY = token_hash("")
 """What the secret of an unknown key is held against, so that it takes as long to refuse."""
 
 
@@ -65,7 +64,7 @@ def principal_of(store: Store, key: str, moment: datetime) -> Principal | None:
     if form is None:
         return None
     found = store.key_of(form["prefix"])
-    right = hmac.compare_digest(secret_hash(key), NOBODY if found is None else found.secret_sha256)
+    right = hmac.compare_digest(token_hash(key), NOBODY if found is None else found.secret_sha256)
     if found is None or not right or (found.ends_at is not None and found.ends_at <= moment):
         return None
     if found.last_used_at is None or moment - found.last_used_at >= NOTED_EVERY:
@@ -83,11 +82,6 @@ def note_use(store: Store, workspace_id: str, identifier: str, moment: datetime)
             repository.keys.used(identifier, moment, moment - NOTED_EVERY)
     except (SQLAlchemyError, Unavailable):
         logger.warning("the use of key %s could not be written down", identifier)
-
-
-def secret_hash(key: str) -> str:
-    """Return what is kept of a key; it is long and random, so that a fast hash will do."""
-    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def create_key(
@@ -135,13 +129,13 @@ def new_key(store: Store, workspace_id: str, name: str, scopes: list[KeyScope]) 
     prefix = new_prefix()
     while store.key_of(prefix) is not None:
         prefix = new_prefix()
-    secret = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    secret = f"{prefix}_{new_token()}"
     record = ApiKeyRecord(
         id=new_id("key"),
         workspace_id=workspace_id,
         name=name,
         prefix=prefix,
-        secret_sha256=secret_hash(secret),
+        secret_sha256=token_hash(secret),
         scopes=list(scopes),
         created_at=now(),
         expires_at=None,

@@ -8,18 +8,11 @@ from datetime import datetime, timedelta
 from app.errors import Conflict, Message
 from app.services.accounts import join, new_account, no_link
 from app.services.admission import Principal, Role
-from app.services.identity import (
-    Identity,
-    Visitor,
-    checked_email,
-    checked_name,
-    folded,
-    new_token,
-    token_hash,
-)
+from app.services.identity import Identity, Visitor, checked_email, checked_name, folded
 from app.services.mailing import send
 from app.services.passwords import check_password, hashed
 from app.services.sessions import Started, start
+from app.services.tokens import new_token, token_hash
 from app.services.workbench import no_such
 from app.sizing.document import Document
 from app.store.database import Entrance

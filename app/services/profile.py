@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.services.admission import Role
-from app.services.identity import Identity, token_hash
+from app.services.identity import Identity
 from app.services.second_factor import Enrolment, existing, existing_of, offer, renewed
+from app.services.tokens import token_hash
 from app.sizing.document import Document
 from app.store.types import now
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.services.admission import Credentials, Principal, Role
-from app.services.identity import Identity, Visitor, new_token, token_hash
+from app.services.identity import Identity, Visitor
 from app.services.throttling import FORGOTTEN
+from app.services.tokens import new_token, token_hash
 from app.services.workbench import no_such
 from app.store.database import Entrance
 from app.store.identity_tables import Account, AccountSession

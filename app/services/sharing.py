@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from app.errors import AppError, Conflict, Message, NotFound, TooMany
 from app.services.once import Once, Save, keep
 from app.services.proposals import existing, get_proposal, status_of
+from app.services.tokens import new_token, token_hash
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import Proposal, Share
 from app.sizing.proposal.request import ShareRequest
@@ -19,7 +20,6 @@ from app.store.repository import Repository
 from app.store.tables import ProposalShare
 from app.store.types import now
 
-TOKEN_BYTES = 32
 MAX_TOKEN = 100
 
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
@@ -57,7 +57,7 @@ def create_share(
     The token is not kept, only its hash. A repeated key therefore gives the answer without it.
     """
     once = Once.of(f"shares/{identifier}", key, request.model_copy(update={"passphrase": None}))
-    token = secrets.token_urlsafe(TOKEN_BYTES)
+    token = new_token()
 
     def make() -> tuple[Share, Save]:
         with bench.store.transaction(workspace_id) as repository:
@@ -224,11 +224,6 @@ def led_to(bench: Workbench, token: str) -> tuple[str, str]:
 def no_link() -> NotFound:
     """Return the error for a link that does not work, whatever the reason."""
     return NotFound(Message("this link does not work: it was taken back, its time is over, or it never was"))
-
-
-def token_hash(token: str) -> str:
-    """Return what is kept of a token; it is long and random, so that a fast hash will do."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def link_of(token: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from app.errors import AppError, BadInput
 from app.services import second_factor
-from app.services.identity import Identity, Visitor, folded, token_hash
+from app.services.identity import Identity, Visitor, folded
 from app.services.passwords import matches
 from app.services.sessions import Started, purge, start
 from app.services.throttling import begin_attempt, of_account, of_address, of_second_factor, succeed
+from app.services.tokens import token_hash
 from app.store.types import now
 
 MOST_TYPED = 300

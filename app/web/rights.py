@@ -7,7 +7,6 @@ address that the table does not name is refused to everybody.
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -207,19 +206,11 @@ async def admitted(
     request: Request, principal: Annotated[Principal, Depends(entitled)]
 ) -> AsyncIterator[Principal]:
     """Let in who may do what the address is for; what follows is done in their name."""
-    with acting(actor_of(principal, address_of(request), request_id(request))):
+    with acting(actor_of(principal, address_of(request), request.state.request_id)):
         yield principal
 
 
 async def with_link(request: Request) -> AsyncIterator[None]:
     """Let in whoever has a link; what follows is done through it."""
-    with acting(through_link(address_of(request), request_id(request))):
+    with acting(through_link(address_of(request), request.state.request_id)):
         yield
-
-
-def request_id(request: Request) -> str:
-    """Return the identifier of a request, for trail and log."""
-    known: str | None = getattr(request.state, "request_id", None)
-    if known is None:
-        known = request.state.request_id = secrets.token_hex(8)
-    return known

@@ -163,7 +163,8 @@ def question(kind: str, places: dict[str, Any], chance: random.Random) -> tuple[
         case "comparison":
             return "POST", "/api/v1/comparisons", chance.choice(places[kind])
     place = places[kind]
-    return "GET", place + (f"{chance.uniform(0.7, 1.0):.3f}" if place.endswith("=") else ""), None
+    # As the page itself writes it: without zeros at the end, which it would send elsewhere.
+    return "GET", place + (f"{chance.uniform(0.7, 1.0):.3g}" if place.endswith("=") else ""), None
 
 
 async def client_of(

@@ -12,9 +12,10 @@ from sqlalchemy import text
 from app.errors import BadInput, TooMany
 from app.services import accounts, passwords, second_factor, sessions
 from app.services.admission import Credentials, Principal, Role
-from app.services.identity import Identity, SessionTimes, Visitor, token_hash
+from app.services.identity import Identity, SessionTimes, Visitor
 from app.services.sessions import AccountsAdmission
 from app.services.sign_in import SignInRefused, give_code, sign_in
+from app.services.tokens import token_hash
 
 from .conftest import PASSWORD, Clock
 

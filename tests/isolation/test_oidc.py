@@ -19,9 +19,10 @@ from app.main import create_app, identity_of
 from app.services import oidc_provider
 from app.services.accounts import add_account, set_disabled
 from app.services.admission import Role
-from app.services.identity import folded, new_token, token_hash
+from app.services.identity import folded
 from app.services.oidc import SingleSignOn
 from app.services.oidc_provider import Provider
+from app.services.tokens import new_token, token_hash
 from app.settings import Settings
 from app.store.database import Store
 from app.store.identity_tables import Invitation

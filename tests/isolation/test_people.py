@@ -10,8 +10,9 @@ from fastapi import FastAPI
 
 from app.services.accounts import join, new_account
 from app.services.admission import Principal, Role
-from app.services.identity import Visitor, new_token, token_hash
+from app.services.identity import Visitor
 from app.services.sessions import start
+from app.services.tokens import new_token, token_hash
 from app.store.identity_tables import Invitation
 from app.store.types import new_id, now
 from tests.isolation.tenants import ONE, TWO, Asker, KnownBearers, tenants

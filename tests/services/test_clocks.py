@@ -8,8 +8,9 @@ import pytest
 
 from app.errors import TooMany
 from app.profiles.presets import models_directory
-from app.services.sharing import MOST_FAILURES, WrongPassphrase, open_share, token_hash, unlock_share
+from app.services.sharing import MOST_FAILURES, WrongPassphrase, open_share, unlock_share
 from app.services.sharing import new_share as share_row
+from app.services.tokens import token_hash
 from app.services.workbench import Workbench
 from app.sizing.context import load_context
 from app.store.database import Store

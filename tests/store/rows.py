@@ -52,8 +52,11 @@ def fill(connection: sa.Connection, per_table: int = 2) -> dict[str, int]:
     return {name: len(rows) for name, rows in made.items()}
 
 
-def contents(connection: sa.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return every row of every table as Python has it."""
+Row = dict[str, Any]
+
+
+def contents(connection: sa.Connection) -> dict[str, list[Row]]:
+    """Return every row of every table as Python has it, by the names of the columns."""
     metadata = sa.MetaData()
     metadata.reflect(connection)
     found = {}
@@ -61,11 +64,22 @@ def contents(connection: sa.Connection) -> dict[str, list[tuple[Any, ...]]]:
         if table.name == "alembic_version":
             continue
         rows = [
-            tuple(
-                value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
-                for value in row
-            )
-            for row in connection.execute(sa.select(*sorted(table.columns, key=lambda one: one.name)))
+            {
+                name: value.replace(tzinfo=UTC)
+                if isinstance(value, datetime) and value.tzinfo is None
+                else value
+                for name, value in row.items()
+            }
+            for row in connection.execute(sa.select(table)).mappings()
         ]
-        found[table.name] = sorted(rows, key=repr)
+        found[table.name] = sorted(rows, key=lambda row: repr(sorted(row.items())))
     return found
+
+
+def shared(one: dict[str, list[Row]], other: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Return the rows of one that are in tables of both, by the columns that both have."""
+    return {
+        name: [{column: value for column, value in row.items() if column in other[name][0]} for row in rows]
+        for name, rows in one.items()
+        if other.get(name)
+    }

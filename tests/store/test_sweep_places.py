@@ -6,7 +6,7 @@ import pytest
 
 from app.store.database import Store
 from app.store.sweep_queries import Narrowing, Order, RowPlace
-from app.store.tables import SweepRecord, SweepRowRecord
+from app.store.tables import JobRecord, SweepRecord, SweepRowRecord
 
 COSTS = {0: 5.0, 1: None, 2: 3.0, 3: 5.0, 4: None, 5: 1.0, 6: 0.1 + 0.2}
 
@@ -32,18 +32,8 @@ def test_no_row_is_repeated_or_left_out_while_others_come(
 ) -> None:
     with store.transaction("ws_one") as repository:
         repository.add_sweep(
-            SweepRecord(
-                id="swp_a",
-                workspace_id="",
-                title="t",
-                request={},
-                status="running",
-                message=None,
-                total=99,
-                done=0,
-                runner=None,
-                heartbeat=None,
-            )
+            SweepRecord(id="swp_a", workspace_id="", title="t", request={}),
+            JobRecord(id="swp_a", workspace_id="", kind="sweep", status="running", total=99),
         )
     add(store, *COSTS)
     seen: list[int] = []

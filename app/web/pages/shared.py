@@ -11,6 +11,7 @@ from starlette.datastructures import FormData
 from app.reports.wording import LANGUAGES, WRITTEN
 from app.services import proposals, sharing
 from app.services.sharing import Shared, WrongPassphrase
+from app.services.tokens import token_hash
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import Proposal
 from app.web.auth import reach_of
@@ -48,7 +49,7 @@ def private(response: Response) -> Response:
 
 def cookie_of(token: str) -> str:
     """Return the name of the cookie of a link, which does not tell the link."""
-    return COOKIE.format(link=sharing.token_hash(token)[:16])
+    return COOKIE.format(link=token_hash(token)[:16])
 
 
 def opened(request: Request, bench: Workbench, token: str, form: str) -> Shared:
