@@ -69,6 +69,13 @@ class AppError(Exception):
         self.errors = tuple(errors)
         super().__init__(str(self.message))
 
+    def sentence(self) -> str:
+        """Return what happened and what to do about it, with the field where all is said of one."""
+        said = str(self.message)
+        if [item.message for item in self.errors] == [self.message]:
+            return f"{self.errors[0].field}: {said}"
+        return said
+
 
 class BadInput(AppError):
     """A value of the right type that can never be right."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app.services.proposals import note_expired
+from app.services.freezing import note_expired
 from app.services.rates import purge_rates
 from app.services.webhook_delivery import deliver_due, purge_messages
 from app.services.workbench import Workbench

@@ -1,19 +1,13 @@
-"""Make, change, freeze, replay and find proposals."""
+"""Make, change and find proposals."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
-from sqlalchemy.exc import IntegrityError
-
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, Overtaken
-from app.reports.pdf import proposal_pdf, read_logo
-from app.reports.proposal_sheets import proposal_csv, proposal_workbook
+from app.reports.pdf import read_logo
 from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
@@ -22,37 +16,23 @@ from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option
-from app.sizing.document import Text
 from app.sizing.kept.documents import ProposalSummary as ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
-    Frozen,
     Logo,
     Proposal,
     ProposalContent,
     ProposalEvent,
     ProposalEvents,
-    Refused,
-    Replay,
     ShareState,
 )
-from app.sizing.proposal.evidence import Named
-from app.sizing.proposal.freezing import content_hash
-from app.sizing.proposal.replay import changes_between
 from app.sizing.proposal.request import REQUIRED, ProposalPatch, ProposalRequest
-from app.sizing.questions import PublishedFigure, RowRequest
-from app.sizing.request import EstimateRequest
-from app.store.proposal_queries import EXPIRED
+from app.sizing.questions import PublishedFigure
 from app.store.repository import Repository
 from app.store.tables import ProposalRecord
 from app.store.types import new_id, now
-from app.telemetry import RENDERINGS
 
-PDF = "pdf"
 Standing = Literal["draft", "frozen", "expired"]
-MOST_NOTED = 100
-"""Proposals of which is written down at one time that their last day is over."""
-ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
 def create_proposal(
@@ -288,130 +268,6 @@ def changed_meanwhile(found: int, expected: int) -> Overtaken:
     )
 
 
-def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Frozen:
-    """Freeze a draft: hash its content, set its document, and keep both for good.
-
-    Freezing what is frozen gives the same answer again.
-    """
-    with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, identifier)
-    if record.frozen_at is None:
-        if status_of(record) == "expired":
-            raise Conflict.at("valid_until", "the last day of the proposal is over; give it a new one first")
-        moment = now().replace(microsecond=0)
-        sha256 = content_hash(ProposalContent.model_validate(record.content))
-        proposal = answered(record, None).model_copy(
-            update={"status": "frozen", "sha256": sha256, "frozen_at": moment}
-        )
-        pdf = proposal_pdf(proposal)
-        RENDERINGS.labels("pdf").inc()
-        values = {"sha256": sha256, "frozen_at": moment, "updated_at": moment}
-        with bench.store.transaction(workspace_id) as repository:
-            queries = repository.of_proposal(identifier)
-            if queries.change(record.version, values):
-                queries.add_artifact(PDF, file_hash(pdf), pdf)
-                queries.add_event("frozen", moment, {"sha256": sha256})
-            elif existing(repository, identifier).frozen_at is None:
-                raise changed_meanwhile(existing(repository, identifier).version, record.version)
-        with bench.store.transaction(workspace_id) as repository:
-            record = existing(repository, identifier)
-    assert record.sha256 is not None and record.frozen_at is not None, "it is frozen now"
-    status = "expired" if status_of(record) == "expired" else "frozen"
-    return Frozen(id=record.id, status=status, sha256=record.sha256, frozen_at=record.frozen_at)
-
-
-def pdf_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
-    """Return the PDF of a proposal: the one kept when it was frozen, or that of the draft as it stands."""
-    with bench.store.transaction(workspace_id) as repository:
-        existing(repository, identifier)
-        kept = repository.of_proposal(identifier).artifact(PDF)
-    return kept if kept is not None else proposal_pdf(get_proposal(bench, workspace_id, identifier))
-
-
-def csv_of(bench: Workbench, workspace_id: str, identifier: str) -> str:
-    """Return every line of a proposal as CSV."""
-    return proposal_csv(get_proposal(bench, workspace_id, identifier))
-
-
-def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
-    """Return a proposal as a workbook."""
-    return proposal_workbook(get_proposal(bench, workspace_id, identifier))
-
-
-def replay_proposal(
-    bench: Workbench, workspace_id: str, identifier: str, key: str | None = None, *, note: bool = True
-) -> Replay:
-    """Return what today's catalogue would say otherwise; the proposal is left as it is.
-
-    That it was replayed is written down as an event, unless somebody only looks at the page.
-    """
-
-    def make() -> tuple[Replay, Save]:
-        answer = replayed(bench, workspace_id, identifier)
-
-        def save(repository: Repository) -> None:
-            detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
-            repository.of_proposal(identifier).add_event("replayed", answer.replayed_at, detail)
-
-        return answer, save
-
-    if not note:
-        return replayed(bench, workspace_id, identifier)
-    return keep(bench, workspace_id, Once.of(f"proposals/{identifier}/replay", key, b""), Replay, make)
-
-
-def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
-    """Return a proposal held against today's catalogue."""
-    with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, identifier)
-    then = ProposalContent.model_validate(record.content)
-    asked = ProposalRequest.model_validate(record.request)
-    context = bench.context(workspace_id).priced(asked.price_book_id)
-    options, refused = [], []
-    for written in then.requests:
-        try:
-            options.append(made_today(bench, workspace_id, written))
-        except AppError as error:
-            refused.append(Refused(label=str(written["label"]), text=Text.of(error.message)))
-    try:
-        named = named_evidence(bench, workspace_id, asked)
-    except AppError as error:
-        named = Named()
-        refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
-    if options and not refused:
-        now_content = build_content(
-            asked.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
-            options,
-            context,
-            title=then.title,
-            today=now().date(),
-            logo=then.branding.logo,
-            named=named,
-        )
-        compared, changes = changes_between(then, now_content)
-        version = now_content
-    else:
-        compared, changes, version = 0, [], then
-    return Replay(
-        id=record.id,
-        sha256=record.sha256,
-        replayed_at=now(),
-        engine_version={"then": then.engine_version, "now": version.engine_version},
-        catalog_version={"then": then.catalog_version, "now": context.catalog.version},
-        compared=compared,
-        changes=changes,
-        refused=refused,
-    )
-
-
-def made_today(bench: Workbench, workspace_id: str, written: dict[str, Any]) -> Option:
-    """Return an option as it would be answered today."""
-    request = ROW.validate_python(written)
-    if isinstance(request, PublishedFigure):
-        return Option(request)
-    return Option(request, make_estimate(bench, workspace_id, request))
-
-
 def list_events(bench: Workbench, workspace_id: str, identifier: str) -> ProposalEvents:
     """Return what happened to a proposal."""
     with bench.store.transaction(workspace_id) as repository:
@@ -429,28 +285,9 @@ def list_events(bench: Workbench, workspace_id: str, identifier: str) -> Proposa
     return ProposalEvents(items=items)
 
 
-def note_expired(bench: Workbench, moment: datetime) -> int:
-    """Write down of frozen proposals that their last day is over, and return of how many."""
-    noted = 0
-    for found in bench.store.ended_proposals(moment.date(), MOST_NOTED):
-        with contextlib.suppress(IntegrityError), bench.store.transaction(found.workspace_id) as repository:
-            queries = repository.of_proposal(found.proposal_id)
-            # Somebody else may have been faster; at the very same moment the place of the event is taken.
-            if all(event.kind != EXPIRED for event in queries.events()):
-                record = existing(repository, found.proposal_id)
-                queries.add_event(EXPIRED, moment, {"valid_until": record.valid_until})
-                noted += 1
-    return noted
-
-
 def existing(repository: Repository, identifier: str) -> ProposalRecord:
     """Return a proposal's record or say that there is none."""
     record = repository.proposal(identifier)
     if record is None:
         raise no_such("proposal", identifier)
     return record
-
-
-def file_hash(data: bytes) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(data).hexdigest()

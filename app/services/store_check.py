@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from app.errors import Message
-from app.services.proposals import file_hash
+from app.services.freezing import file_hash
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import ProposalContent
 from app.sizing.proposal.freezing import content_hash

@@ -52,6 +52,10 @@ class ProposalFormPage(Page):
     title: str
     """Title of the comparison."""
     options: Sequence[Choice]
+    books: Sequence[Choice]
+    """Price books to choose from, the newest."""
+    calibrations: Sequence[Choice]
+    """Measured runs to choose from, the newest."""
     has_networks: bool
     has_logo: bool
 

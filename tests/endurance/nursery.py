@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import app.main
-from app.__main__ import listening
+from app.commands.serving import listening
 from app.logs import set_up_logs
 from app.serving import serve_here, work
 from app.settings import Settings

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.__main__ import check_reach, cli
+from app.__main__ import command_line
+from app.commands.serving import check_reach
 from app.errors import AppError, BadInput, TooMany
 from app.main import create_app
 from app.services import passwords
@@ -28,7 +29,7 @@ def rackline(tmp_path: Path) -> Rackline:
 
     def call(*arguments: str, typed: str = "", **variables: str) -> Result:
         environment = {"RACKLINE_DATA_DIR": str(tmp_path / "data"), **variables}
-        return CliRunner().invoke(cli, list(arguments), input=typed, env=environment)
+        return CliRunner().invoke(command_line(arguments[0]), list(arguments), input=typed, env=environment)
 
     return call
 

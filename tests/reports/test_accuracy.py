@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.__main__ import cli
+from app.__main__ import command_line
 from app.catalog import ChipKind
 from app.errors import CatalogError
 from app.reports.accuracy import accuracy_document, accuracy_sentence, size_of, throughput
@@ -240,7 +240,7 @@ def test_the_request_of_the_readme_is_answered_as_printed(context: SizingContext
     assert shown is not None
     path = tmp_path / "request.json"
     path.write_text(shown["text"], encoding="utf-8")
-    printed = CliRunner().invoke(cli, ["estimate", str(path)]).stdout
+    printed = CliRunner().invoke(command_line("estimate"), ["estimate", str(path)]).stdout
     block = re.search(r"<!-- generated: estimate -->\n```text\n(.*?)```", readme, re.DOTALL)
     assert block is not None
     assert all(line in printed for line in block[1].splitlines()), "run “rackline docs”"

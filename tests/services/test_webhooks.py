@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.errors import Conflict, NotFound
 from app.services import webhook_delivery, webhooks
-from app.services.proposals import note_expired
+from app.services.freezing import note_expired
 from app.services.sealing import Sealer
 from app.services.webhook_delivery import DELAYS, KEPT, LEASE, deliver_due, purge_messages
 from app.services.webhook_sending import HttpSender, Reply, Undelivered, signature

@@ -10,7 +10,7 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 
 from app.errors import Unprocessable
-from app.web.bodies import read_json
+from app.sizing.strict_json import read_json
 from app.web.problems import UnsupportedMediaType
 
 MAX_NAME = 200

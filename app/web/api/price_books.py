@@ -11,12 +11,12 @@ from app.services import price_books
 from app.services.listing import Page
 from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookPatch, PriceBookRequest
+from app.sizing.complaints import from_validation
 from app.web.api.examples import BOOK, BOOK_CHANGE
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.problems import from_validation
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = APIRouter(prefix="/price-books", tags=["price books"], route_class=StrictRoute)

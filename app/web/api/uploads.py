@@ -12,13 +12,13 @@ from app.errors import Unprocessable
 from app.services import deletions, uploads
 from app.services.listing import Page
 from app.services.uploads import KeptProfile, KeptWorkload, UploadSummary
+from app.sizing.complaints import from_validation
 from app.sizing.questions import ProfileRequest
 from app.web.api.examples import CONFIG, TRANSFORMER
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGE, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.problems import from_validation
 
 router = APIRouter(tags=["uploads"], route_class=StrictRoute)
 

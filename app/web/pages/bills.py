@@ -16,6 +16,7 @@ from app.services.estimates import get_estimate
 from app.services.workbench import Workbench
 from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest
+from app.sizing.complaints import from_validation
 from app.web.api.bills import CSV, XLSX, attachment
 from app.web.bill_contexts import BillComparisonPage, BillFormPage
 from app.web.contexts import Choice, ChoiceGroup, Form
@@ -27,7 +28,6 @@ from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.presenting import grouped
 from app.web.pages.start import read_form
-from app.web.problems import from_validation
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)

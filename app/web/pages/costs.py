@@ -15,6 +15,7 @@ from app.reports.wording import Voice
 from app.services.estimates import create_estimate, get_estimate, priced_estimate
 from app.services.price_books import list_books
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
 from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
 from app.web.contexts import Choice, Form
@@ -24,7 +25,6 @@ from app.web.money_contexts import CostsPage
 from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.presenting import REFUSAL, basis_rows, grouped
-from app.web.problems import from_validation
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError, Unprocessable
+from app.sizing.complaints import from_validation
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.request import EstimateRequest
 from app.web.asides import ASIDES
 from app.web.pages.forms import plain_number, typed
-from app.web.problems import from_validation
 
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options", "price_book_id")
 RUNS = "runs-"

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, FieldError
+from app.sizing.complaints import from_validation
 from app.web.contexts import Form
-from app.web.problems import from_validation
 
 MULTIPLES = {
     "k": 1e3,

@@ -14,6 +14,7 @@ from app.reports.wording import Voice
 from app.services import keys, webhooks
 from app.services.listing import Page as Stretch
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
 from app.sizing.integration.documents import ApiKey, NewApiKey
 from app.sizing.integration.request import KeyScope, ProposalEventName
 from app.web.contexts import Choice, Form
@@ -27,7 +28,6 @@ from app.web.integration_contexts import (
 )
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.problems import from_validation
 
 LINES = 50
 

@@ -12,12 +12,12 @@ from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
 from app.sizing.document import Estimate, PlanSummary
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.search_documents import Search, SearchRequest
 from app.web.asides import ASIDES
 from app.web.pages.forms import nested, plain_number, typed
-from app.web.problems import from_validation
 
 QUESTION = {
     "model": "model.preset",

@@ -16,6 +16,7 @@ from app.services.listing import Page
 from app.services.workbench import Workbench
 from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookRequest
+from app.sizing.complaints import from_validation
 from app.web.contexts import Form
 from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
@@ -23,7 +24,6 @@ from app.web.money_contexts import PriceBooksPage
 from app.web.pages.documents import available
 from app.web.pages.forms import plain_number
 from app.web.pages.price_books_views import EDITED, Typed, book_page
-from app.web.problems import from_validation
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)

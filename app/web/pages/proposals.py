@@ -11,9 +11,11 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Message
-from app.services import proposals, sharing
+from app.services import freezing, proposals, replaying, sharing
+from app.services.calibrations import list_calibrations
 from app.services.comparisons import get_comparison, list_comparisons
 from app.services.listing import Page as Stretch
+from app.services.price_books import list_books
 from app.services.proposals import ProposalSummary, Standing
 from app.services.workbench import Workbench
 from app.sizing.document import Comparison
@@ -86,9 +88,16 @@ def show_proposals(
 
 
 def form_page(
-    comparison: Comparison, form: Form, proposal: Proposal | None, message: Message | None = None
+    bench: Workbench,
+    workspace: str,
+    comparison: Comparison,
+    form: Form,
+    proposal: Proposal | None,
+    message: Message | None = None,
 ) -> ProposalFormPage:
     """Return the form with what has been typed into it."""
+    books = list_books(bench, workspace, LISTED, None).items
+    runs = list_calibrations(bench, workspace, LISTED, None).items
     place = "/proposals/new" if proposal is None else f"/proposals/{proposal.id}/edit"
     return ProposalFormPage(
         documents=available(),
@@ -98,6 +107,8 @@ def form_page(
         proposal_id="" if proposal is None else proposal.id,
         title=comparison.title,
         options=[Choice(row.label, row.label, row.kind) for row in comparison.rows],
+        books=[Choice(one.id, one.name) for one in books],
+        calibrations=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in runs],
         has_networks=proposal is not None and has_networks(proposal),
         has_logo=proposal is not None and proposal.content.branding.logo is not None,
     )
@@ -130,7 +141,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep, compar
         "confidential": ["yes"],
     }
     form = Form({**usual, **typed(request.query_params)})
-    return render(request, "proposal_form.html", form_page(found, form, None))
+    return render(request, "proposal_form.html", form_page(bench, workspace, found, form, None))
 
 
 @router.post("/proposals/new", response_class=HTMLResponse)
@@ -147,7 +158,7 @@ def make_proposal(
     except (AppError, ValidationError) as error:
         found = get_comparison(bench, workspace, comparison).comparison
         message, status = refusal(error)
-        page = form_page(found, refused(values, error, ()), None, message)
+        page = form_page(bench, workspace, found, refused(values, error, ()), None, message)
         return render(request, "proposal_form.html", page, status=status)
     return RedirectResponse(f"/proposals/{made.id}", 303)
 
@@ -158,7 +169,7 @@ def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
     draft = proposals.get_proposal(bench, workspace, identifier)
     found = get_comparison(bench, workspace, draft.comparison_id).comparison
     form = Form(shown(draft, [row.label for row in found.rows]))
-    return render(request, "proposal_form.html", form_page(found, form, draft))
+    return render(request, "proposal_form.html", form_page(bench, workspace, found, form, draft))
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
@@ -177,7 +188,7 @@ def change_proposal(
     except (AppError, ValidationError) as error:
         found = get_comparison(bench, workspace, draft.comparison_id).comparison
         message, status = refusal(error)
-        page = form_page(found, refused(values, error, ()), draft, message)
+        page = form_page(bench, workspace, found, refused(values, error, ()), draft, message)
         return render(request, "proposal_form.html", page, status=status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
@@ -191,19 +202,19 @@ def show_proposal_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str
 @router.get("/proposals/{identifier}.pdf")
 def give_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give the document."""
-    return attachment(proposals.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
+    return attachment(freezing.pdf_of(bench, workspace, identifier), PDF, f"{identifier}.pdf")
 
 
 @router.get("/proposals/{identifier}.xlsx")
 def give_workbook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give the tables with live totals."""
-    return attachment(proposals.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
+    return attachment(freezing.workbook_of(bench, workspace, identifier), XLSX, f"{identifier}.xlsx")
 
 
 @router.get("/proposals/{identifier}.csv")
 def give_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Give every line."""
-    return attachment(proposals.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
+    return attachment(freezing.csv_of(bench, workspace, identifier).encode(), CSV, f"{identifier}.csv")
 
 
 def shown_page(
@@ -234,7 +245,7 @@ def show_proposal(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
 def freeze(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Freeze a draft and go back to it."""
     try:
-        proposals.freeze_proposal(bench, workspace, identifier)
+        freezing.freeze_proposal(bench, workspace, identifier)
     except AppError as error:
         return shown_page(request, bench, workspace, identifier, message=error.message, status=error.status)
     return RedirectResponse(f"/proposals/{identifier}", 303)
@@ -268,12 +279,12 @@ def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 @router.get("/proposals/{identifier}/replay.json")
 def show_replay_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
     """Return what changed, without writing down that somebody looked."""
-    return proposals.replay_proposal(bench, workspace, identifier, note=False)
+    return replaying.replay_proposal(bench, workspace, identifier, note=False)
 
 
 @router.get("/proposals/{identifier}/replay", response_class=HTMLResponse)
 def show_replay(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what today's catalogue would say otherwise."""
     found = proposals.get_proposal(bench, workspace, identifier)
-    replay = proposals.replay_proposal(bench, workspace, identifier, note=False)
+    replay = replaying.replay_proposal(bench, workspace, identifier, note=False)
     return render(request, "replay.html", replay_page(found, replay, voice_of(request), available()))

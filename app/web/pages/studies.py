@@ -15,6 +15,7 @@ from app.errors import AppError, BadInput, Conflict, FieldError
 from app.services import studies, study_states
 from app.services.study_trace import StudyTrace, trace_figure
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
 from app.sizing.study.documents import StudyAnswer, StudyAssumptions, StudyVersions
 from app.sizing.study.request import StudyPatch
 from app.web.asides import ASIDES
@@ -25,7 +26,6 @@ from app.web.pages.forms import typed
 from app.web.pages.start import read_form
 from app.web.pages.studies_knobs import address_query, knobs_in, shown
 from app.web.pages.studies_views import assumptions_page, study_page, trace_page
-from app.web.problems import from_validation
 from app.web.rendering import render
 from app.web.study_contexts import Clash, StudyVersionsPage
 

@@ -14,6 +14,7 @@ from app.errors import AppError, BadInput, FieldError, Message
 from app.services.studies import create_study
 from app.services.study_start import Suggestion, suggested
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
 from app.sizing.study.request import StudyContent
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
@@ -23,7 +24,6 @@ from app.web.pages.documents import available
 from app.web.pages.drafts import NUMBERS, WORDS
 from app.web.pages.forms import nested, plain_number, refused, typed
 from app.web.pages.start import read_form
-from app.web.problems import from_validation
 from app.web.rendering import render
 from app.web.study_contexts import StudyFormPage
 

@@ -14,6 +14,8 @@ from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLar
 from app.services import studies, study_states
 from app.services.listing import USUAL_ITEMS, Page
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
+from app.sizing.strict_json import read_json
 from app.sizing.study.documents import StudySummary
 from app.sizing.study.request import (
     ComparisonOfState,
@@ -23,7 +25,6 @@ from app.sizing.study.request import (
     StudyPatch,
     tree_of,
 )
-from app.web.bodies import read_json
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
@@ -31,7 +32,6 @@ from app.web.pages.forms import plain_number, typed
 from app.web.pages.start import read_form
 from app.web.pages.studies import address, clashed, version_in
 from app.web.pages.studies_knobs import knobs_in
-from app.web.problems import from_validation
 from app.web.rendering import render
 from app.web.study_contexts import StudiesPage
 

@@ -18,17 +18,17 @@ from app.services import sweeps
 from app.services.listing import Page
 from app.services.sweeps import SweepAnswer, SweepState
 from app.services.workbench import Workbench
+from app.sizing.complaints import from_validation
+from app.sizing.strict_json import read_json
 from app.sizing.sweep.request import MOST_POINTS, SweepRequest
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
-from app.web.bodies import read_json
 from app.web.contexts import Form
 from app.web.deps import USUAL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
 from app.web.pages.start import read_form
 from app.web.pages.sweep_views import MOST_PICTURED, sweep_page
-from app.web.problems import from_validation
 from app.web.rendering import environment, render
 from app.web.sweep_contexts import SweepsPage
 

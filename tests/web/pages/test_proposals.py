@@ -7,6 +7,7 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
+from app.web.api.examples import CALIBRATION
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
@@ -191,3 +192,16 @@ def test_files_of_the_page_are_those_of_the_api(reader: Reader, claimed: str) ->
     reader.ask("POST", f"{address}/freeze")
     for kind in ("pdf", "csv", "xlsx"):
         assert reader.get(f"{address}.{kind}").content == reader.get(f"/api/v1{address}.{kind}").content
+
+
+def test_the_form_offers_price_books_and_measured_runs_by_their_names(reader: Reader, claimed: str) -> None:
+    book = reader.ask("POST", "/api/v1/price-books", json={"name": "Seoul 2026", "rows": []}).json()["id"]
+    runs = reader.ask("POST", "/api/v1/calibrations", json=CALIBRATION).json()
+    form = reader.page(f"/proposals/new?comparison={identifier_of(claimed)}")
+
+    def offered(name: str) -> dict[str, str]:
+        entries = form.select(f"datalist#{form.find(id=name)['list']} option")
+        return {entry["value"]: entry.get_text() for entry in entries}
+
+    assert offered("price_book_id")[book] == "Seoul 2026"
+    assert offered("calibration_id")[runs["id"]].startswith(runs["label"])

@@ -1,4 +1,4 @@
-"""The parts of the ``rackline`` command that keep what is kept: backup, restore, check-store, purge."""
+"""Commands that keep what is kept: backup, restore, check-store, purge."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from app.store.upload_files import UploadFiles
 FOUND = 1
 """Exit code of a check that found something."""
 
+cli = typer.Typer(rich_markup_mode=None)
 Archive = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
 
 
@@ -34,14 +35,7 @@ def workbench(settings: Settings) -> Workbench:
     return bench
 
 
-def add_to(cli: typer.Typer) -> None:
-    """Add the commands."""
-    cli.command("backup")(backup)
-    cli.command("restore")(restore)
-    cli.command("check-store")(check)
-    cli.command("purge")(purge_command)
-
-
+@cli.command()
 def backup(file: Archive) -> None:
     """Write everything that is kept to one archive, while the server runs."""
     settings = Settings.from_environment()
@@ -51,6 +45,7 @@ def backup(file: Archive) -> None:
     typer.echo(f"{file}: {made.rows:,} rows, {made.files:,} files, {made.size:,} bytes")
 
 
+@cli.command()
 def restore(
     file: Archive,
     into: Annotated[
@@ -63,6 +58,7 @@ def restore(
     typer.echo(f"{file}: {done.rows:,} rows and {done.files:,} files are back")
 
 
+@cli.command("check-store")
 def check() -> None:
     """Check that the database, frozen proposals and uploaded files are whole; change nothing."""
     bench = workbench(Settings.from_environment())
@@ -76,6 +72,7 @@ def check() -> None:
         raise typer.Exit(FOUND)
 
 
+@cli.command("purge")
 def purge_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what has had its time.")] = False,
 ) -> None:

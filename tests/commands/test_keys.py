@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from app.commands.keys import cli
 from app.errors import AppError, BadInput, Conflict, NotFound
-from app.key_command import cli
 from app.services.keys import FORM, principal_of
 from app.store.database import Store
 from app.store.types import now

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.__main__ import cli
+from app.__main__ import command_line
 from app.errors import AppError, Conflict
 from app.web.api.examples import GPT3
 from tests.serving import serving
@@ -18,7 +18,9 @@ LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
 def rackline(data_dir: Path, *arguments: str) -> Result:
     """Run a command on a directory; errors of ours come through."""
-    done = CliRunner().invoke(cli, [*arguments], env={"RACKLINE_DATA_DIR": str(data_dir)})
+    done = CliRunner().invoke(
+        command_line(arguments[0]), [*arguments], env={"RACKLINE_DATA_DIR": str(data_dir)}
+    )
     if isinstance(done.exception, AppError):
         raise done.exception
     return done

@@ -10,20 +10,26 @@ from typing import Annotated
 import typer
 
 from app.errors import BadInput
-from app.main import identity_of, make_data_directory
+from app.main import identity_of, make_bench
 from app.reports.text import table
 from app.services import accounts
 from app.services.admission import Role
 from app.services.identity import Identity
 from app.services.passwords import MOST
-from app.services.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
-from app.store.database import Store
 
-users = typer.Typer(no_args_is_help=True, help="Accounts: who may sign in.", rich_markup_mode=None)
-workspaces = typer.Typer(
-    no_args_is_help=True, help="Workspaces: whose data is kept apart.", rich_markup_mode=None
+users = typer.Typer(
+    name="user", no_args_is_help=True, help="Accounts: who may sign in.", rich_markup_mode=None
 )
+workspaces = typer.Typer(
+    name="workspace",
+    no_args_is_help=True,
+    help="Workspaces: whose data is kept apart.",
+    rich_markup_mode=None,
+)
+cli = typer.Typer()
+cli.add_typer(users)
+cli.add_typer(workspaces)
 
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the account.")]
 
@@ -32,15 +38,11 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of t
 def opened() -> Iterator[Identity]:
     """Open the accounts of the server that the environment describes."""
     settings = Settings.from_environment()
-    make_data_directory(settings.data_dir)
-    store = Store(settings.database_url)
+    bench = make_bench(settings)
     try:
-        store.migrate()
-        with store.transaction(LOCAL_WORKSPACE) as repository:
-            repository.ensure_workspace("Local")
-        yield identity_of(settings, store)
+        yield identity_of(settings, bench.store)
     finally:
-        store.close()
+        bench.store.close()
 
 
 @users.command("add")

@@ -16,9 +16,9 @@ import polars
 import pytest
 
 from app.__main__ import main
+from app.commands.sweeping import Interrupted, KeptRows, Progress, broken_off, sweep_to_file
 from app.errors import BadInput
 from app.sizing.sweep.run import run_sweep
-from app.sweep_command import Interrupted, KeptRows, Progress, broken_off, sweep_to_file
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads, sweep, wide
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.sweep_command.installed_context", sizing_context)
+    monkeypatch.setattr("app.commands.sweeping.installed_context", sizing_context)
 
 
 def positions(path: Path) -> list[int]:
@@ -124,7 +124,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.sweep_command.BAR_SECONDS", 0.0)
+    monkeypatch.setattr("app.commands.sweeping.BAR_SECONDS", 0.0)
     shown = Terminal()
     progress = Progress(shown, 4, 0)
     progress.advance(1)

@@ -1,4 +1,4 @@
-"""A sweep from the command line: rows to a file beside the result, progress to the terminal."""
+"""``rackline sweep``: rows to a file beside the result, progress to the terminal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
+import typer
 from pydantic import ValidationError
 
+from app.commands.inputs import read_request
 from app.errors import BadInput, Message
+from app.executors import crew
 from app.reports.sweeps import check_parquet, csv_lines, parquet
+from app.settings import Settings
 from app.sizing.sweep.chunks import installed_context
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
@@ -33,11 +37,40 @@ BAR_SECONDS = 0.1
 """Time between two pictures of the bar. [s]"""
 
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells give it."""
+
+cli = typer.Typer(rich_markup_mode=None)
+
+
+@cli.command("sweep")
+def sweep_command(
+    request: Annotated[Path, typer.Argument(metavar="REQUEST.json", help="A sweep request.")],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Where results go: .csv or .parquet.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was broken off.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Processes; left out, one for each processor.")
+    ] = None,
+) -> None:
+    """Estimate every combination of models, systems, prices and scenarios."""
+    asked = read_request(SweepRequest, request)
+    try:
+        refused = sweep_to_file(asked, output, crew(Settings.from_environment().dask, workers), resume=resume)
+    except Interrupted:
+        typer.echo(str(broken_off(output)), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    typer.echo(
+        f"{output} is complete; {refused} points could not be estimated"
+        if refused
+        else f"{output} is complete"
+    )
+
+
 class Interrupted(Exception):
     """The sweep was stopped by Ctrl-C; what there is has been kept."""
 
 
-def sweep_to_file(request: SweepRequest, output: Path, crew: Crew, *, resume: bool) -> int:
+def sweep_to_file(request: SweepRequest, output: Path, workers: Crew, *, resume: bool) -> int:
     """Compute a sweep into a file; rows are kept beside it until it is complete.
 
     Parameters
@@ -46,7 +79,7 @@ def sweep_to_file(request: SweepRequest, output: Path, crew: Crew, *, resume: bo
         The sweep. [-]
     output : Path
         Where the result goes: ``.csv`` or ``.parquet``. [-]
-    crew : Crew
+    workers : Crew
         The workers. [-]
     resume : bool
         Whether to go on from the rows of a run that was broken off. [-]
@@ -75,7 +108,7 @@ def sweep_to_file(request: SweepRequest, output: Path, crew: Crew, *, resume: bo
     progress = Progress(sys.stderr, sweep.total, len(done))
     try:
         with kept.writing() as file:
-            for rows in run_sweep(sweep.points(), installed_context, crew, uploads=uploads, done=done):
+            for rows in run_sweep(sweep.points(), installed_context, workers, uploads=uploads, done=done):
                 file.writelines(row.model_dump_json() + "\n" for row in rows)
                 file.flush()
                 progress.advance(len(rows))

@@ -7,17 +7,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
+from app.__main__ import COMMANDS, command_line
 from app.profiles.presets import models_directory
 from app.web.api.examples import CONFIG, GPT3, SIZING
 from app.web.api.reference import PAGE, with_reference
 
+ROOT = models_directory().parents[1]
+
 
 def rackline(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-W", "error", "-m", "app", *arguments]
-    root = models_directory().parents[1]
     return subprocess.run(
-        command, cwd=root, input=stdin, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -88,12 +92,29 @@ def test_profile_shows_how_a_model_was_understood(tmp_path: Path) -> None:
     assert json.loads(rackline("profile", str(path), "--json").stdout)["parameters"] == 6738415616
 
 
+def test_the_list_of_commands_names_each_and_what_is_listed_is_there() -> None:
+    listed = rackline("--help").stdout
+    for name in COMMANDS:
+        assert f"\n  {name} " in listed
+        assert CliRunner().invoke(command_line(name), [name, "--help"]).exit_code == 0
+    defined = {command for name in COMMANDS for command in get_command(command_line(name)).commands}
+    assert defined == set(COMMANDS)
+
+
+def test_an_estimate_waits_for_neither_server_nor_database() -> None:
+    code = "import sys; from app.__main__ import command_line; command_line('estimate'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stdout.split())
+    assert "app.sizing.estimate" in loaded
+    assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
+
+
 def test_the_catalogue_is_in_order() -> None:
     assert rackline("check-catalog").returncode == 0
 
 
 def test_the_page_about_the_api_is_current() -> None:
-    text = (models_directory().parents[1] / PAGE).read_text(encoding="utf-8")
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
     assert with_reference(text) == text, "run “rackline docs”"
 
 

@@ -15,9 +15,9 @@ from app.reports.text import table
 from app.services import keys
 from app.services.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
+from app.sizing.complaints import from_validation
 from app.sizing.integration.documents import ApiKey
 from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
-from app.web.problems import from_validation
 
 cli = typer.Typer(
     name="key",

@@ -1,0 +1,98 @@
+"""``rackline serve`` and ``rackline worker``."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import typer
+
+from app.errors import BadInput
+from app.logs import set_up_logs
+from app.main import reach_now
+from app.serving import serve_by_several, serve_here, work
+from app.settings import Settings
+from app.web.reach import Reach
+
+LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Addresses that only this machine reaches."""
+
+cli = typer.Typer(rich_markup_mode=None)
+
+
+@cli.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; one of this machine's own.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that answer.")] = 1,
+) -> None:
+    """Serve pages and JSON API."""
+    settings = logging_settings()
+    check_reach(host, reach_now(settings))
+    with listening(host, port) as listener:
+        address = f"[{host}]" if ":" in host else host
+        typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
+        if workers == 1:
+            serve_here(listener, settings)
+        else:
+            # Several processes count the requests of a key together.
+            serve_by_several(listener, settings.model_copy(update={"shared_limits": True}), workers)
+
+
+@cli.command("worker")
+def worker(
+    threads: Annotated[
+        int, typer.Option(min=1, max=64, help="Jobs done at once; each uses every processor it may.")
+    ] = 1,
+) -> None:
+    """Do the jobs of servers that leave them to others, beside them or on another machine."""
+    work(logging_settings(), threads)
+
+
+def logging_settings() -> Settings:
+    """Return the settings, with the log set up by them."""
+    settings = Settings.from_environment()
+    set_up_logs(settings.log, settings.log_level)
+    return settings
+
+
+def check_reach(host: str, reach: Reach) -> None:
+    """Refuse to be reached from elsewhere without accounts, or under a name nobody was told.
+
+    Raises
+    ------
+    BadInput
+        Says how it is done.
+    """
+    if host in LISTENED_ALONE:
+        return
+    if reach.alone:
+        raise BadInput.at(
+            "--host",
+            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
+            "make the first account with “rackline user add EMAIL --name NAME”, "
+            "or reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
+        )
+    if not reach.public_url:
+        raise BadInput.at(
+            "--host",
+            "to be reached from elsewhere, set RACKLINE_PUBLIC_URL to the address people write, "
+            "such as https://rackline.example.com",
+        )
+    if not reach.https:
+        typer.echo("warning: without https passwords and figures can be read on the way", err=True)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; before the server starts, so that a taken port is said plainly."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise BadInput.at(
+            "--port",
+            "{host}:{port} cannot be listened on: {reason}",
+            host=host,
+            port=str(port),
+            reason=error.strerror,
+        ) from None

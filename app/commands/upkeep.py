@@ -1,0 +1,87 @@
+"""Commands for whoever works on Rackline itself: check-catalog, docs, fit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.catalog import check_directory
+from app.commands.inputs import data_directory, decoded, written
+from app.errors import BadInput, Message
+from app.reports.evidence import HELD_OUT, counts_of, in_headline
+from app.reports.fits import count_lines, error_cells, figure_cells
+from app.reports.generated import generated_documents
+from app.reports.text import table
+from app.settings import with_settings
+from app.sizing.context import load_context
+from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
+from app.sizing.validation.run import read_rows
+from app.web.api.reference import PAGE, with_reference
+
+OPERATIONS = "docs/operations.md"
+"""Page with the table of settings."""
+
+cli = typer.Typer(rich_markup_mode=None)
+
+
+@cli.command("check-catalog")
+def check_catalog() -> None:
+    """Check every figure of the catalogue for unit, source, date and reason."""
+    problems = check_directory(data_directory())
+    for problem in problems:
+        typer.echo(str(problem))
+    if problems:
+        raise typer.Exit(1)
+    load_context(data_directory())
+    typer.echo("the catalogue is in order")
+
+
+@cli.command()
+def docs(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail where a file is stale.")
+    ] = False,
+) -> None:
+    """Write the generated parts of the documentation."""
+    root = data_directory().parent
+    page = root / PAGE
+    if not page.is_file():
+        raise BadInput(Message("the documentation is written in a copy of the repository only"))
+    documents = generated_documents(load_context(data_directory()))
+    documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
+    documents[OPERATIONS] = with_settings(written(root / OPERATIONS))
+    wrong = {name: text for name, text in documents.items() if written(root / name) != text}
+    for name, text in wrong.items():
+        if check:
+            typer.echo(f"{name} is stale; run “rackline docs”")
+        else:
+            (root / name).write_text(text, encoding="utf-8")
+    if check and wrong:
+        raise typer.Exit(1)
+
+
+@cli.command("fit")
+def fit_command(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail where the files are not what the fit gives.")
+    ] = False,
+) -> None:
+    """Refit the software profiles and the widths of the bands to the measured runs of data/validation."""
+    directory = data_directory()
+    context = load_context(directory)
+    rows = read_rows(decoded(directory / "validation" / "measured.csv"))
+    found = refit([row for row in rows if in_headline(row)], context)
+    typer.echo("\n".join([*table(figure_cells(found)), "", *table(error_cells(found)), ""]))
+    typer.echo("\n".join(count_lines(counts_of(context))))
+    if check:
+        moved = differences(found, context)
+        typer.echo("\n".join(moved) or "the files are what the fit gives")
+        raise typer.Exit(1 if moved else 0)
+    changed = {
+        "software.csv": software_text(written(directory / "software.csv"), found.figures),
+        "residuals.csv": residuals_text(written(directory / "residuals.csv"), found.residuals),
+        HELD_OUT: held_out_text(found),
+    }
+    for name, text in changed.items():
+        (directory / name).write_text(text, encoding="utf-8")
