@@ -33,8 +33,13 @@ def serving(
             found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
             said = threading.Thread(target=lambda: spoken(process).extend(process.stderr or []), daemon=True)
             said.start()
-            with httpx.Client(base_url=found[0], timeout=30, trust_env=False) as client:
-                yield process, client
+            try:
+                with httpx.Client(base_url=found[0], timeout=30, trust_env=False) as client:
+                    yield process, client
+            finally:
+                process.kill()
+                # Who has inherited the pipe may hold it a little longer; it is closed when nobody reads it.
+                said.join()
         finally:
             process.kill()
 

@@ -24,6 +24,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from tests.loops import run
 from tests.serving import ROOT, serving
 
 USUAL = (600, 8, 2)
@@ -232,7 +233,7 @@ def measured(length: float = 600, count: int = 8, processes: int = 2) -> Report:
             async with httpx.AsyncClient(base_url=base, timeout=120, trust_env=False) as first:
                 return await prepared(first)
 
-        places = asyncio.run(prepare())
+        places = run(prepare())
         report = Report(length)
         shares = [count // processes + (index < count % processes) for index in range(processes)]
         asking = [

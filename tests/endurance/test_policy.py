@@ -1,6 +1,5 @@
 """Every kind of page, in a browser: the content policy is kept, nothing leaves the host."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.web.patience import BOUNDS
 from tests.endurance.request_seeds import seeds
+from tests.loops import run
 from tests.windows import Seat
 
 pytestmark = [pytest.mark.browser, pytest.mark.endurance]
@@ -26,7 +26,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[
     import socket
 
     app = create_app(Settings.at(tmp_path_factory.mktemp("policy")))
-    found = asyncio.run(seeds(app))
+    found = run(seeds(app))
     addresses = [
         f"{seed.path}?{urlencode(seed.query)}"
         for seed in found

@@ -13,7 +13,7 @@ from tests.conformance import MORE_THAN_A_SCHEMA_SAYS, examine
 from .conftest import Ask
 
 COVERED = (
-    "^(create_comparison|list_comparisons|get_comparison|change_comparison|list_chips|get_chip|get_job|"
+    "^(list_comparisons|get_comparison|create_key|rotate_key|list_chips|get_chip|get_job|"
     "check_plan|plan_fabric|revoke_share|health)$"
 )
 """Quick operations of each kind, whose every field is gone through within the suite."""
