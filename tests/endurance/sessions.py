@@ -1,6 +1,6 @@
 """Consulting sessions at once: readers who turn a knob, look, and turn the next one.
 
-``python -m tests.endurance.sessions [SESSIONS] [SECONDS] [PAUSE]`` starts a server of its own and prints
+``python -m tests.endurance.sessions [SESSIONS] [SECONDS] [PAUSE] [PROCESSES]`` starts a server and prints
 rates and waiting times of the whole page; the pause between two knobs of one reader is drawn from an
 exponential law.
 """
@@ -26,8 +26,8 @@ SYSTEMS = (
     *(("dgx-a100-640gb", 2), ("dgx-a100-640gb", 4), ("aws-p4d", 2)),
     *(("bow-pod16", 1), ("ipu-pod64", 1)),
 )
-USUAL = (50.0, 60.0, 5.0)
-"""Readers, seconds, seconds between two knobs of one reader."""
+USUAL = (50.0, 60.0, 5.0, 2.0)
+"""Readers, seconds, seconds between two knobs of one reader, processes of the server."""
 
 MODELS = ("bert-large", "resnet50", "gpt2-1.5b", "vit-large", "t5-3b")
 
@@ -107,13 +107,16 @@ async def sessions(base: str, count: int, length: float, pause: float) -> Heard:
     return heard
 
 
-def measured(count: int = 50, length: float = 60.0, pause: float = 5.0) -> Heard:
+def measured(count: int = 50, length: float = 60.0, pause: float = 5.0, processes: int = 2) -> Heard:
     """Start a server and let the readers at it."""
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (_, client):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder), "--workers", str(processes)) as (_, client),
+    ):
         return asyncio.run(sessions(str(client.base_url), count, length, pause))
 
 
 if __name__ == "__main__":
     numbers = [float(text) for text in sys.argv[1:]]
-    count, length, pause = [*numbers, *USUAL[len(numbers) :]]
-    print(measured(int(count), length, pause).told(length))
+    count, length, pause, processes = [*numbers, *USUAL[len(numbers) :]]
+    print(measured(int(count), length, pause, int(processes)).told(length))

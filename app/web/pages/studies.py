@@ -13,12 +13,14 @@ from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, BadInput, Conflict, FieldError
 from app.services import studies, study_states
+from app.services.price_books import list_books
 from app.services.study_trace import StudyTrace, trace_figure
 from app.services.workbench import Workbench
 from app.sizing.complaints import from_validation
 from app.sizing.study.documents import StudyAnswer, StudyAssumptions, StudyVersions
 from app.sizing.study.request import StudyPatch
 from app.web.asides import ASIDES
+from app.web.contexts import Choice
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
@@ -32,6 +34,8 @@ from app.web.study_contexts import Clash, StudyVersionsPage
 router = APIRouter(include_in_schema=False)
 
 FormDep = Annotated[FormData, Depends(read_form)]
+BOOKS = 30
+"""Price books that are offered, the newest."""
 
 
 def version_in(query: QueryParams) -> int | None:
@@ -84,8 +88,14 @@ def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
         asides = [(name, value) for name, value in query.multi_items() if name in ASIDES]
         return RedirectResponse(address(identifier, urlencode([*wanted, *asides])), 303)
     form = shown(answer, {}, ())
-    page = study_page(bench, answer, voice_of(request), available(), form, pair=pair_in(query))
+    books = books_of(bench, workspace)
+    page = study_page(bench, answer, voice_of(request), available(), form, books=books, pair=pair_in(query))
     return render(request, "study.html", page)
+
+
+def books_of(bench: Workbench, workspace: str) -> list[Choice]:
+    """Return the newest price books to choose from."""
+    return [Choice(one.id, one.name) for one in list_books(bench, workspace, BOOKS, None).items]
 
 
 def address(identifier: str, query: str) -> str:
@@ -103,7 +113,15 @@ def refused(
     answer, pair = _before(bench, workspace, identifier, before)
     form = shown(answer, _typed(request.query_params), [one.field for one in errors])
     page = study_page(
-        bench, answer, voice_of(request), available(), form, pair=pair, errors=errors, previous=before
+        bench,
+        answer,
+        voice_of(request),
+        available(),
+        form,
+        books=books_of(bench, workspace),
+        pair=pair,
+        errors=errors,
+        previous=before,
     )
     return render(request, "study.html", page, status=known.status)
 
@@ -164,6 +182,7 @@ def clashed(
         voice_of(request),
         available(),
         shown(answer, {}, ()),
+        books=books_of(bench, workspace),
         pair=pair_in(own),
         clash=clash,
     )

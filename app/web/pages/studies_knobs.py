@@ -40,6 +40,7 @@ FIELDS = {
     "acquisition": "assumptions.acquisition",
     "electricity": "assumptions.electricity_per_kwh",
     "years": "assumptions.amortisation_years",
+    "price_book": "assumptions.price_book_id",
     "price": "assumptions.system_price",
     "rent": "assumptions.hourly_price",
     "hours": "figure.hours",
@@ -130,15 +131,26 @@ def shown(answer: StudyAnswer, typed: Mapping[str, str], wrong: Iterable[str]) -
     return Form(values)
 
 
-SHARED = ("batch", "precision", "utilisation", "electricity", "years", "currency", "scaling_efficiency")
+SHARED = (
+    *("batch", "precision", "utilisation", "electricity", "years", "currency", "price_book"),
+    "scaling_efficiency",
+)
 """Knobs that turn all options."""
 
 
-def shared_views(answer: StudyAnswer, form: Form, voice: Voice) -> list[KnobView]:
-    """Return the knobs that turn all options; the efficiency of scaling where a figure is scaled."""
-    linear = any(option.kind == "linear" for option in answer.options)
-    names = [name for name in SHARED if linear or name != "scaling_efficiency"]
-    return [_view(name, None, answer, form, voice, []) for name in names]
+def shared_views(answer: StudyAnswer, form: Form, voice: Voice, books: Sequence[Choice]) -> list[KnobView]:
+    """Return the knobs that turn all options.
+
+    The efficiency of scaling is one where a figure is scaled, the price book where there is one.
+    """
+    left_out = set()
+    if not any(option.kind == "linear" for option in answer.options):
+        left_out.add("scaling_efficiency")
+    if not books and not form.get("price_book"):
+        left_out.add("price_book")
+    offered = {"price_book": books}
+    names = [name for name in SHARED if name not in left_out]
+    return [_view(name, None, answer, form, voice, [], offered.get(name, ())) for name in names]
 
 
 def option_views(
@@ -234,7 +246,7 @@ def _unit(name: str, answer: StudyAnswer, voice: Voice) -> str:
 
 def _taken(name: str, option: StudyOptionAnswer | None, answer: StudyAnswer, voice: Voice) -> str:
     """Return what an empty field stands for: what the base states, or the default an estimate took."""
-    if name in {"price", "rent"}:
+    if name in {"price", "rent", "price_book"}:
         return voice.gettext("from the catalogue")
     if option is not None and (shared := value_of(answer.content, name)):
         return shared

@@ -56,6 +56,7 @@ def study_page(
     documents: Sequence[tuple[str, str]],
     form: Form,
     *,
+    books: Sequence[Choice],
     pair: Sequence[str] | None = None,
     errors: Sequence[FieldError] = (),
     previous: str | None = None,
@@ -66,7 +67,7 @@ def study_page(
     state = urlencode(query)
     form = Form(form.values, errors)
     columns = _columns(bench, answer, form, query, voice)
-    shared = shared_views(answer, form, voice)
+    shared = shared_views(answer, form, voice, books)
     add = add_view(answer, form, voice)
     fields = {knob.name for knob in shared} | {
         knob.name for column in columns for knob in column.knobs.values()

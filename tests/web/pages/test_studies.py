@@ -138,6 +138,20 @@ def test_saving_makes_a_version_and_a_late_one_is_shown_what_changed(reader: Rea
     assert len(versions.select(".study-versions > li")) == 2
 
 
+def test_a_price_book_of_the_workspace_is_chosen_by_its_name(reader: Reader, address: str) -> None:
+    assert reader.page(address).select_one("#knob-price_book") is None
+    row = {"item": "dgx-a100-640gb", "parameter": "price", "value": 500_000, "unit": "USD"}
+    book = {"name": "Seoul 2026", "rows": [row]}
+    made = reader.ask("POST", "/api/v1/price-books", json=book)
+    assert made.status_code == 201, made.text
+    choice = reader.page(address).select_one("#knob-price_book")
+    offered = {one["value"]: one.get_text() for one in choice.select("option")}
+    assert offered[made.json()["id"]] == "Seoul 2026"
+    turned = reader.page(f"{address}?price_book={made.json()['id']}")
+    assert turned.select_one("#knob-price_book option[selected]").get_text() == "Seoul 2026"
+    assert column(turned, "a") != column(reader.page(address), "a")
+
+
 def test_an_older_version_says_so(reader: Reader, address: str) -> None:
     reader.submit(f"{address}/versions", {"state": "count.a=4", "version": "1", "expected": "1"})
     old = reader.page(f"{address}?version=1")
