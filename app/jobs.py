@@ -24,7 +24,7 @@ from huey import Huey
 from huey.consumer import Consumer, Scheduler
 from huey.registry import Message
 from huey.serializer import Serializer
-from huey.storage import PostgresStorage, RedisStorage, SqliteStorage
+from huey.storage import ConnectionPool, PostgresStorage, RedisStorage, SqliteStorage
 from sqlalchemy.engine import make_url
 
 from app.errors import BadInput, Unavailable
@@ -33,6 +33,7 @@ from app.services.job_running import Claim, Watch, Work
 from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
+from app.store.database import POSTGRES
 from app.store.migrate import QUEUE_TABLES
 
 logger = logging.getLogger("rackline.jobs")
@@ -48,6 +49,9 @@ CHORE_SECONDS = 10.0
 
 STOP_SECONDS = 5.0
 """How long the end of the server waits for jobs to be put down. [s]"""
+
+REDIS = {"socket_connect_timeout": 5.0, "socket_timeout": 20.0}
+"""How soon a Redis that went away without a word is noticed; a message is waited for 1 s at a time. [s]"""
 
 POLL_SECONDS = 0.2
 """How often a file is asked for messages; the other queues tell by themselves. [s]"""
@@ -94,11 +98,15 @@ class Jobs:
         except Exception:
             logger.exception("the queue cannot be used; the chore waits for its turn", extra={"chore": name})
 
-    def waiting(self) -> int:
-        """Return how many messages wait."""
-        with self._opening:
-            queue = self._long
-        return int(queue.storage.queue_size())
+    def waiting(self) -> int | None:
+        """Return how many messages wait; None where the queue cannot be used."""
+        try:
+            found = self._waiting()
+            let_go(self._long)
+        except Exception:
+            logger.exception("the queue cannot be used; how much waits in it is not known")
+            return None
+        return found
 
     def start(self) -> None:
         """Begin to work as soon as no other process of this machine does."""
@@ -130,13 +138,18 @@ class Jobs:
                         looked = time.monotonic()
                         for consumer in self._consumers:
                             consumer.check_worker_health()
-                    watch.look(idle=self.waiting() == 0)
+                    watch.look(idle=self._waiting() == 0)
                 except Unavailable:
                     # The store has said so in the log.
                     pass
                 except Exception:
                     logger.exception("jobs cannot be looked after; trying again")
                 self._stop.wait(WATCH_SECONDS)
+
+    def _waiting(self) -> int:
+        with self._opening:
+            queue = self._long
+        return int(queue.storage.queue_size())
 
     def _wait_for_turn(self) -> IO[bytes] | None:
         if self._lock is None:
@@ -297,13 +310,15 @@ def opened(name: str, address: str) -> Huey:
         return _opened_file(Path(address.removeprefix("sqlite:///")), common)
     if scheme == "postgresql":
         dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
-        return _patiently(partial(Huey, storage_class=_Closing, dsn=dsn, table_prefix=QUEUE_TABLES, **common))
+        placed = {"storage_class": _Closing, "dsn": dsn, "table_prefix": QUEUE_TABLES, **POSTGRES}
+        return _patiently(partial(Huey, **placed, **common))
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:
             raise BadInput.at(
                 "RACKLINE_QUEUE_URL", "a Redis queue needs the package “redis”, which is not installed"
             )
-        return Huey(storage_class=RedisStorage, url=address, **common)
+        pool = ConnectionPool.from_url(address, **REDIS)
+        return Huey(storage_class=RedisStorage, connection_pool=pool, **common)
     raise BadInput.at("RACKLINE_QUEUE_URL", "give sqlite:///FILE, postgresql://… or redis://…")
 
 

@@ -104,14 +104,17 @@ def change_comparison(
     title = patch.title or before.comparison.title
     locale = patch.locale or before.comparison.locale
     answer = compared(bench, options, identifier, title, locale, currency)
+    was = before.comparison
+    changes = [("title", answer.title, was.title), ("locale", locale, was.locale)]
+    changes.append(("currency", currency, was.currency))
+    values: dict[str, Any] = {name: new for name, new, old in changes if new != old}
+    values |= {"version": before.version + 1, "updated_at": now()}
     with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, identifier)
-        check_version(before.version, record.version)
-        record.title, record.locale, record.currency = answer.title, locale, currency
-        record.version, record.updated_at = before.version + 1, now()
+        if not repository.change_comparison(identifier, before.version, values):
+            check_version(before.version, existing(repository, identifier).version)
         if anew:
             save_new_estimates(repository, options)
-            repository.replace_options(record, stored_options(options))
+            repository.replace_options(identifier, stored_options(options))
     return Versioned(answer, before.version + 1)
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from datetime import datetime
-
-from sqlalchemy.exc import IntegrityError
 
 from app.errors import Conflict
 from app.reports.pdf import proposal_pdf
@@ -78,9 +75,10 @@ def note_expired(bench: Workbench, moment: datetime) -> int:
     """Write down of frozen proposals that their last day is over, and return of how many."""
     noted = 0
     for found in bench.store.ended_proposals(moment.date(), MOST_NOTED):
-        with contextlib.suppress(IntegrityError), bench.store.transaction(found.workspace_id) as repository:
+        with bench.store.transaction(found.workspace_id) as repository:
             queries = repository.of_proposal(found.proposal_id)
-            # Somebody else may have been faster; at the very same moment the place of the event is taken.
+            queries.hold()
+            # Somebody else may have been faster.
             if all(event.kind != EXPIRED for event in queries.events()):
                 record = existing(repository, found.proposal_id)
                 queries.add_event(EXPIRED, moment, {"valid_until": record.valid_until})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -50,11 +52,34 @@ class Claim:
 
     def cancelled(self) -> bool:
         """Tell whether to stop; shows that this runner lives. To be asked several times a second."""
+        self._beat()
+        return self.lost or self.stopping()
+
+    def _beat(self) -> None:
+        """Show that this runner lives, where it is time to, and find out whether the job is still its own."""
         if not self.lost and time.monotonic() - self.beaten >= BEAT_SECONDS:
             self.beaten = time.monotonic()
             with self.bench.store.transaction(self.job.workspace_id) as repository:
                 self.lost = not repository.of_job(self.job.id).beat(self.job.fence)
-        return self.lost or self.stopping()
+
+    @contextmanager
+    def _living(self) -> Iterator[None]:
+        """Show that this runner lives also while the work waits for others, as for a cluster to answer."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(BEAT_SECONDS):
+                # Where the store cannot be used, the work itself will meet that.
+                with suppress(Unavailable):
+                    self._beat()
+
+        beating = threading.Thread(target=beat, name="beat", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            beating.join()
 
     def advance(self, steps: int, keep: Callable[[Repository], None]) -> None:
         """Keep what some steps have made, unless the job is no longer this runner's."""
@@ -67,7 +92,8 @@ class Claim:
     def perform(self, work: Mapping[str, Work]) -> None:
         """Do the work and say how it ended."""
         try:
-            work[self.job.kind](self)
+            with self._living():
+                work[self.job.kind](self)
         except Unavailable:
             # No fault of the job: it is taken back as silent and goes on once the store can be used again.
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
@@ -37,6 +37,9 @@ OFFERED = 50
 
 KEPT_UPLOADS = 128
 """Uploads kept in memory; they never change once stored."""
+
+KEPT_DECISIONS = 512
+"""Plans, and times of plans, kept in memory; one takes some 100 kB."""
 
 KEPT_ANSWERS = 64
 """Answers of one kind kept in memory; the largest take some 100 kB."""
@@ -85,6 +88,8 @@ class Workbench:
         """Sends messages to webhooks."""
         self.estimates = EstimateCache()
         """Estimates of the options of studies, and of the points of scaling curves."""
+        self.decisions: Latest[Any] = Latest(KEPT_DECISIONS)
+        """Plans that estimates have decided on, and how long they take."""
         self.searches: Latest[Search] = Latest(KEPT_ANSWERS)
         """Searches of the page of plans."""
         self.choices: Latest[FabricChoice] = Latest(KEPT_ANSWERS)
@@ -118,7 +123,12 @@ class Workbench:
             find_calibration=partial(self._calibration_or_none, workspace_id),
             calibrations=partial(self._calibrations, workspace_id),
             find_book=partial(self._book, workspace_id),
+            remember=partial(self._remember, workspace_id),
         )
+
+    def _remember(self, workspace_id: str, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what was decided before in a workspace: of its uploads nobody else may learn."""
+        return self.decisions.get((workspace_id, key), make)
 
     def _book(self, workspace_id: str, name: str) -> PriceBook:
         """Return a price book in its newest version, or in the one named behind an @."""
@@ -157,7 +167,7 @@ class Workbench:
         self._kept_profile.cache_clear()
         self._kept_sample.cache_clear()
         self.estimates.clear()
-        for answers in (self.searches, self.choices, self.queues):
+        for answers in (self.decisions, self.searches, self.choices, self.queues):
             answers.clear()
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:

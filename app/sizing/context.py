@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from app.catalog import Catalog, PriceBook, load_catalog
 from app.catalog.software import SoftwareCatalog, SoftwareProfile, load_software
@@ -42,6 +43,15 @@ def unknown_book(identifier: str) -> PriceBook:
     raise NotFound(message)
 
 
+Remember: TypeAlias = Callable[[Hashable, Callable[[], Any]], Any]
+"""Gives what stands for a key, made where it is not kept. What it gives is shared and must not be changed."""
+
+
+def make_anew(key: Hashable, make: Callable[[], Any]) -> Any:
+    """Remember nothing."""
+    return make()
+
+
 CALIBRATION_PREFIX = "cal_"
 """Start of the identifiers of calibrations."""
 
@@ -70,6 +80,8 @@ class SizingContext:
     """Identifiers of the workspace's calibrations, to offer close ones."""
     find_book: Callable[[str], PriceBook] = unknown_book
     """Price book of the workspace, in its newest version or the one named behind an @."""
+    remember: Remember = make_anew
+    """Finds what was decided before about the same question."""
 
     def software_profile(self, identifier: str) -> SoftwareProfile:
         """Return a software profile of the catalogue or a calibration of the workspace.

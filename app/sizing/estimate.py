@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from app import __version__
 from app.errors import AppError, BadInput, Message
+from app.profiles.model import ModelProfile
 from app.sizing.bare import bare_estimate
 from app.sizing.batches import critical_batch_checks
 from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
-from app.sizing.context import SizingContext
+from app.sizing.context import CALIBRATION_PREFIX, SizingContext
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Default, Estimate, Validation
-from app.sizing.failures import reliability
+from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import validation_of
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
-from app.sizing.request import EstimateRequest, PlanInput
-from app.sizing.runtime import run_of
+from app.sizing.request import AssumptionsInput, EstimateRequest, PlanInput
+from app.sizing.runtime import Run, run_of
 from app.sizing.sensitivity import sensitivity_of
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import (
@@ -64,10 +67,94 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     )
     if profile.total_flop is not None:
         return bare_estimate(request, profile.total_flop, hardware, context)
-    sizing = decide(request, profile, hardware, context)
+    sizing = _decided(request, profile, hardware, context)
     if not sizing.choice.fits:
         return _too_large(sizing, context)
     return _complete(sizing, context)
+
+
+def physical_question(request: EstimateRequest) -> str | None:
+    """Return what is asked about model, work, system and plan, without money and use.
+
+    None where a sample or a calibration is named: it may have been deleted since it was last asked about.
+    """
+    if request.workload.workload_id is not None or (request.software or "").startswith(CALIBRATION_PREFIX):
+        return None
+    physical = EstimateRequest(
+        model=request.model,
+        workload=request.workload,
+        system=request.system,
+        plan=request.plan,
+        software=request.software,
+        assumptions=AssumptionsInput(memory_margin=request.assumptions.memory_margin),
+    )
+    return physical.model_dump_json(exclude_defaults=True)
+
+
+def _decided(
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+) -> Sizing:
+    """Return batch and plan, from memory where only money and use are asked about anew."""
+
+    def make() -> Sizing:
+        made = decide(request, profile, hardware, context)
+        return replace(made, choice=replace(made.choice, found=made.choice.found.alone()))
+
+    question = physical_question(request)
+    found: Sizing = make() if question is None else context.remember(("plan", question), make)
+    return replace(found, request=request, hardware=hardware)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a plan takes, and what an answer says of that."""
+
+    run: Run
+    regimes: list[str]
+    parts: dict[str, Any]
+    """Fields of the answer that follow from plan and run alone."""
+
+
+def _timed(sizing: Sizing, assumed: Reliability, input_rate: float | None, context: SizingContext) -> Timing:
+    """Return how long the plan takes, from memory where only money and use are asked about anew."""
+    scenario, hardware, training, plans = (
+        sizing.scenario, sizing.hardware, sizing.training, sizing.choice.plans
+    )  # fmt: skip
+
+    def make() -> Timing:
+        normals = common_normals()
+        names = regimes(scenario, plans, sizing.profile.family, context.measured)
+        run = run_of(
+            scenario,
+            plans,
+            training,
+            machines=hardware.machines,
+            assumed=assumed,
+            input_rate=input_rate,
+            factors=residual_samples(
+                names,
+                context.residuals,
+                normals,
+                own_column(scenario.chip.name, plans),
+                scatter_of(scenario.software),
+            ),
+            normals=normals,
+            run_deviation=training.target.scatter if training.target else 0.0,
+        )
+        parts = {
+            "memory": memory_summary(sizing),
+            "breakdown": breakdown_of(run),
+            "schedule": schedule_of(scenario, plans, run),
+            **roofline_of(scenario, plans),
+            "sensitivity": sensitivity_of(scenario, plans, run),
+        }
+        return Timing(run, names, parts)
+
+    question = physical_question(sizing.request)
+    if question is None:
+        return make()
+    found: Timing = context.remember(("time", question, assumed, input_rate), make)
+    return found
 
 
 def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
@@ -134,15 +221,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     request, scenario, hardware, training = sizing.request, sizing.scenario, sizing.hardware, sizing.training
     plans = sizing.choice.plans
     normals = common_normals()
-    names = regimes(scenario, plans, sizing.profile.family, context.measured)
     family_error = context.family_errors.get((sizing.profile.family, hardware.entry.chip))
-    factors = residual_samples(
-        names,
-        context.residuals,
-        normals,
-        own_column(scenario.chip.name, plans),
-        scatter_of(scenario.software),
-    )
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     check_assumptions(request.assumptions)
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
@@ -150,17 +229,8 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
-    run = run_of(
-        scenario,
-        plans,
-        training,
-        machines=hardware.machines,
-        assumed=assumed,
-        input_rate=rate,
-        factors=factors,
-        normals=normals,
-        run_deviation=training.target.scatter if training.target else 0.0,
-    )
+    timing = _timed(sizing, assumed, rate, context)
+    run, names = timing.run, timing.regimes
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
     if training.target is None and training.tokens is not None:
@@ -193,7 +263,6 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     return Estimate(
         **_common(sizing, context, names, taken),
         fits=True,
-        memory=memory_summary(sizing),
         step_time=quantity(run.step_seconds, step, "s"),
         throughput=quantity(batch / run.step_seconds, batch / step, "samples/s"),
         tokens_per_second=None
@@ -209,10 +278,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
         startup=startup_of(reliability_defaults.startup),
         goodput=quantity(run.goodput, run.goodput_samples, "1"),
         all_in_device_hours=all_in_hours(run, plans, reliability_defaults.operational_share, normals),
-        breakdown=breakdown_of(run),
-        schedule=schedule_of(scenario, plans, run),
-        **roofline_of(scenario, plans),
-        sensitivity=sensitivity_of(scenario, plans, run),
+        **timing.parts,
         warnings=warnings,
         trace=[
             *trace_of(scenario, plans, run, training, hardware, context),

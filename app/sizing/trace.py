@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from pydantic import JsonValue
@@ -32,6 +33,7 @@ SHOWN_PARAMETERS = (
 )
 
 
+@lru_cache(maxsize=4096)
 def source_ref(source: Source) -> SourceRef:
     """Return a source as an answer shows it."""
     return SourceRef(

@@ -91,9 +91,24 @@ class ProposalQueries:
         )
         return changed.rowcount == 1  # type: ignore[attr-defined, no-any-return]
 
+    def hold(self) -> None:
+        """Let nobody else write down what happens to the proposal until this transaction ends."""
+        self._session.execute(
+            update(ProposalRecord)
+            .where(
+                col(ProposalRecord.workspace_id) == self._workspace_id,
+                col(ProposalRecord.id) == self._proposal_id,
+            )
+            .values(title=ProposalRecord.title)
+        )
+
     def add_event(self, kind: str, at: datetime, detail: dict[str, Any]) -> None:
-        """Write down what happened, with the messages to the webhooks that are to be told."""
+        """Write down what happened, with the messages to the webhooks that are to be told.
+
+        Whoever writes down something else of the same proposal waits, so that no two take the same place.
+        """
         self._session.flush()
+        self.hold()
         last = self._session.scalar(
             sa.select(sa.func.max(col(ProposalEventRecord.position))).where(
                 col(ProposalEventRecord.workspace_id) == self._workspace_id,

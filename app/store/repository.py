@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
-from sqlmodel import Session, col, delete, select, tuple_
+from sqlmodel import Session, col, delete, select, tuple_, update
 
 from app.store.book_queries import BookQueries
 from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
@@ -180,7 +180,7 @@ class Repository:
         """Keep a comparison and its options, each with the identifier of its estimate."""
         record.workspace_id = self._workspace_id
         self._session.add(record)
-        self.replace_options(record, options)
+        self.replace_options(record.id, options)
 
     def comparison(self, identifier: str) -> ComparisonRecord | None:
         """Return a comparison without its options."""
@@ -202,20 +202,33 @@ class Repository:
         )
         return self._session.exec(query).all()
 
+    def change_comparison(self, identifier: str, version: int, values: dict[str, Any]) -> bool:
+        """Change a comparison of this version; tell whether it was still of it."""
+        changed = self._session.execute(
+            update(ComparisonRecord)
+            .where(
+                col(ComparisonRecord.workspace_id) == self._workspace_id,
+                col(ComparisonRecord.id) == identifier,
+                col(ComparisonRecord.version) == version,
+            )
+            .values(**values)
+        )
+        return changed.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+
     def replace_options(
-        self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]
+        self, identifier: str, options: Iterable[tuple[dict[str, object], str | None]]
     ) -> None:
         """Give a comparison other options."""
         self._session.flush()
         self._session.exec(
             delete(ComparisonOption).where(
                 col(ComparisonOption.workspace_id) == self._workspace_id,
-                col(ComparisonOption.comparison_id) == record.id,
+                col(ComparisonOption.comparison_id) == identifier,
             )
         )
         self._session.add_all(
             ComparisonOption(
-                comparison_id=record.id,
+                comparison_id=identifier,
                 position=position,
                 workspace_id=self._workspace_id,
                 request=request,

@@ -49,6 +49,8 @@ class ProposalFormPage(Page):
     """Address the form is sent to."""
     proposal_id: str
     """The draft that is changed; empty for a new one."""
+    version: int
+    """Version that the edit builds on; 0 for a new one."""
     title: str
     """Title of the comparison."""
     options: Sequence[Choice]

@@ -165,7 +165,7 @@ def question(kind: str, places: dict[str, Any], chance: random.Random) -> tuple[
             return "POST", "/api/v1/comparisons", chance.choice(places[kind])
     place = places[kind]
     # As the page itself writes it: without zeros at the end, which it would send elsewhere.
-    return "GET", place + (f"{chance.uniform(0.7, 1.0):.3g}" if place.endswith("=") else ""), None
+    return "GET", place + (f"{chance.uniform(0.7, 0.99):.3g}" if place.endswith("=") else ""), None
 
 
 async def client_of(

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ SYSTEMS = (
 USUAL = (50.0, 60.0, 5.0, 2.0)
 """Readers, seconds, seconds between two knobs of one reader, processes of the server."""
 
+WARM = 10.0
+"""By then every process has met every model: what is asked first is computed from nothing. [s]"""
+
 MODELS = ("bert-large", "resnet50", "gpt2-1.5b", "vit-large", "t5-3b")
 
 
@@ -36,18 +40,29 @@ MODELS = ("bert-large", "resnet50", "gpt2-1.5b", "vit-large", "t5-3b")
 class Heard:
     """What the readers met."""
 
+    at: list[float] = field(default_factory=list)
+    """When a page was asked for, since the readers began. [s]"""
     seconds: list[float] = field(default_factory=list)
     """From asking for a page to its last byte. [s]"""
     answers: Counter[int] = field(default_factory=Counter)
     """Answers by status."""
 
     def told(self, length: float) -> str:
-        """Write rates and percentiles."""
-        rate = f"{len(self.seconds)} pages, {len(self.seconds) / length:.1f} a second"
-        marks = ", ".join(
-            f"p{mark} {1e3 * np.percentile(self.seconds, mark):.0f} ms" for mark in (50, 95, 99)
+        """Write rates and percentiles, of all and without the first seconds."""
+        later = [seconds for at, seconds in zip(self.at, self.seconds, strict=True) if at >= WARM]
+        return "\n".join(
+            [
+                f"all: {marks(self.seconds)}, {len(self.seconds) / length:.1f} pages a second",
+                f"after {WARM:.0f} s: {marks(later)}",
+                f"answers by status: {dict(self.answers)}",
+            ]
         )
-        return f"{rate}; {marks}; {dict(self.answers)}"
+
+
+def marks(seconds: Sequence[float]) -> str:
+    """Write percentiles."""
+    found = (f"p{mark} {1e3 * np.percentile(seconds, mark):.0f} ms" for mark in (50, 95, 99))
+    return f"{len(seconds)} pages, {', '.join(found)}"
 
 
 def question(place: int) -> dict[str, Any]:
@@ -66,7 +81,7 @@ async def reader(
     client: httpx.AsyncClient, address: str, keys: list[str], until: float, pause: float, heard: Heard
 ) -> None:
     """Turn knobs until the time is up."""
-    chance = random.Random(address)
+    chance, begun = random.Random(address), time.perf_counter()
     await asyncio.sleep(chance.uniform(0.0, pause))
     while time.monotonic() < until:
         key = chance.choice(keys)
@@ -80,6 +95,7 @@ async def reader(
         )
         start = time.perf_counter()
         answer = await client.get(address, params=knob, follow_redirects=True)
+        heard.at.append(start - begun)
         heard.seconds.append(time.perf_counter() - start)
         heard.answers[answer.status_code] += 1
         await asyncio.sleep(chance.expovariate(1.0 / pause))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from app.errors import BadInput, Conflict, NotFound
 from app.jobs import Jobs
 from app.services import sweeps
+from app.services.job_running import Watch
 from app.services.price_books import create_book
 from app.services.uploads import upload_profile, upload_workload
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
@@ -80,7 +83,7 @@ def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -
 def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.job_running.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("app.services.job_running.BEAT_SECONDS", 0.01)
     made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(80).request)
 
     def cancelling() -> bool:
@@ -115,6 +118,33 @@ def test_workers_that_fail_are_told_and_the_sweep_can_go_on(bench: Workbench) ->
     assert sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made.id).message is None
     compute(bench)
     assert rows(bench, made.id) == [0, 1, 2]
+
+
+class Slow(Threads):
+    """Workers that take long to be found, as those of a cluster that is asked in vain."""
+
+    def executor(self) -> Executor:
+        time.sleep(1.0)
+        return super().executor()
+
+
+def test_who_waits_for_workers_keeps_the_job(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.services.job_running.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("app.services.job_running.SILENT_SECONDS", 0.4)
+    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(3).request)
+    ended = threading.Event()
+    watch = Watch(bench)
+
+    def look() -> None:
+        while not ended.wait(0.05):
+            watch.look(idle=False)
+
+    watching = threading.Thread(target=look)
+    watching.start()
+    compute(bench, Slow)
+    ended.set()
+    watching.join()
+    assert sweeps.get_state(bench, LOCAL_WORKSPACE, made.id).status == "done"
 
 
 def test_uploads_of_the_workspace_are_sent_along(bench: Workbench) -> None:

@@ -6,6 +6,7 @@ import json
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -87,6 +88,17 @@ def propose(bench: Workbench, identifier: str = "prp_a", **values: Any) -> None:
 def happen(bench: Workbench, kind: str = "frozen", **detail: Any) -> None:
     with bench.store.transaction(ONE) as repository:
         repository.of_proposal("prp_a").add_event(kind, now(), detail)
+
+
+def test_events_at_one_moment_each_have_their_place(bench: Workbench) -> None:
+    propose(bench)
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(happen, bench, "replayed", number=number) for number in range(40)]:
+            done.result()
+    with bench.store.transaction(ONE) as repository:
+        events = repository.of_proposal("prp_a").events()
+        assert [event.position for event in events] == list(range(40))
+        assert sorted(event.detail["number"] for event in events) == list(range(40))
 
 
 def test_an_event_is_told_to_those_who_want_it(bench: Workbench) -> None:

@@ -19,7 +19,7 @@ from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
 from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model
-from app.sizing.request import EstimateRequest
+from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.risk import risk_of
 from app.sizing.scaling import scaled_requests
 from tests.sizing.asking import answer, asked, plan_given_back, seconds, sizing_context
@@ -318,3 +318,28 @@ def test_the_scaling_curve_is_the_estimate_at_each_count(context: SizingContext)
     speedup = [seconds(curve[0]) / seconds(found) for found in curve]
     assert 1 < speedup[1] <= 2
     assert speedup[1] < speedup[2] <= 8
+
+
+def outcome(request: EstimateRequest, context: SizingContext) -> Any:
+    try:
+        return estimate(request, context).model_dump(mode="json")
+    except AppError as error:
+        return error.sentence()
+
+
+@given(requests, assumptions)
+@settings(max_examples=40)
+def test_a_decision_from_memory_changes_no_answer(request: EstimateRequest, assumed: dict[str, Any]) -> None:
+    kept: dict[Any, Any] = {}
+
+    def remember(key: Any, make: Any) -> Any:
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    context = replace(sizing_context(), remember=remember)
+    before = outcome(request, context)
+    turned = request.model_copy(update={"assumptions": AssumptionsInput.model_validate(assumed)})
+    assert outcome(turned, context) == outcome(turned, sizing_context())
+    assert outcome(request, context) == before == outcome(request, sizing_context())
+    assert sum(kind == "plan" for kind, *_ in kept) <= 1, "money and use are no part of the question"

@@ -1,5 +1,7 @@
 """Every query sees one workspace only, and lists go on where they stopped."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -87,14 +89,14 @@ def test_an_option_cannot_point_at_the_estimate_of_another_workspace(filled: Sto
     with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
         record = repository.comparison("cmp_one")
         assert record is not None
-        repository.replace_options(record, [({}, "est_two")])
+        repository.replace_options(record.id, [({}, "est_two")])
 
 
 def test_options_are_replaced_in_order(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
         record = repository.comparison("cmp_one")
         assert record is not None
-        repository.replace_options(record, [({"n": 1}, None), ({"n": 2}, None), ({"n": 3}, None)])
+        repository.replace_options(record.id, [({"n": 1}, None), ({"n": 2}, None), ({"n": 3}, None)])
     with filled.transaction("ws_one") as repository:
         assert [row.request["n"] for row in repository.comparison_options("cmp_one")] == [1, 2, 3]
     with filled.transaction("ws_two") as repository:
@@ -159,3 +161,26 @@ def test_a_row_cannot_be_kept_twice(filled: Store) -> None:
 def test_a_row_belongs_to_the_workspace_of_its_sweep(filled: Store) -> None:
     with pytest.raises(ForeignRow), filled.transaction("ws_one") as repository:
         repository.of_sweep("swp_one").keep([row(0, 1.0, "ws_two")])
+
+
+def test_of_two_changes_of_one_version_only_one_is_made(store: Store) -> None:
+    with store.transaction("ws_one") as repository:
+        record = ComparisonRecord(
+            id="cmp_a", workspace_id="", title="t", locale="en", currency="USD", version=1
+        )
+        repository.add_comparison(record, [])
+    together = threading.Barrier(8)
+
+    def change(title: str) -> bool:
+        together.wait()
+        with store.transaction("ws_one") as repository:
+            return repository.change_comparison("cmp_a", 1, {"title": title, "version": 2})
+
+    with ThreadPoolExecutor(8) as pool:
+        made = dict(zip("abcdefgh", pool.map(change, "abcdefgh"), strict=True))
+    with store.transaction("ws_one") as repository:
+        found = repository.comparison("cmp_a")
+    assert found is not None
+    assert [title for title, done in made.items() if done] == [found.title]
+    with store.transaction("ws_two") as repository:
+        assert not repository.change_comparison("cmp_a", 2, {"title": "theirs"})

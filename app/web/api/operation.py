@@ -56,9 +56,11 @@ def is_loopback(host: str) -> bool:
 
 def waiting_work(bench: Workbench, jobs: Jobs) -> Iterator[Metric]:
     """Yield what is asked of the store and the queue at the moment of reading."""
-    queue = GaugeMetricFamily("rackline_queue_length", "Messages in the job queue.")
-    queue.add_metric([], jobs.waiting())
-    yield queue
+    waiting = jobs.waiting()
+    if waiting is not None:
+        queue = GaugeMetricFamily("rackline_queue_length", "Messages in the job queue.")
+        queue.add_metric([], waiting)
+        yield queue
     count = GaugeMetricFamily("rackline_jobs", "Jobs that have not ended.", labels=("kind", "status"))
     age = GaugeMetricFamily(
         "rackline_job_oldest_seconds", "Age of the oldest job that has not ended.", labels=("kind", "status")

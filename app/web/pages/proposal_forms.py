@@ -42,6 +42,14 @@ def asked_body(form: FormData) -> tuple[dict[str, list[str]], dict[str, Any]]:
     return values, {**body, "branding": branding}
 
 
+def version_of(values: Mapping[str, Sequence[str]]) -> int:
+    """Return the version that an edit builds on."""
+    text = values.get("version", [""])[0]
+    if not text.isdecimal() or len(text) > 9:
+        raise BadInput.at("version", "open the proposal again; the form is not complete")
+    return int(text)
+
+
 def scaled(text: str | None, field: str, factor: float) -> float | None:
     """Return a number in the unit of the request."""
     if text is None:

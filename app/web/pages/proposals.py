@@ -27,7 +27,7 @@ from app.web.files import CSV, PDF, XLSX, attachment
 from app.web.locale import language_of, voice_of
 from app.web.pages.documents import available
 from app.web.pages.forms import refused, typed
-from app.web.pages.proposal_forms import asked_body, has_networks, shown, without_nulls
+from app.web.pages.proposal_forms import asked_body, has_networks, shown, version_of, without_nulls
 from app.web.pages.proposal_networks import named_networks
 from app.web.pages.proposals_views import proposal_page, replay_page
 from app.web.pages.start import read_form
@@ -105,6 +105,7 @@ def form_page(
         message=message,
         action=f"{place}?comparison={comparison.id}",
         proposal_id="" if proposal is None else proposal.id,
+        version=0 if proposal is None else proposal.version,
         title=comparison.title,
         options=[Choice(row.label, row.label, row.kind) for row in comparison.rows],
         books=[Choice(one.id, one.name) for one in books],
@@ -177,15 +178,16 @@ def change_proposal(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
     """Change a draft by what was typed, or return the form with its errors beside the fields."""
-    draft = proposals.get_proposal(bench, workspace, identifier)
     values = typed(form)
     try:
         values, body = asked_body(form)
         body |= networks_of(bench, workspace, values)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
-        proposals.change_proposal(bench, workspace, identifier, patch)
+        proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
     except (AppError, ValidationError) as error:
+        # Whoever was overtaken sees so, and saves over the other's edit only by sending the form again.
+        draft = proposals.get_proposal(bench, workspace, identifier)
         found = get_comparison(bench, workspace, draft.comparison_id).comparison
         message, status = refusal(error)
         page = form_page(bench, workspace, found, refused(values, error, ()), draft, message)

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -177,6 +178,18 @@ def test_requests_and_work_are_counted(ask: Ask) -> None:
     assert sample(after, "rackline_job_oldest_seconds", kind="sweep", status="queued") >= 0
     assert sample(after, "rackline_queue_length") >= 1
     assert sample(after, "rackline_database_connections", state="open") >= 1
+
+
+def test_a_queue_that_is_away_takes_no_other_figure_with_it(
+    application: FastAPI, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> int:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(application.state.jobs, "_waiting", away)
+    found = ask("GET", "/metrics")
+    assert found.status_code == 200
+    assert "rackline_queue_length" not in found.text and "rackline_database_connections" in found.text
 
 
 def test_addresses_do_not_multiply_the_figures(ask: Ask) -> None:

@@ -18,7 +18,7 @@ import rfc8785
 from fastapi import FastAPI
 
 from app.catalog import load_catalog
-from app.services import proposals, sharing
+from app.services import freezing, proposals, replaying, sharing
 from app.web.api.examples import BOW, HEAD_TO_HEAD, RESNET
 
 from .conftest import Ask
@@ -112,7 +112,7 @@ def test_a_frozen_document_is_rendered_once_and_given_out_again(
     ask: Ask, modelled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = frozen(ask, modelled)
-    monkeypatch.setattr(proposals, "proposal_pdf", lambda proposal: pytest.fail("rendered anew"))
+    monkeypatch.setattr(freezing, "proposal_pdf", lambda proposal: pytest.fail("rendered anew"))
     first, second = (ask("GET", f"/api/v1/proposals/{found['id']}.pdf") for _ in range(2))
     assert first.headers["content-type"] == "application/pdf"
     assert first.content == second.content
@@ -247,7 +247,7 @@ def test_an_option_that_is_not_there_any_more_is_named(
     def gone(*_: object) -> Any:
         raise proposals.no_such("system", "dgx-a100-640gb")
 
-    monkeypatch.setattr(proposals, "make_estimate", gone)
+    monkeypatch.setattr(replaying, "make_estimate", gone)
     replay = ask("POST", f"/api/v1/proposals/{found['id']}/replay").json()
     assert [one["label"] for one in replay["refused"]] == ["One DGX A100", "One Bow Pod16"]
     assert replay["changes"] == []

@@ -117,7 +117,7 @@ def test_a_draft_is_changed_and_keeps_its_logo(reader: Reader, claimed: str) -> 
     address = str(response.headers["location"])
     form = reader.page(f"{address}/edit").find("form", class_="proposal-form")
     assert form.find("input", id="customer")["value"] == "하이퍼커넥트"
-    kept = {**FORM, "customer": "다른 고객", "options": ["1 × IPU-POD64"]}
+    kept = {**FORM, "customer": "다른 고객", "options": ["1 × IPU-POD64"], "version": "1"}
     assert reader.submit(f"{address}/edit", kept).status_code == 303
     content = reader.data(f"{address}.json")["content"]
     assert content["customer"] == "다른 고객" and content["branding"]["logo"]
@@ -127,8 +127,33 @@ def test_a_draft_is_changed_and_keeps_its_logo(reader: Reader, claimed: str) -> 
         .find("img", class_="proposal-logo")["src"]
         .startswith("data:image/svg+xml;base64,")
     )
-    reader.submit(f"{address}/edit", {**kept, "no_logo": "yes"})
+    reader.submit(f"{address}/edit", {**kept, "no_logo": "yes", "version": "2"})
     assert reader.data(f"{address}.json")["content"]["branding"]["logo"] is None
+
+
+def test_who_edits_a_draft_meanwhile_is_not_overwritten_unseen(reader: Reader, claimed: str) -> None:
+    address = drafted(reader, claimed)
+
+    def opened() -> dict[str, str]:
+        form = reader.page(f"{address}/edit").find("form", class_="proposal-form")
+        return {
+            **FORM,
+            "options": "1 × IPU-POD64",
+            "version": form.find("input", attrs={"name": "version"})["value"],
+        }
+
+    one, other = opened(), opened()
+    assert reader.submit(f"{address}/edit", {**one, "customer": "first"}).status_code == 303
+    refused = reader.submit(f"{address}/edit", {**other, "customer": "second"})
+    assert refused.status_code == 409 and "changed meanwhile" in refused.text
+    assert reader.data(f"{address}.json")["content"]["customer"] == "first"
+    form = BeautifulSoup(refused.text, "html.parser").find("form", class_="proposal-form")
+    assert form.find(id="customer")["value"] == "second"
+    seen = {**other, "version": form.find("input", attrs={"name": "version"})["value"], "customer": "second"}
+    assert reader.submit(f"{address}/edit", seen).status_code == 303
+    assert reader.data(f"{address}.json")["content"]["customer"] == "second"
+    incomplete = reader.submit(f"{address}/edit", {**FORM, "options": "1 × IPU-POD64"})
+    assert incomplete.status_code == 400 and "open the proposal again" in incomplete.text.lower()
 
 
 def test_freezing_ends_the_editing(reader: Reader, claimed: str) -> None:
@@ -138,7 +163,7 @@ def test_freezing_ends_the_editing(reader: Reader, claimed: str) -> None:
     sha256 = reader.data(f"{address}.json")["sha256"]
     assert sha256 in text_of(page)
     assert page.find("form", action=f"{address}/freeze") is None
-    response = reader.submit(f"{address}/edit", {**FORM, "customer": "x"})
+    response = reader.submit(f"{address}/edit", {**FORM, "customer": "x", "version": "1"})
     assert response.status_code == 409
     assert "was frozen on" in response.text
     assert [one.span.get_text() for one in page.select("#events li")] == ["created", "frozen"]
