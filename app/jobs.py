@@ -50,7 +50,7 @@ CHORE_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """How long the end of the server waits for jobs to be put down. [s]"""
 
-REDIS = {"socket_connect_timeout": 5.0, "socket_timeout": 20.0}
+REDIS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
 """How soon a Redis that went away without a word is noticed; a message is waited for 1 s at a time. [s]"""
 
 POLL_SECONDS = 0.2
