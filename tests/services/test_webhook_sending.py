@@ -213,6 +213,17 @@ def test_names_are_looked_up_without_zones(monkeypatch: pytest.MonkeyPatch) -> N
     assert resolved("[::1]", 443) == [ipaddress.ip_address("::1")]
 
 
+def test_a_name_that_nobody_tells_of_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(outward.socket, "getaddrinfo", lambda *_, **__: [] if told.wait(30) else [])
+    monkeypatch.setattr(outward, "LOOK_UP_SECONDS", 0.05)
+    before = time.monotonic()
+    with pytest.raises(Undelivered, match="has no address"):
+        HttpSender().send("https://slow.example/", {}, b"")
+    assert time.monotonic() - before < 5
+    told.set()
+
+
 def test_messages_are_signed_by_both_secrets_while_one_replaces_the_other() -> None:
     other = "whsec_" + "QUFB" * 10
     headers = signed_headers([SECRET, other], "msg_a", 1614265330, b"{}")
