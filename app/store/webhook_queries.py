@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
+from sqlalchemy.sql.dml import ReturningUpdate
 from sqlmodel import Session, col, select
 
 from app.store.integration_tables import WebhookDelivery, WebhookRecord
@@ -99,7 +100,9 @@ def is_due(moment: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def claim_of(webhook_id: str, moment: datetime, until: datetime) -> sa.ReturningUpdate[Any]:
+def claim_of(
+    webhook_id: str, moment: datetime, until: datetime
+) -> ReturningUpdate[str, str, str, str, int, datetime]:
     """Return the statement that takes on the message to a webhook that is due longest."""
     oldest = (
         sa.select(col(WebhookDelivery.id))
