@@ -7,6 +7,7 @@ one that comes twice finds its job claimed. The queue may therefore be thrown aw
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import logging
@@ -367,16 +368,8 @@ for heard in HEARD:
 
 def locked(file: IO[bytes]) -> bool:
     """Lock a file for this process until it ends, however it ends; false where another holds it."""
-    if os.name == "nt":
-        import msvcrt
-
-        lock: Callable[[], object] = lambda: msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # noqa: E731
-    else:
-        import fcntl
-
-        lock = partial(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
-        lock()
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

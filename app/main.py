@@ -82,7 +82,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.workbench = bench
     identity = identity_of(settings, bench.store)
-    bench.sealer = identity.sealer
     alone = not any_account(identity)
     app.state.identity = identity
     people = LocalAdmission() if alone else AccountsAdmission(identity)
@@ -123,6 +122,7 @@ def make_bench(settings: Settings) -> Workbench:
     bench = Workbench(load_context(models_directory().parent), store, files)
     bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
     bench.retention = Retention.read(settings.retention_days)
+    bench.sealer = sealer_of(settings)
     bench.prepare()
     return bench
 
@@ -146,12 +146,17 @@ def quotas_of(settings: Settings) -> dict[Effort, int]:
     }
 
 
+def sealer_of(settings: Settings) -> Sealer:
+    """Return what seals secrets in the database, the same in every process of these settings."""
+    secret = settings.secret.encode()
+    return Sealer(lambda: secret or kept_secret(settings.data_dir))
+
+
 def identity_of(settings: Settings, store: Store) -> Identity:
     """Return what use cases about people work with."""
-    secret = settings.secret.encode()
     return Identity(
         store=store,
-        sealer=Sealer(lambda: secret or kept_secret(settings.data_dir)),
+        sealer=sealer_of(settings),
         times=SessionTimes(
             idle=timedelta(minutes=settings.session_idle_minutes),
             absolute=timedelta(days=settings.session_days),

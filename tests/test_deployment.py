@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from app.commands.serving import check_reach
+from app.main import reach_of, sealer_of
 from app.settings import VARIABLES, Settings, with_settings
 from tests.serving import ROOT
 
@@ -70,17 +72,56 @@ def test_the_services_fit_together(compose: dict[str, Any]) -> None:
     app, worker = services["app"], services["worker"]
     assert app["environment"]["RACKLINE_JOBS"] == "elsewhere" and "RACKLINE_JOBS" not in worker["environment"]
     assert worker["command"][0] == "worker" and app["command"][0] == "serve"
-    # What one machine shares with another is the database; each has a directory of its own.
-    assert app["volumes"] != worker["volumes"]
+    # One directory: the worker takes away what the server has taken in, and knows its secret.
+    assert app["volumes"] == worker["volumes"]
     for service in (app, worker):
         assert service["read_only"] and service["cap_drop"] == ["ALL"]
         assert service["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert all(port.startswith("127.0.0.1:") for port in app["ports"])
 
 
+GIVEN = {
+    "POSTGRES_PASSWORD": "p",
+    "RACKLINE_SECRET": "s" * 32,
+    "RACKLINE_PUBLIC_URL": "https://rackline.example.com",
+}
+
+
+def interpolated(text: str, given: dict[str, str]) -> str:
+    """Return a value as Compose reads it: ``${NAME:-default}`` and ``${NAME:?why it is needed}``."""
+
+    def value(found: re.Match[str]) -> str:
+        name, sort, said = found.groups()
+        if not given.get(name) and sort == "?":
+            raise KeyError(f"{name}: {said}")
+        return given.get(name) or said
+
+    return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text)
+
+
+def test_what_the_services_are_told_lets_them_start(compose: dict[str, Any], tmp_path: Path) -> None:
+    told = {}
+    for name in ("app", "worker"):
+        stated = compose["services"][name]["environment"].items()
+        environment = {variable: interpolated(text, GIVEN) for variable, text in stated}
+        told[name] = Settings.from_environment({**environment, "RACKLINE_DATA_DIR": str(tmp_path)})
+    command = compose["services"]["app"]["command"]
+    check_reach(command[command.index("--host") + 1], reach_of(told["app"], alone=False))
+    sealed = sealer_of(told["app"]).seal("webhook:a", "whsec_a")
+    assert sealer_of(told["worker"]).open("webhook:a", sealed) == "whsec_a"
+
+
+@pytest.mark.parametrize("missing", GIVEN)
+def test_what_must_be_set_is_asked_for(compose: dict[str, Any], missing: str) -> None:
+    given = {name: text for name, text in GIVEN.items() if name != missing}
+    for name in ("app", "worker"):
+        with pytest.raises(KeyError, match=f"{missing}: set {missing}"):
+            [interpolated(text, given) for text in compose["services"][name]["environment"].values()]
+
+
 def test_no_secret_is_written_down(compose: dict[str, Any]) -> None:
     text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
-    assert "${POSTGRES_PASSWORD:?" in text
+    assert "${POSTGRES_PASSWORD:?" in text and "${RACKLINE_SECRET:?" in text
     for secret in re.findall(r"(?im)^ *\w*(?:password|token|secret)\w*: *(\S.*)$", text):
         assert "${" in secret, secret
 

@@ -18,6 +18,7 @@ from app.services.housekeeping import Chore
 from app.services.job_running import Claim, Watch
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.store.database import Store
+from app.store.trail import TrailFilter
 from tests.clocks import moved_clock
 from tests.jobs import do_next, never
 from tests.postgres import Cluster
@@ -121,6 +122,9 @@ def test_a_job_that_takes_its_runners_with_it_is_given_up(
         assert listening.look(job_running.SILENT_SECONDS) == ([made] if attempt < 2 else [])
     state = sweeps.get_state(bench, LOCAL_WORKSPACE, made)
     assert state.status == "failed" and state.message is not None and "3 times" in state.message.message
+    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        (event, *_), _ = repository.trail.listing(TrailFilter(), 10, None)
+    assert (event.action, event.object_id, event.actor_kind) == ("sweep.failed", made, "system")
     sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made)
     assert do_next(bench, Threads) and status(bench, made) == "done"
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from pydantic import ValidationError
 
 from app import __version__
 from app.client.calls import Call
+from app.client.problems import BadAnswer
 from app.sizing.request import Schema
 from app.sizing.sweep.documents import SweepState
 
@@ -137,5 +139,8 @@ class States:
             return
         name, data, self.name, self.data = self.name, self.data, "", ""
         if name == "progress":
-            yield SweepState.model_validate_json(data)
+            try:
+                yield SweepState.model_validate_json(data)
+            except ValidationError as error:
+                raise BadAnswer("a state of the sweep is not what the API describes") from error
         self.ended = self.ended or name == "end"

@@ -13,6 +13,7 @@ from app.errors import BadInput
 from app.main import make_bench
 from app.reports.text import table
 from app.services import keys
+from app.services.acting import Actor, acting
 from app.services.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
 from app.sizing.complaints import from_validation
@@ -42,7 +43,8 @@ def opened(workspace_id: str) -> Iterator[Workbench]:
         with bench.store.transaction(workspace_id) as repository:
             if not repository.has_workspace():
                 raise no_such("workspace", workspace_id)
-        yield bench
+        with acting(Actor("operator")):
+            yield bench
     finally:
         bench.store.close()
 
@@ -131,11 +133,6 @@ def named(bench: Workbench, workspace: str, name: str) -> ApiKey:
             raise no_such("key", name)
         name = found.id
     return keys.get_key(bench, workspace, name)
-
-
-def dates(key: ApiKey) -> list[str]:
-    """Write when a key ends and when it was last used."""
-    return [moment(key.ends_at), moment(key.last_used_at)]
 
 
 def moment(value: object) -> str:

@@ -13,6 +13,7 @@ from app.errors import BadInput
 from app.main import identity_of, make_bench
 from app.reports.text import table
 from app.services import accounts
+from app.services.acting import Actor, acting
 from app.services.admission import Role
 from app.services.identity import Identity
 from app.services.passwords import MOST
@@ -40,7 +41,8 @@ def opened() -> Iterator[Identity]:
     settings = Settings.from_environment()
     bench = make_bench(settings)
     try:
-        yield identity_of(settings, bench.store)
+        with acting(Actor("operator")):
+            yield identity_of(settings, bench.store)
     finally:
         bench.store.close()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from app.errors import Conflict
 from app.profiles.presets import models_directory
+from app.services.acting import Actor, acting
 from app.services.retention import purge
 from app.services.retention_terms import Retention
 from app.services.store_check import check_store
@@ -78,8 +81,10 @@ def purge_command(
 ) -> None:
     """Delete what has had its time by RACKLINE_RETENTION_DAYS, and files that nothing names."""
     bench = workbench(Settings.from_environment())
-    purged = purge(bench, now(), dry_run=dry_run, at_once=True)
-    bench.store.close()
+    with closing(bench.store), acting(Actor("operator")):
+        if not bench.store.is_ready():
+            raise Conflict("the tables are not those of this version of Rackline; start it once")
+        purged = purge(bench, now(), dry_run=dry_run, at_once=True)
     verb = "would go" if dry_run else "have gone"
     for kind, count in purged.counts.items():
         typer.echo(f"{kind}: {count:,} {verb}")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
 from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any
 
 import httpx
 
@@ -18,6 +21,9 @@ LOCAL_NAMES = ("localhost", ".localhost", ".local", ".internal", ".home.arpa", "
 
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """IPv4 behind a translator (RFC 6052)."""
+
+LOOK_UP_SECONDS = 5.0
+"""Longest time for finding the addresses of a name. [s]"""
 
 
 def checked_url(field: str, text: str, *, http: bool) -> httpx.URL:
@@ -88,14 +94,24 @@ def hidden(address: Address) -> Address | None:
 
 
 def resolved(host: str, port: int) -> list[Address]:
-    """Return the addresses of a name, in the order to be tried; none where there are none."""
+    """Return the addresses of a name, in the order to be tried; none where none is found in time."""
     literal = literal_address(host)
     if literal is not None:
         return [literal]
+    found: SimpleQueue[list[Any]] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found.put(list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except (OSError, UnicodeError):
+            found.put([])
+
+    # The system's own limit may be far longer, and nothing ends a look-up sooner: it is left to its thread.
+    threading.Thread(target=look_up, name="look-up", daemon=True).start()
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+        entries = found.get(timeout=LOOK_UP_SECONDS)
+    except Empty:
         return []
     # A zone, as in fe80::1%eth0, is of this machine's links and of no use here.
-    names = dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found)
+    names = dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in entries)
     return [ipaddress.ip_address(name) for name in names]

@@ -34,6 +34,9 @@ def check_store(bench: Workbench) -> Iterator[Fault]:
     """Return what is wrong; nothing is changed."""
     for template, values in database_faults(bench.store.engine):
         yield Fault("database", Message(template, values))
+    if not bench.store.is_ready():
+        # It has been named; tables of another version cannot be asked for the rest.
+        return
     for workspace in bench.store.workspaces():
         yield from check_proposals(bench, workspace)
         yield from check_files(bench, workspace)

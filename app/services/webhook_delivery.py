@@ -31,7 +31,8 @@ LEASE = timedelta(seconds=90)
 
 MOST_AT_ONCE = 16
 SENDERS = 4
-"""Messages sent at the same time; with a limit of 10 s each, a batch ends well within the lease."""
+"""Messages sent at the same time; with limits of 5 s for the name and 10 s for the rest, the four rounds of a
+batch end within 60 s and so well within the lease."""
 
 KEPT = timedelta(days=30)
 """How long messages stay in the log after their event."""

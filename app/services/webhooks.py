@@ -149,9 +149,14 @@ def rotate_secret(
         after = document_of(before, moment).model_copy(
             update={"old_secret_until": grace, "updated_at": moment}
         )
-        return NewWebhook(**dict(after), secret=None), lambda repository: repository.hooks.change(
-            identifier, values
-        )
+
+        def save(repository: Repository) -> None:
+            if not repository.hooks.change(identifier, values, sealed_secret=before.sealed_secret):
+                raise Conflict.at(
+                    "id", "the webhook has been given another secret meanwhile; try again to replace that one"
+                )
+
+        return NewWebhook(**dict(after), secret=None), save
 
     answer = keep(bench, workspace_id, once, NewWebhook, make)
     with bench.store.transaction(workspace_id) as repository:

@@ -1,4 +1,4 @@
-"""Every query about people by name: accounts, memberships, sessions, links, failed attempts.
+"""Every query about people by name: accounts, workspaces, memberships, invitations, links.
 
 Unlike the other queries these are of no one workspace; those about the people of a workspace take its name.
 """

@@ -83,7 +83,7 @@ def take_back(
     session: Session, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
 ) -> bool:
     """Take a job from a runner that has fallen silent; false where it has been heard of since."""
-    change = (
+    taken = (
         sa.update(JobRecord)
         .where(
             col(JobRecord.id) == silent.id,
@@ -92,8 +92,13 @@ def take_back(
             col(JobRecord.beat) == silent.beat,
         )
         .values(status=status, message=message, runner=None, fence=JobRecord.fence + 1, updated_at=moment)
+        .returning(col(JobRecord.workspace_id), col(JobRecord.kind))
     )
-    return bool(session.connection().execute(change).rowcount)
+    found = session.connection().execute(taken).first()
+    if found is not None and status == "failed":
+        workspace_id, kind = found
+        TrailQueries(session, workspace_id).note(f"{kind}.{status}", kind, silent.id)
+    return found is not None
 
 
 def jobs_by_state(session: Session) -> Sequence[tuple[str, str, int, datetime]]:

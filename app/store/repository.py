@@ -127,10 +127,6 @@ class Repository:
         """Return an uploaded model."""
         return self._one(Profile, identifier)
 
-    def profiles(self, limit: int, after: After | None) -> Listing[Profile]:
-        """Return uploaded models, newest first."""
-        return self._listing(Profile, limit, after)
-
     def add_workload_sample(self, identifier: str, name: str, document: dict[str, object]) -> None:
         """Keep what was counted in a sample of the data."""
         self._session.add(

@@ -102,13 +102,11 @@ class SessionQueries:
         )
         return self._session.exec(query).all()
 
-    def end(self, token_sha256: str) -> str | None:
-        """End a session, and return whose it was."""
+    def end(self, token_sha256: str) -> None:
+        """End a session."""
         found = self._session.get(AccountSession, token_sha256)
-        if found is None:
-            return None
-        self._session.delete(found)
-        return found.account_id
+        if found is not None:
+            self._session.delete(found)
 
     def end_one(self, account_id: str, identifier: str) -> bool:
         """End the session of an account that has this identifier; tell whether there was one."""

@@ -82,7 +82,7 @@ CHANGED = {table: kind for table, kind in AUDITED.items() if table != "sweep"}
 DROPPED = {**AUDITED, "study": "study", "proposal": "proposal", "proposal_share": "link"}
 """Tables whose rows may be dropped by a statement."""
 
-SILENT = frozenset({"updated_at", "last_used_at", "used_at", "succeeded_at", "runner", "heartbeat"})
+SILENT = frozenset({"updated_at", "last_used_at", "used_at", "succeeded_at"})
 """Columns whose change alone is nothing anybody did."""
 
 NAMES = ("name", "title", "label", "email")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
+from sqlalchemy.sql.dml import ReturningUpdate
 from sqlmodel import Session, col, select
 
 from app.store.integration_tables import WebhookDelivery, WebhookRecord
@@ -45,8 +46,42 @@ class Outcome:
 def claim_message(session: Session, moment: datetime, until: datetime) -> DueMessage | None:
     """Take on the message of any workspace that is due longest, until a moment.
 
-    A webhook is sent one message at a time, so that a slow one holds up no other.
+    A webhook is sent one message at a time, so that a slow one holds up no other. Its row is locked
+    before its messages are looked at: whoever claims at the same time passes it over, whoever comes next sees
+    the claim.
     """
+    passed: list[str] = []
+    while (webhook_id := lock_webhook(session, moment, passed)) is not None:
+        found = session.connection().execute(claim_of(webhook_id, moment, until)).first()
+        if found is not None:
+            return DueMessage(*found)
+        # Another has claimed and let go of the lock between the look at all webhooks and that at this one.
+        passed.append(webhook_id)
+    return None
+
+
+def lock_webhook(session: Session, moment: datetime, passed: Sequence[str]) -> str | None:
+    """Lock the webhook whose message is due longest for this transaction, beside those that were passed."""
+    query = (
+        sa.select(col(WebhookRecord.id))
+        .join(
+            WebhookDelivery,
+            sa.and_(
+                col(WebhookDelivery.workspace_id) == col(WebhookRecord.workspace_id),
+                col(WebhookDelivery.webhook_id) == col(WebhookRecord.id),
+            ),
+        )
+        .where(is_due(moment), col(WebhookRecord.id).not_in(passed))
+        .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
+        .limit(1)
+        # Messages may still be written to it meanwhile: only its key must stay.
+        .with_for_update(of=WebhookRecord, key_share=True, skip_locked=True)
+    )
+    return session.connection().scalar(query)
+
+
+def is_due(moment: datetime) -> sa.ColumnElement[bool]:
+    """Return the criterion of messages that are due, of webhooks to which none is being sent."""
     other = aliased(WebhookDelivery)
     busy = (
         sa.select(col(other.id))
@@ -58,21 +93,26 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
         .correlate(WebhookDelivery)
         .exists()
     )
+    return sa.and_(
+        col(WebhookDelivery.status) == WAITING,
+        col(WebhookDelivery.next_try_at) <= moment,
+        sa.not_(busy),
+    )
+
+
+def claim_of(
+    webhook_id: str, moment: datetime, until: datetime
+) -> ReturningUpdate[str, str, str, str, int, datetime]:
+    """Return the statement that takes on the message to a webhook that is due longest."""
     oldest = (
         sa.select(col(WebhookDelivery.id))
-        .where(
-            col(WebhookDelivery.status) == WAITING,
-            col(WebhookDelivery.next_try_at) <= moment,
-            # Of the row itself as well: it is looked at again when another's claim has just been committed.
-            sa.or_(col(WebhookDelivery.leased_until).is_(None), col(WebhookDelivery.leased_until) <= moment),
-            sa.not_(busy),
-        )
+        .where(is_due(moment), col(WebhookDelivery.webhook_id) == webhook_id)
         .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
         .limit(1)
         .with_for_update(skip_locked=True)
         .scalar_subquery()
     )
-    claim = (
+    return (
         sa.update(WebhookDelivery)
         .where(col(WebhookDelivery.id) == oldest)
         .values(leased_until=until, attempts=WebhookDelivery.attempts + 1, tried_at=moment)
@@ -85,8 +125,6 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
             col(WebhookDelivery.created_at),
         )
     )
-    found = session.connection().execute(claim).first()
-    return DueMessage(*found) if found else None
 
 
 def new_message(webhook_id: str, event: str, moment: datetime, data: Mapping[str, Any]) -> WebhookDelivery:
@@ -137,15 +175,16 @@ class WebhookQueries:
         )
         return int(self._session.exec(query).one())
 
-    def change(self, identifier: str, values: Mapping[str, Any]) -> None:
-        """Change a webhook."""
-        statement = (
-            sa.update(WebhookRecord)
-            .where(col(WebhookRecord.workspace_id) == self._workspace_id, col(WebhookRecord.id) == identifier)
-            .values(**values)
+    def change(self, identifier: str, values: Mapping[str, Any], sealed_secret: str | None = None) -> bool:
+        """Change a webhook; given a sealed secret, only where it is still that. Tell whether it was."""
+        statement = sa.update(WebhookRecord).where(
+            col(WebhookRecord.workspace_id) == self._workspace_id, col(WebhookRecord.id) == identifier
         )
-        self._session.connection().execute(statement)
+        if sealed_secret is not None:
+            statement = statement.where(col(WebhookRecord.sealed_secret) == sealed_secret)
+        changed = self._session.connection().execute(statement.values(**values))
         self._session.expire_all()
+        return bool(changed.rowcount)
 
     def remove(self, identifier: str) -> None:
         """Forget a webhook and its messages."""

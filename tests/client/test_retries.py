@@ -155,6 +155,21 @@ def test_an_answer_of_another_shape_says_so(content: bytes) -> None:
         Server(httpx.Response(200, content=content)).client().list_estimates()
 
 
+@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b"{}", b'{"status": 1}', b"\xff"])
+def test_who_is_no_rackline_is_not_well(content: bytes) -> None:
+    with pytest.raises(BadAnswer, match="/healthz"):
+        Server(httpx.Response(200, content=content)).client().health()
+    with pytest.raises(BadAnswer, match="/readyz"):
+        Server(httpx.Response(200, content=content)).client().ready()
+
+
+@pytest.mark.parametrize("data", ["", "<html>", "[]", "{}"])
+def test_a_state_of_another_shape_says_so(data: str) -> None:
+    content = f"event: progress\ndata: {data}\n\n".encode()
+    with pytest.raises(BadAnswer, match="state"):
+        list(Server(httpx.Response(200, content=content)).client().follow_sweep("swp_x"))
+
+
 def test_fields_of_a_newer_server_are_passed_over() -> None:
     answer = httpx.Response(200, json={**CHECKED, "field_of_tomorrow": 1})
     assert Server(answer).client().check_plan(CHECK).suggested_devices == 128

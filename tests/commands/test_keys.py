@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from app.commands.keys import cli
 from app.errors import AppError, BadInput, Conflict, NotFound
 from app.services.keys import FORM, principal_of
+from app.services.workbench import LOCAL_WORKSPACE
 from app.store.database import Store
+from app.store.trail import TrailFilter
 from app.store.types import now
 
 runner = CliRunner()
@@ -53,6 +55,19 @@ def test_a_key_is_made_listed_replaced_and_revoked(place: Path) -> None:
     assert principal_of(store, new, now()) is None
     assert isinstance(refused("rotate", new[:11]), Conflict)
     store.close()
+
+
+def test_what_is_done_to_keys_is_put_down_to_the_operator(place: Path) -> None:
+    key = said("create", "Robot").strip()
+    said("revoke", key[:11])
+    store = Store(f"sqlite:///{place / 'rackline.sqlite3'}")
+    with store.transaction(LOCAL_WORKSPACE) as repository:
+        events, _ = repository.trail.listing(TrailFilter(), 10, None)
+    store.close()
+    assert [(event.action, event.actor_kind, event.actor_name) for event in events] == [
+        ("key.changed", "operator", ""),
+        ("key.created", "operator", ""),
+    ]
 
 
 def test_without_keys_the_list_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from typer.testing import CliRunner, Result
 
 from app.__main__ import command_line
 from app.errors import AppError, Conflict
+from app.main import make_bench
+from app.services.workbench import LOCAL_WORKSPACE
+from app.settings import Settings
+from app.store.database import Store
+from app.store.migrate import upgrade_to
+from app.store.trail import TrailFilter
 from app.web.api.examples import GPT3
+from tests.clocks import moved_clock
 from tests.serving import serving
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
@@ -60,3 +68,32 @@ def test_a_backup_beside_a_server_that_is_written_to(tmp_path: Path) -> None:
     file.write_bytes(b"x")
     found = rackline(again, "check-store")
     assert found.exit_code == 1 and str(file) in found.stdout
+
+
+@pytest.mark.parametrize("revision", [None, "0004"])
+def test_tables_of_another_version_are_said_and_left_alone(tmp_path: Path, revision: str | None) -> None:
+    if revision is not None:
+        store = Store(Settings.at(tmp_path).database_url)
+        with store.engine.begin() as connection:
+            upgrade_to(connection, revision)
+        store.close()
+    found = rackline(tmp_path, "check-store")
+    assert found.exit_code == 1
+    assert found.stdout == "the tables are not those of this version of Rackline; start it once\n"
+    for arguments in (("purge",), ("purge", "--dry-run")):
+        with pytest.raises(Conflict, match="start it once"):
+            rackline(tmp_path, *arguments)
+
+
+def test_what_is_purged_by_hand_is_put_down_to_the_operator(tmp_path: Path) -> None:
+    bench = make_bench(Settings.at(tmp_path))
+    with moved_clock() as clock, bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        clock.by = timedelta(days=-100)
+        repository.add_estimate("est_old", "old", {}, {})
+    environment = {"RACKLINE_DATA_DIR": str(tmp_path), "RACKLINE_RETENTION_DAYS": "estimates=90"}
+    done = CliRunner().invoke(command_line("purge"), ["purge"], env=environment)
+    assert "estimates: 1 have gone" in done.stdout
+    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        (event, _), _ = repository.trail.listing(TrailFilter(), 10, None)
+    assert (event.action, event.actor_kind) == ("estimate.deleted", "operator")
+    bench.store.close()

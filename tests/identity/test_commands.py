@@ -13,10 +13,12 @@ from typer.testing import CliRunner, Result
 from app.__main__ import command_line
 from app.commands.serving import check_reach
 from app.errors import AppError, BadInput, TooMany
-from app.main import create_app
+from app.main import create_app, make_bench
 from app.services import passwords
 from app.services.sealing import Sealer, Unsealable, kept_secret
+from app.services.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
+from app.store.trail import TrailFilter
 
 from .conftest import PASSWORD, Browser
 
@@ -65,6 +67,15 @@ def test_a_server_is_given_its_accounts(rackline: Rackline, tmp_path: Path) -> N
     assert "http://localhost:8000/password/" in reset.output
     assert rackline("user", "reset-second-factor", "bob@example.com").exit_code == 0
     assert not bob.inside
+
+
+def test_what_is_done_about_accounts_is_put_down_to_the_operator(rackline: Rackline, tmp_path: Path) -> None:
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    bench = make_bench(Settings.at(tmp_path / "data"))
+    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        events, _ = repository.trail.listing(TrailFilter(), 10, None)
+    bench.store.close()
+    assert [(event.action, event.actor_kind) for event in events] == [("member.created", "operator")]
 
 
 def test_workspaces_are_made_and_given(rackline: Rackline) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -211,6 +212,22 @@ def test_names_are_looked_up_without_zones(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(outward.socket, "getaddrinfo", lambda *_, **__: found)
     assert [str(one) for one in resolved("a.example", 443)] == ["fe80::1", "8.8.8.8"]
     assert resolved("[::1]", 443) == [ipaddress.ip_address("::1")]
+
+
+def test_a_name_that_nobody_tells_of_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+
+    def slow(*_: Any, **__: Any) -> list[Any]:
+        told.wait(30)
+        return []
+
+    monkeypatch.setattr(outward.socket, "getaddrinfo", slow)
+    monkeypatch.setattr(outward, "LOOK_UP_SECONDS", 0.05)
+    before = time.monotonic()
+    with pytest.raises(Undelivered, match="has no address"):
+        HttpSender().send("https://slow.example/", {}, b"")
+    assert time.monotonic() - before < 5
+    told.set()
 
 
 def test_messages_are_signed_by_both_secrets_while_one_replaces_the_other() -> None:

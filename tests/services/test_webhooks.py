@@ -13,19 +13,23 @@ from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
+from sqlmodel import Session
 
 from app.errors import Conflict, NotFound
+from app.main import create_app, make_bench
 from app.services import webhook_delivery, webhooks
 from app.services.freezing import note_expired
 from app.services.sealing import Sealer
 from app.services.webhook_delivery import DELAYS, KEPT, LEASE, deliver_due, purge_messages
 from app.services.webhook_sending import HttpSender, Reply, Undelivered, signature
-from app.services.workbench import Workbench
+from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.settings import Settings
 from app.sizing.integration.documents import Delivery, NewWebhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
 from app.store.database import Store
 from app.store.tables import AuditEvent, ProposalRecord
 from app.store.types import now
+from app.store.webhook_queries import DueMessage, claim_message
 from tests.postgres import Cluster
 from tests.services.receiving import LOOPBACK, receiving
 
@@ -285,6 +289,68 @@ def test_a_webhook_is_sent_one_message_at_a_time(bench: Workbench) -> None:
     assert len([one for one in log(bench, quick.id) if one.status == "waiting"]) == 2
 
 
+@pytest.mark.parametrize("bench", ["postgresql"], indirect=True)
+def test_who_claims_at_the_same_time_takes_another_webhook(bench: Workbench) -> None:
+    propose(bench)
+    slow, quick = made(bench), made(bench, "https://quick.example/")
+    for _ in range(2):
+        happen(bench)
+    moment = now()
+    claimed = []
+    with Session(bench.store.engine) as session:
+        # Not yet committed, so that nobody else sees it.
+        claimed.append(claim_message(session, moment, moment + LEASE))
+        claimed += [bench.store.claim_message(moment, moment + LEASE) for _ in range(2)]
+        # A message may be written meanwhile.
+        happen(bench)
+        session.commit()
+    claimed.append(bench.store.claim_message(moment, moment + LEASE))
+    assert [one and one.webhook_id for one in claimed[2:]] == [None, None]
+    assert sorted(one.webhook_id for one in claimed[:2] if one) == sorted((slow.id, quick.id))
+
+
+@pytest.mark.parametrize("bench", ["sqlite"], indirect=True)
+def test_a_claim_made_while_another_is_looking_is_seen(bench: Workbench) -> None:
+    propose(bench)
+    hook = made(bench)
+    for _ in range(2):
+        happen(bench)
+    moment = now()
+    begun, claimed = threading.Event(), list[DueMessage | None]()
+
+    def overtaken(connection: Any, statement: Any, *_: Any) -> None:
+        if isinstance(statement, sa.Update) and not begun.is_set():
+            begun.set()
+            claimed.append(bench.store.claim_message(moment, moment + LEASE))
+
+    sa.event.listen(bench.store.engine, "before_execute", overtaken)
+    with Session(bench.store.engine) as session:
+        assert claim_message(session, moment, moment + LEASE) is None
+    (first,) = claimed
+    assert first is not None and first.webhook_id == hook.id
+
+
+def test_of_two_new_secrets_at_once_one_is_refused(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook, keep, other = made(bench), webhooks.keep, []
+
+    def overtaken(*values: Any) -> Any:
+        monkeypatch.undo()
+        other.append(webhooks.rotate_secret(bench, ONE, hook.id, RotationRequest(grace_hours=2)))
+        return keep(*values)
+
+    monkeypatch.setattr(webhooks, "keep", overtaken)
+    with pytest.raises(Conflict, match="another secret meanwhile"):
+        webhooks.rotate_secret(bench, ONE, hook.id, RotationRequest(grace_hours=2))
+    webhooks.send_test(bench, ONE, hook.id)
+    pen = Pen()
+    deliver_due(bench, now(), pen)
+    ((_, headers, body),) = pen.sent
+    wanted = [other[0].secret, hook.secret]
+    moment = int(headers["webhook-timestamp"])
+    signed = [signature(str(secret), headers["webhook-id"], moment, body) for secret in wanted]
+    assert headers["webhook-signature"] == " ".join(signed)
+
+
 def test_a_new_secret_signs_beside_the_old_one_until_the_grace_is_over(bench: Workbench) -> None:
     hook = made(bench)
     new = webhooks.rotate_secret(bench, ONE, hook.id, RotationRequest(grace_hours=2))
@@ -309,6 +375,21 @@ def test_a_secret_of_another_server_is_said_and_not_guessed(bench: Workbench) ->
     assert pen.sent == []
     reason = log(bench, hook.id)[0].reason
     assert reason is not None and "make a new one" in reason.message
+
+
+def test_a_worker_signs_with_the_secret_that_the_server_has_sealed(tmp_path: Path) -> None:
+    settings = Settings.at(tmp_path, jobs="elsewhere")
+    server: Workbench = create_app(settings).state.workbench
+    hook = webhooks.create_webhook(server, LOCAL_WORKSPACE, WebhookRequest(url="https://a.example/in"))
+    webhooks.send_test(server, LOCAL_WORKSPACE, hook.id)
+    worker, pen = make_bench(settings), Pen()
+    assert deliver_due(worker, now(), pen) == 1
+    ((_, headers, body),) = pen.sent
+    moment = int(headers["webhook-timestamp"])
+    assert hook.secret is not None
+    assert headers["webhook-signature"] == signature(hook.secret, headers["webhook-id"], moment, body)
+    for one in (server, worker):
+        one.store.close()
 
 
 def test_what_ended_can_be_sent_again(bench: Workbench) -> None:

@@ -10,16 +10,18 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from app.errors import AppError, BadInput, Conflict
+from app.errors import AppError, BadInput, Conflict, Unavailable
+from app.store.archives import backup as backing_up
 from app.store.archives import restore as restoring
 from app.store.archives.backup import make_backup
-from app.store.archives.form import FORMAT, MANIFEST, kind_of
+from app.store.archives.form import FORMAT, MANIFEST, Summary, kind_of
 from app.store.archives.restore import check_archive, restore_backup
-from app.store.database import Store
+from app.store.database import Store, make_engine
 from app.store.integrity import database_faults
 from app.store.migrate import newest_revision, revision_of, upgrade_to
 from app.store.tables import EstimateRow
@@ -181,6 +183,25 @@ def test_a_backup_never_overwrites(archive: Path, tmp_path: Path, files: UploadF
     assert not list(tmp_path.glob(".*part"))
 
 
+def test_of_two_backups_to_one_name_the_first_to_end_is_whole(
+    archive: Path, tmp_path: Path, files: UploadFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, target = Store(f"sqlite:///{tmp_path / 'small.sqlite3'}"), tmp_path / "both.tar.gz"
+    write = backing_up.write_archive
+
+    def overtaken(*values: Any) -> Summary:
+        monkeypatch.undo()
+        make_backup(store, files, target)
+        return write(*values)
+
+    monkeypatch.setattr(backing_up, "write_archive", overtaken)
+    with pytest.raises(BadInput, match="already"):
+        make_backup(store, files, target)
+    store.close()
+    assert check_archive(target, ROOM).parts
+    assert not list(tmp_path.glob(".*part"))
+
+
 def test_damaged_archives_are_refused(archive: Path, tmp_path: Path) -> None:
     content = archive.read_bytes()
     wrong = tmp_path / "wrong.tar.gz"
@@ -214,6 +235,25 @@ def rewritten(archive: Path, target: Path, change: Callable[[dict[str, bytes]], 
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
     return target
+
+
+def test_a_commit_that_fails_leaves_neither_rows_nor_files(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(url: str) -> sa.Engine:
+        engine = make_engine(url)
+
+        @sa.event.listens_for(engine, "commit")
+        def full(_: sa.Connection) -> None:
+            raise Unavailable("there is no room left on the disk")
+
+        return engine
+
+    with monkeypatch.context() as patched:
+        patched.setattr(restoring, "make_engine", failing)
+        assert "no room" in str(refused(archive, tmp_path))
+    target = tmp_path / "refused"
+    assert restore_backup(archive, f"sqlite:///{target / 'store.sqlite3'}", target).files == 1
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,6 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
         answer = repository.idempotent_answer("estimates", "key", DAY_AGO)
         assert answer is not None and answer.answer == {"of": "one"}
         for listing in (
-            repository.profiles(10, None),
             repository.workload_samples(10, None),
             repository.estimates(10, None),
             repository.comparisons(10, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+from pydantic import BaseModel
 
 from app.client.calls import Call, address, document, get, operation
 from app.sizing.catalogue.documents import (
@@ -18,9 +19,15 @@ from app.sizing.document import SourceRef
 from app.sizing.kept.documents import Page
 
 
+class Status(BaseModel):
+    """What the server says of itself."""
+
+    status: str
+
+
 def status(response: httpx.Response) -> dict[str, str]:
     """Read what the server says of itself."""
-    return {str(name): str(value) for name, value in response.json().items()}
+    return document(Status)(response).model_dump()
 
 
 class CatalogueOperations:

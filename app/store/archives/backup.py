@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import secrets
 import sqlite3
 import tarfile
 import tempfile
@@ -88,15 +89,16 @@ def make_backup(store: Store, files: UploadFiles, target: Path) -> Summary:
     """
     if target.exists():
         raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target))
-    part = target.with_name(f".{target.name}.part")
+    # Each has a part of its own: of two backups to one name neither writes into what the other has begun.
+    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
-        with open(part, "wb", opener=private) as raw:
+        with open(part, "xb", opener=private) as raw:
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=LEVEL, mtime=0) as stream:
                 summary = write_archive(store, files, stream, target.parent)  # type: ignore[arg-type]
             raw.flush()
             os.fsync(raw.fileno())
             summary.size = raw.tell()
-        # Two backups to one name: the second says so rather than overwriting the first.
+        # Whoever ends second says so rather than overwriting what the first has made.
         os.link(part, target)
         forced(target.parent)
     except FileExistsError:

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -60,18 +60,20 @@ def restore_backup(archive: Path, url: str, data_dir: Path) -> Summary:
             version=manifest.engine_version[:40],
         )
     check_no_uploads(data_dir)
-    staged = UploadFiles(data_dir / "uploads.restoring")
+    uploads, staged = data_dir / "uploads", UploadFiles(data_dir / "uploads.restoring")
     shutil.rmtree(staged.directory, ignore_errors=True)
-    try:
+    with ExitStack() as on_failure:
+        on_failure.callback(shutil.rmtree, staged.directory, ignore_errors=True)
         with empty_database(url) as (connection, put):
             upgrade_to(connection, manifest.schema_revision)
             summary = take_in(archive, manifest, connection, put, staged)
             upgrade_to(connection, "head")
             if staged.directory.is_dir():
-                shutil.rmtree(data_dir / "uploads", ignore_errors=True)
-                staged.directory.replace(data_dir / "uploads")
-    finally:
-        shutil.rmtree(staged.directory, ignore_errors=True)
+                # Before the commit: rows that are kept have their files, and if it fails the files go again.
+                shutil.rmtree(uploads, ignore_errors=True)
+                staged.directory.replace(uploads)
+                on_failure.callback(shutil.rmtree, uploads, ignore_errors=True)
+        on_failure.pop_all()
     summary.size = archive.stat().st_size
     return summary
 
