@@ -215,7 +215,7 @@ def spoilt(value: Any, chance: random.Random) -> bytes:
                 parent[key] = deepcopy(other[place]) if other[place] is not parent else None
             case 4 if isinstance(old, list):
                 parent[key] = old * chance.choice((2, 30, 300))
-            case 5 | 6 if isinstance(old, int | float) and not isinstance(old, bool):
+            case 5 | 6 if isinstance(old, int | float) and not isinstance(old, bool) and abs(old) < 1e300:
                 factor = chance.choice((-1, 0, 0.5, 0.001, 3, 17, 1e3, 1e6, 1e9, 1e12, 1e300, 1 / 3))
                 scaled = old * factor
                 parent[key] = int(scaled) if isinstance(old, int) and abs(scaled) < 1e300 else scaled
