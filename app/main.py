@@ -121,6 +121,7 @@ def make_bench(settings: Settings) -> Workbench:
     files = UploadFiles(settings.data_dir / "uploads")
     bench = Workbench(load_context(models_directory().parent), store, files)
     bench.webhook_http, bench.sender = settings.webhook_http, HttpSender(http=settings.webhook_http)
+    bench.session_times = session_times_of(settings)
     bench.retention = Retention.read(settings.retention_days)
     bench.sealer = sealer_of(settings)
     bench.prepare()
@@ -157,12 +158,17 @@ def identity_of(settings: Settings, store: Store) -> Identity:
     return Identity(
         store=store,
         sealer=sealer_of(settings),
-        times=SessionTimes(
-            idle=timedelta(minutes=settings.session_idle_minutes),
-            absolute=timedelta(days=settings.session_days),
-        ),
+        times=session_times_of(settings),
         mail=CommandMailer(settings.mail_command, settings.mail_from) if settings.mail_command else None,
         public_url=settings.public_url,
+    )
+
+
+def session_times_of(settings: Settings) -> SessionTimes:
+    """Return how long a session works."""
+    return SessionTimes(
+        idle=timedelta(minutes=settings.session_idle_minutes),
+        absolute=timedelta(days=settings.session_days),
     )
 
 

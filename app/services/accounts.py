@@ -22,6 +22,8 @@ from app.store.types import new_id, now
 
 LINK_WORKS = timedelta(days=2)
 """How long a link to set a password works."""
+MOST_MEMBERS = 1000
+"""Members of one workspace. [-]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,21 @@ def new_account(queries: Entrance, email: str, name: str, password_hash: str | N
     return account
 
 
+def check_room(queries: Entrance, workspace_id: str) -> None:
+    """Refuse another member of a workspace that has as many as it can have."""
+    count = queries.people.count_members(workspace_id)
+    if count >= MOST_MEMBERS:
+        raise Conflict(
+            Message(
+                "the workspace has {count} members, as many as it can have; an owner has to remove one first",
+                {"count": count},
+            )
+        )
+
+
 def join(queries: Entrance, account: Account, workspace_id: str, role: Role) -> None:
     """Make an account a member of a workspace."""
+    check_room(queries, workspace_id)
     queries.people.add_membership(
         Membership(account_id=account.id, workspace_id=workspace_id, role=role, created_at=now())
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.errors import Unavailable
+from app.services import sessions
 from app.services.integration_chores import WEBHOOKS, tell_webhooks, tidy_integration
 from app.services.retention import purge
 from app.services.workbench import Workbench
@@ -42,10 +43,16 @@ def delete_what_is_over(bench: Workbench) -> None:
     purge(bench, now())
 
 
+def forget_sign_ins(bench: Workbench) -> None:
+    """Delete sessions, invitations, links and failed attempts that have had their time."""
+    sessions.purge(bench.store, bench.session_times)
+
+
 HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tidy-database", timedelta(days=1), tidy_database),
     Chore(WEBHOOKS, timedelta(seconds=10), tell_webhooks),
     Chore("integration", timedelta(minutes=10), tidy_integration),
+    Chore("sign-ins", timedelta(hours=1), forget_sign_ins),
     Chore("retention", timedelta(hours=6), delete_what_is_over),
 )
 """Every recurring chore of the server, in one place."""

@@ -16,7 +16,7 @@ MOST_EMAIL = 254
 """Longest address that can be written to (RFC 5321, 4.5.3.1.3)."""
 MOST_NAME = 200
 
-EMAIL = re.compile(r"[^@\s<>,;:\"()\[\]\\]{1,64}@[^@\s<>,;:\"()\[\]\\]{1,255}")
+EMAIL = re.compile(r"(?!.*=\?)[^@\s<>,;:\"()\[\]\\]{1,64}@[^@\s<>,;:\"()\[\]\\]{1,255}")
 
 LOCAL_URL = "http://localhost:8000"
 """Where a server answers that was told nothing else."""

@@ -28,6 +28,25 @@ class CommandMailer:
 
     def __call__(self, address: str, subject: str, text: str) -> bool:
         """Hand a mail over; tell whether the command took it."""
+        try:
+            message = self.written(address, subject, text)
+            subprocess.run(
+                list(self.command), input=message, timeout=LONGEST, check=True, capture_output=True
+            )
+        except (ValueError, OSError, subprocess.SubprocessError) as error:
+            # Neither address nor text: the log is read by more people than the mail.
+            logger.error("a mail could not be sent: %s", type(error).__name__)
+            return False
+        return True
+
+    def written(self, address: str, subject: str, text: str) -> bytes:
+        """Return a mail as it goes over the line.
+
+        Raises
+        ------
+        ValueError
+            When a head cannot hold what it is given.
+        """
         message = EmailMessage(policy=SMTP)
         message["To"] = address
         if self.sender:
@@ -35,15 +54,7 @@ class CommandMailer:
         message["Subject"] = subject
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text)
-        try:
-            subprocess.run(
-                list(self.command), input=bytes(message), timeout=LONGEST, check=True, capture_output=True
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            # Neither address nor text: the log is read by more people than the mail.
-            logger.error("a mail could not be sent: %s", type(error).__name__)
-            return False
-        return True
+        return bytes(message)
 
 
 def send(identity: Identity, address: str, language: str, subject: Message, *lines: Message | str) -> bool:

@@ -15,7 +15,7 @@ from app.services.oidc_provider import Person, Provider
 from app.services.sealing import Unsealable
 from app.services.sessions import Started, start
 from app.services.sign_in import SignInRefused
-from app.services.throttling import begin_attempt, of_address
+from app.services.throttling import begin_attempt, forgive, of_address
 from app.store.database import Entrance
 from app.store.external_queries import ExternalIdentity
 from app.store.identity_tables import Account
@@ -103,7 +103,8 @@ def complete(
     kept = opened(identity, sealed)
     if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
         raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")
-    begin_attempt(identity.store, (of_address(visitor.address),), now())
+    place, moment = of_address(visitor.address), now()
+    begin_attempt(identity.store, (place,), moment)
     person = single.provider.person(
         identity.address_of(CALLBACK), code[:2000], kept["verifier"], kept["nonce"]
     )
@@ -118,6 +119,7 @@ def complete(
         started = start(
             queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier
         )
+    forgive(identity.store, (place,), moment)
     return Arrived(started, kept["next"])
 
 

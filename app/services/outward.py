@@ -37,15 +37,16 @@ def checked_url(field: str, text: str, *, http: bool) -> httpx.URL:
     """
     try:
         url = httpx.URL(text.strip())
-    except httpx.InvalidURL:
+        # A name that is no name of the internet's shows only once it is read.
+        host = url.host.lower().rstrip(".")
+    except (httpx.InvalidURL, UnicodeError):
         raise BadInput.at(field, "is not an address; give https://host/path") from None
     if url.scheme not in ({"https", "http"} if http else {"https"}):
         raise BadInput.at(field, "must begin with https://")
-    if not url.host or url.userinfo or url.fragment:
+    if not host or url.userinfo or url.fragment:
         raise BadInput.at(field, "must have a host, and no user name or fragment")
     if len(str(url)) > MOST_URL or (url.port is not None and not 0 < url.port < 65536):
         raise BadInput.at(field, "is not an address; give https://host/path")
-    host = url.host.lower().rstrip(".")
     literal = literal_address(host)
     if host.endswith(LOCAL_NAMES) or (literal is not None and not is_public(literal)):
         raise BadInput.at(field, "must lead to a public address, not to this machine or a private network")

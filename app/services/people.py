@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.errors import Conflict, Message
-from app.services.accounts import join, new_account, no_link
+from app.services.accounts import check_room, join, new_account, no_link
 from app.services.admission import Principal, Role
 from app.services.identity import Identity, Visitor, checked_email, checked_name, folded
 from app.services.mailing import send
@@ -22,7 +22,6 @@ from app.store.types import new_id, now
 INVITATION_WORKS = timedelta(days=7)
 MOST_INVITATIONS = 100
 """Invitations that wait in one workspace. [-]"""
-MOST_MEMBERS = 1000
 
 
 class Member(Document):
@@ -127,7 +126,7 @@ def invite(
     BadInput
         When the address cannot be one.
     Conflict
-        When its account is a member, or too many invitations wait.
+        When its account is a member, the workspace is full, or too many invitations wait.
     """
     address, moment, token = checked_email(email), now(), new_token()
     workspace_id = principal.workspace_id
@@ -136,6 +135,7 @@ def invite(
         account = queries.people.account_of(folded(address))
         if account is not None and queries.people.membership(account.id, workspace_id) is not None:
             raise Conflict.at("email", "is a member already")
+        check_room(queries, workspace_id)
         waiting = len(queries.people.invitations(workspace_id, moment))
         if waiting >= MOST_INVITATIONS:
             raise Conflict.at("email", "{count} invitations wait; take some back first", count=waiting)

@@ -56,7 +56,8 @@ class Sealer:
         """
         try:
             opened = jwe.decrypt_compact(sealed, self._key(purpose), algorithms=list(HEADER.values()))
-        except (JoseError, ValueError) as error:
+        except (JoseError, ValueError, TypeError) as error:
+            # A head that was made up may hold a list or a number where the library looks for a name.
             raise Unsealable from error
         return (opened.plaintext or b"").decode()
 

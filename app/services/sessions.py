@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.services.admission import Credentials, Principal, Role
-from app.services.identity import Identity, Visitor
+from app.services.identity import Identity, SessionTimes, Visitor
 from app.services.throttling import FORGOTTEN
 from app.services.tokens import new_token, token_hash
 from app.services.workbench import no_such
-from app.store.database import Entrance
+from app.store.database import Entrance, Store
 from app.store.identity_tables import Account, AccountSession
 from app.store.types import new_id, now
 
@@ -132,8 +132,8 @@ def switch_workspace(identity: Identity, account_id: str, token: str, workspace_
         queries.sessions.move(token_hash(token), workspace_id)
 
 
-def purge(identity: Identity) -> int:
+def purge(store: Store, times: SessionTimes) -> int:
     """Delete sessions, links and failed attempts that have had their time; return how many rows."""
     moment = now()
-    with identity.store.identity() as queries:
-        return queries.sessions.purge(moment, moment - identity.times.idle, moment - FORGOTTEN)
+    with store.identity() as queries:
+        return queries.sessions.purge(moment, moment - times.idle, moment - FORGOTTEN)

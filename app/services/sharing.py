@@ -30,7 +30,8 @@ PAUSE = timedelta(minutes=15)
 """After so many wrong passphrases in a row, none is looked at for so long."""
 
 NOTED_EVERY = timedelta(hours=1)
-"""Openings within this time are one event."""
+"""Openings within this time are one event, as are readings of one form and passphrases that were given: what
+is asked for through a link has no bound of its own, and no event is ever dropped."""
 
 
 class WrongPassphrase(AppError):
@@ -151,12 +152,16 @@ def open_share(bench: Workbench, token: str, proof: str | None = None, form: str
             raise no_link()
         if share.passphrase_hash is not None and not proves(proof, token, share.passphrase_hash):
             return Shared(None, workspace_id, share.expires_at)
-        share.opened += 1
+        share = queries.count_opening(token_hash(token))
+        if share is None:
+            raise no_link()
         # A clock that was put back must not silence the events until it has caught up.
         if share.noted_at is None or abs(moment - share.noted_at) >= NOTED_EVERY:
             share.noted_at = moment
             queries.add_event("opened", moment, {})
-        repository.trail.note("proposal.read", "proposal", identifier, form=form, link=link_of(token))
+        repository.trail.note_once(
+            NOTED_EVERY, "proposal.read", "proposal", identifier, form=form, link=link_of(token)
+        )
         expires = share.expires_at
     return Shared(get_proposal(bench, workspace_id, identifier), workspace_id, expires)
 
@@ -187,7 +192,7 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
         if not left:
             share.failures, share.failed_at = (0, None) if right else (share.failures, moment)
             action = "proposal.unlocked" if right else "proposal.refused"
-            repository.trail.note(action, "proposal", identifier, link=link_of(token))
+            repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_of(token))
     if left:
         raise TooMany(
             Message(

@@ -6,7 +6,7 @@ from app.errors import AppError, BadInput
 from app.services import second_factor
 from app.services.identity import Identity, Visitor, folded
 from app.services.passwords import matches
-from app.services.sessions import Started, purge, start
+from app.services.sessions import Started, start
 from app.services.throttling import begin_attempt, of_account, of_address, of_second_factor, succeed
 from app.services.tokens import token_hash
 from app.store.types import now
@@ -54,7 +54,6 @@ def sign_in(
     if account is None or not right or account.disabled:
         raise SignInRefused("e-mail address and password do not belong together")
     succeed(identity.store, subject, (place,), moment)
-    purge(identity)
     with identity.store.identity() as queries:
         places = queries.people.memberships(account.id)
         if not places:

@@ -109,8 +109,14 @@ def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: d
     """Forget the failures of who proved right; of the others, such as an address, only this attempt."""
     with store.identity() as queries:
         queries.sessions.forget_attempts(subject.sha256)
-        for other in others:
-            queries.sessions.forgive_attempt(other.sha256, moment)
+    forgive(store, others, moment)
+
+
+def forgive(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:
+    """Take back the count of an attempt that was right."""
+    with store.identity() as queries:
+        for subject in subjects:
+            queries.sessions.forgive_attempt(subject.sha256, moment)
 
 
 def too_soon(left: timedelta) -> TooMany:

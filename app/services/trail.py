@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from app.errors import BadInput
 from app.reports.sweeps import taken, written
@@ -35,7 +35,19 @@ def asked(
     for name, moment in (("since", since), ("until", until)):
         if moment is not None and moment.tzinfo is None:
             raise BadInput.at(name, "give the moment with its time zone, such as 2026-11-02T00:00:00Z")
-    return TrailFilter({name: text for name in NARROWED if (text := given.get(name))}, since, until)
+    return TrailFilter(
+        {name: text for name in NARROWED if (text := given.get(name))},
+        in_utc("since", since),
+        in_utc("until", until),
+    )
+
+
+def in_utc(field: str, moment: datetime | None) -> datetime | None:
+    """Return a moment of the calendar in UTC, which has none before the year 1 or after 9999."""
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise BadInput.at(field, "must be a moment between the years 1 and 9999 in UTC") from None
 
 
 def list_events(

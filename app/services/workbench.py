@@ -15,6 +15,7 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
+from app.services.identity import SessionTimes
 from app.services.latest import Latest
 from app.services.retention_terms import Retention
 from app.services.sealing import SECRET_BYTES, Sealer
@@ -80,6 +81,8 @@ class Workbench:
         """Uploaded files; without a directory for them only what was read is kept."""
         self.retention = Retention()
         """For how long what is kept for a time only is kept."""
+        self.session_times = SessionTimes()
+        """How long a session of a browser works."""
         self.sealer = Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
         """Seals what must be read again; without a secret of the server, for this process alone."""
         self.webhook_http = False

@@ -159,6 +159,11 @@ class IdentityQueries:
         )
         return self._session.exec(query).all()
 
+    def count_members(self, workspace_id: str) -> int:
+        """Return how many people a workspace has."""
+        query = select(func.count()).select_from(Membership).where(Membership.workspace_id == workspace_id)
+        return self._session.exec(query).one()
+
     def last_seen(self, workspace_id: str) -> dict[str, datetime]:
         """Return when each account was last seen in a workspace, of those with a session."""
         query = (

@@ -186,6 +186,18 @@ class ProposalQueries:
         found = self.share(moment)
         return found if found is not None and found.token_sha256 == token_sha256 else None
 
+    def count_opening(self, token_sha256: str) -> ProposalShare | None:
+        """Count an opening and return the link as it then is; who opens at the same time waits for this."""
+        mine = (
+            col(ProposalShare.workspace_id) == self._workspace_id,
+            col(ProposalShare.token_sha256) == token_sha256,
+        )
+        counted = update(ProposalShare).where(*mine).values(opened=col(ProposalShare.opened) + 1)
+        self._session.execute(counted)
+        return self._session.exec(
+            select(ProposalShare).where(*mine).execution_options(populate_existing=True)
+        ).first()
+
     def count_attempt(self, token_sha256: str) -> None:
         """Count a passphrase before it is looked at; whoever tries at the same time waits for this one."""
         self._session.execute(

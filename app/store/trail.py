@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -245,6 +245,21 @@ class TrailQueries:
     def note(self, action: str, kind: str, identifier: str, **detail: Any) -> None:
         """Write down what is done."""
         self._session.add(made(self._workspace_id, action, kind, identifier, detail))
+
+    def note_once(self, stretch: timedelta, action: str, kind: str, identifier: str, **detail: Any) -> None:
+        """Write down what is done, unless the very same was written down within a stretch of time."""
+        event = made(self._workspace_id, action, kind, identifier, detail)
+        # A clock that was put back must not silence the events until it has caught up.
+        lately = col(AuditEvent.at).between(event.at - stretch, event.at + stretch)
+        known = select(AuditEvent.detail).where(
+            AuditEvent.workspace_id == self._workspace_id,
+            lately,
+            AuditEvent.action == event.action,
+            AuditEvent.object_kind == event.object_kind,
+            AuditEvent.object_id == event.object_id,
+        )
+        if event.detail not in self._session.exec(known).all():
+            self._session.add(event)
 
     def listing(
         self, chosen: TrailFilter, limit: int, after: tuple[datetime, str] | None

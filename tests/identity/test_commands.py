@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import stat
 import threading
 from collections.abc import Callable
@@ -197,7 +199,11 @@ def test_what_is_sealed_opens_with_its_secret_for_its_purpose() -> None:
     assert "secret" not in sealed and sealed != sealer.seal("totp:acc_a", "한글 secret")
     assert sealer.open("totp:acc_a", sealed) == "한글 secret"
     cut = sealed.rpartition(".")
+    rest = sealed.partition(".")[2]
+    heads = ({"alg": "dir", "enc": []}, {"alg": "dir", "enc": "A256GCM", "crit": 1})
+    made_up = [base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=").decode() for one in heads]
     for other, purpose, text in [
+        *((sealer, "totp:acc_a", f"{head}.{rest}") for head in made_up),
         (sealer, "totp:acc_b", sealed),
         (Sealer(lambda: b"b" * 32), "totp:acc_a", sealed),
         (sealer, "totp:acc_a", f"{cut[0]}.{'A' * len(cut[2])}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from http.cookies import SimpleCookie
 from urllib.parse import quote, urlsplit
 
@@ -85,6 +85,29 @@ def test_a_body_is_not_read_for_nobody(server_app: FastAPI) -> None:
     )
     assert answer.status_code == 401
     assert read <= 1
+
+
+def test_no_file_is_read_for_nobody(server_app: FastAPI) -> None:
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        yield b'--b\r\nContent-Disposition: form-data; name="email"; filename="a"\r\n\r\n'
+        for _ in range(50):
+            read += 1
+            yield b" " * 100_000
+
+    nobody, answers = Browser(server_app), {}
+    kind = {"content-type": "multipart/form-data; boundary=b"}
+    for method, path in doors(server_app):
+        if method == "POST" and not path.startswith("/api/"):
+            address, read = re.sub(r"\{[^}]+\}", "x", path), 0
+            answers[path] = nobody.ask("POST", address, content=endless(), headers=kind).status_code
+            assert read <= 1, path
+    read_at_all = {path for path, status in answers.items() if status == 415}
+    assert read_at_all == {
+        "/sign-in", "/sign-in/code", "/forgotten", "/password/{token}", "/invitations/{token}", "/s/{token}",
+    }  # fmt: skip
 
 
 def test_who_signs_in_goes_where_they_wanted(visitor: Browser) -> None:

@@ -174,6 +174,33 @@ def test_a_mail_that_cannot_be_sent_shows_the_link(identity: Identity, ann: Prin
     assert not sent.mailed and people.open_invitation(failing, token_of(sent)).role is Role.VIEWER
 
 
+def test_a_mail_that_cannot_be_written_shows_the_link(
+    identity: Identity, ann: Principal, tmp_path: Path
+) -> None:
+    mail = CommandMailer(["/bin/sh", "-c", 'cat > "$0"', str(tmp_path / "box")], "a\r\nBcc: b@example.com")
+    failing = Identity(identity.store, identity.sealer, mail=mail)
+    sent = people.invite(failing, ann, "bob@example.com", Role.VIEWER, "en")
+    assert not sent.mailed and people.open_invitation(failing, token_of(sent)).role is Role.VIEWER
+    assert not (tmp_path / "box").exists()
+
+
+def test_a_workspace_has_its_bound(
+    identity: Identity, ann: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "MOST_MEMBERS", 2)
+    bob, eve = (people.invite(identity, ann, f"{one}@example.com", Role.VIEWER, "en") for one in ("b", "e"))
+    people.accept(identity, token_of(bob), "Bob", "a password of Bob's", HOME, None)
+    with pytest.raises(Conflict, match="2 members"):
+        people.invite(identity, ann, "more@example.com", Role.VIEWER, "en")
+    with pytest.raises(Conflict, match="2 members"):
+        people.accept(identity, token_of(eve), "Eve", "a password of Eve's", HOME, None)
+    bob_member = people.list_people(identity, "ws_local").members[1]
+    people.remove(identity, "ws_local", bob_member.id)
+    # What was refused has not used the invitation up.
+    started = people.accept(identity, token_of(eve), "Eve", "a password of Eve's", HOME, None)
+    assert role_of(identity, started.token) is Role.VIEWER
+
+
 @pytest.mark.parametrize(
     "email",
     [
@@ -185,6 +212,8 @@ def test_a_mail_that_cannot_be_sent_shows_the_link(identity: Identity, ann: Prin
         "a@b,c@d",
         "<a@b>",
         "a@" + "b" * 300,
+        "=?utf-8?q?a=0d=0aBcc=3a_v?=@x.com",
+        "=?utf-8?q?a=40b=2Ccom?=@x.com",
     ],
 )
 def test_what_cannot_be_written_to_is_refused(identity: Identity, ann: Principal, email: str) -> None:

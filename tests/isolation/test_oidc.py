@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,6 +23,7 @@ from app.services.admission import Role
 from app.services.identity import folded
 from app.services.oidc import SingleSignOn
 from app.services.oidc_provider import Provider
+from app.services.throttling import begin_attempt, of_address
 from app.services.tokens import new_token, token_hash
 from app.settings import Settings
 from app.store.database import Store
@@ -238,6 +240,32 @@ def test_a_browser_that_was_not_sent_is_refused(house: House) -> None:
             return (await other.get("/sign-in/oidc/callback", params=back)).status_code
 
     assert run(stolen()) == 403
+
+
+def test_a_cookie_that_was_made_up_is_refused(house: House) -> None:
+    head = base64.urlsafe_b64encode(b'{"alg":"dir","enc":[]}').rstrip(b"=").decode()
+
+    async def come() -> int:
+        transport = httpx.ASGITransport(house.app)
+        cookies = {"rackline_provider": f"{head}..AAAA.AAAA.AAAA"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", cookies=cookies
+        ) as browser:
+            back = {"state": "s", "code": "c"}
+            return (await browser.get("/sign-in/oidc/callback", params=back)).status_code
+
+    assert run(come()) == 403
+
+
+def test_who_proves_right_does_not_count_against_their_network(house: House) -> None:
+    house.provider.person["email"] = OWNER
+    office = of_address("127.0.0.1")
+    for _ in range(office.free - 1):
+        begin_attempt(house.app.state.identity.store, (office,), now())
+    assert [signed_in(house)[0] for _ in range(2)] == [303, 303]
+    with house.app.state.identity.store.identity() as queries:
+        counted = queries.sessions.attempts(office.sha256)
+    assert counted is not None and counted.failures == office.free - 1
 
 
 def test_the_way_back_leads_nowhere_else(house: House) -> None:

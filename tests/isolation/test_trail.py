@@ -171,6 +171,18 @@ def test_the_export_is_no_formula(app: FastAPI, path: str) -> None:
     assert "cmd|" in rows[2]["detail"]
 
 
+@pytest.mark.parametrize("path", ["/api/v1/audit-events", "/api/v1/audit-events.csv"])
+@pytest.mark.parametrize(
+    ("field", "moment"), [("since", "0001-01-01T00:00:00+14:00"), ("until", "9999-12-31T23:59:59-14:00")]
+)
+def test_a_moment_beyond_the_calendar_is_refused_by_field(
+    app: FastAPI, path: str, field: str, moment: str
+) -> None:
+    answer = got(app, "one", path, **{field: moment})
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
 def test_page_and_data_agree(app: FastAPI) -> None:
     page = BeautifulSoup(got(app, "one", "/audit").text, "html.parser")
     data = got(app, "one", "/audit.json").json()["items"]

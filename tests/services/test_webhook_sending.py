@@ -118,6 +118,8 @@ def test_odd_spellings_of_this_machine_lead_to_this_machine(host: str) -> None:
         "https://[::ffff:10.0.0.1]/",
         "https://169.254.169.254/latest/meta-data/",
         "https://hooks.example.com:99999/",
+        "https://xn--a/x",
+        "https://./x",
         "https://hooks.example.com/\r\nX: y",
         "https://hooks.example.com/" + "x" * 500,
     ],

@@ -20,7 +20,7 @@ from app.web.files import CSV, PDF, XLSX, attachment
 from app.web.locale import language_of
 from app.web.pages.forms import typed
 from app.web.pages.proposals_views import shared_page
-from app.web.pages.start import read_form
+from app.web.pages.start import read_fields
 from app.web.problems import Forbidden
 from app.web.proposal_contexts import LockedPage
 from app.web.rendering import render
@@ -28,7 +28,7 @@ from app.web.rights import with_link
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(with_link)])
 
-FormDep = Annotated[FormData, Depends(read_form)]
+FormDep = Annotated[FormData, Depends(read_fields)]
 
 COOKIE = "rackline_link_{link}"
 """Name of the cookie that holds the proof of a passphrase; each link has its own."""

@@ -21,13 +21,13 @@ from app.web.auth import (
 )
 from app.web.contexts import Form
 from app.web.identity_contexts import CodePage, SignInPage
-from app.web.pages.start import read_form
+from app.web.pages.start import read_fields
 from app.web.redirects import go, local, to_code
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
 
-FormDep = Annotated[FormData, Depends(read_form)]
+FormDep = Annotated[FormData, Depends(read_fields)]
 NextQuery = Annotated[str, Query(alias="next")]
 
 MOST_TYPED = 4000

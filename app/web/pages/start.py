@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
 
-from app.errors import AppError, NotFound
+from app.errors import AppError, Message, NotFound
 from app.services.comparisons import create_comparison
 from app.services.workbench import Workbench
 from app.sizing.catalogue.documents import Model, System
@@ -22,9 +22,13 @@ from app.web.locale import voice_of
 from app.web.pages import choices, examples
 from app.web.pages.documents import available
 from app.web.pages.drafts import Draft, read_draft
+from app.web.problems import UnsupportedMediaType
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
+
+FIELDS = "application/x-www-form-urlencoded"
+"""Kind of a form without files."""
 
 
 class Offer(Document):
@@ -38,6 +42,20 @@ async def read_form(request: Request) -> AsyncIterator[FormData]:
     """Return a form with its files, which are let go once the answer is made."""
     async with request.form() as form:
         yield form
+
+
+async def read_fields(request: Request) -> FormData:
+    """Return a form without files, which alone is read of somebody who is not known.
+
+    Raises
+    ------
+    UnsupportedMediaType
+        When it is of another kind: a form with files may be as large as an upload, and is written to disk.
+    """
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind not in {"", FIELDS}:
+        raise UnsupportedMediaType(Message("send the form as {kind}", {"kind": FIELDS}))
+    return await request.form()
 
 
 FormDep = Annotated[FormData, Depends(read_form)]

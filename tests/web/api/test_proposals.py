@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import io
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from fastapi import FastAPI
 
 from app.catalog import load_catalog
 from app.services import freezing, proposals, replaying, sharing
+from app.store.trail import TrailFilter
 from app.web.api.examples import BOW, HEAD_TO_HEAD, RESNET
+from tests.clocks import moved_clock
 
 from .conftest import Ask
 
@@ -280,6 +283,47 @@ def test_a_link_shows_its_proposal_alone_and_can_be_taken_back(ask: Ask, claimed
         gone = ask("GET", shared["url"] + path)
         assert gone.status_code == 404
     assert ask("GET", address).json()["share"] is None
+
+
+def read_events(application: FastAPI, identifier: str) -> list[tuple[str, str]]:
+    """Return action and form of what was noted of a proposal that was looked at through links."""
+    with application.state.workbench.store.transaction("ws_local") as repository:
+        rows, _ = repository.trail.listing(TrailFilter({"object_id": identifier}), 200, None)
+    read = {"proposal.read", "proposal.unlocked", "proposal.refused"}
+    return sorted((row.action, row.detail.get("form", "")) for row in rows if row.action in read)
+
+
+def test_a_link_that_is_asked_for_again_and_again_fills_no_table(
+    ask: Ask, claimed: str, application: FastAPI
+) -> None:
+    found = frozen(ask, claimed)
+    address = f"/api/v1/proposals/{found['id']}"
+    with moved_clock() as clock:
+        url = ask("POST", f"{address}/share", json={"passphrase": "open sesame"}).json()["url"]
+        tries = ("wrong", "open sesame", "wrong", "open sesame")
+        answers = [ask("POST", url, data={"passphrase": given}) for given in tries]
+        headers = {"cookie": answers[-1].headers["set-cookie"].split(";")[0]}
+        for path in ("", ".json", ".csv") * 3:
+            assert ask("GET", url + path, headers=headers).status_code == 200
+        once = [("proposal.read", form) for form in ("csv", "json", "page")]
+        once += [("proposal.refused", ""), ("proposal.unlocked", "")]
+        assert read_events(application, found["id"]) == once
+        assert ask("GET", address).json()["share"]["opened"] == 9
+        # An hour later, and a day earlier by a clock that was put back, it is worth a line again.
+        for by in (timedelta(hours=1, minutes=1), timedelta(hours=-23)):
+            clock.by = by
+            ask("GET", url, headers=headers)
+            ask("GET", url, headers=headers)
+        assert read_events(application, found["id"]).count(("proposal.read", "page")) == 3
+
+
+def test_openings_at_the_same_time_are_each_counted(ask: Ask, claimed: str, application: FastAPI) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}"
+    token = ask("POST", f"{address}/share", json={}).json()["token"]
+    bench = application.state.workbench
+    with ThreadPoolExecutor(8) as readers:
+        list(readers.map(lambda _: sharing.open_share(bench, token), range(40)))
+    assert ask("GET", address).json()["share"]["opened"] == 40
 
 
 def test_a_new_link_ends_the_earlier_one(ask: Ask, claimed: str) -> None:
