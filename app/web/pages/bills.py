@@ -25,7 +25,7 @@ from app.web.locale import voice_of
 from app.web.pages import choices
 from app.web.pages.bills_views import bill_page
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, refused, typed
+from app.web.pages.forms import plain_number, refused, typed, whole
 from app.web.pages.presenting import grouped
 from app.web.pages.start import read_form
 from app.web.rendering import render
@@ -48,9 +48,10 @@ def asked(values: Mapping[str, Sequence[str]]) -> BillRequest:
         for name, one in values.items()
         if name in FIELDS and one[0].strip()
     }
-    if str(body.get("rack_units", "")).isdecimal():
+    units = whole(str(body.get("rack_units", "")))
+    if units is not None:
         # A list of numbers to choose from takes a number only.
-        body["rack_units"] = int(str(body["rack_units"]))
+        body["rack_units"] = units
     return BillRequest.model_validate(body)
 
 

@@ -30,7 +30,7 @@ from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.calibration_views import calibration_page, gain_page
 from app.web.pages.documents import available
-from app.web.pages.forms import nested, plain_number, refused, typed
+from app.web.pages.forms import nested, plain_number, refused, typed, whole
 from app.web.pages.start import read_form
 from app.web.rendering import render
 
@@ -85,7 +85,7 @@ def row_count(values: Mapping[str, Sequence[str]]) -> int:
     """Return how many rows of runs a form has."""
     stated = values.get("rows", ["0"])[0]
     used = [int(found[1]) for name in values if (found := re.match(r"runs\.(\d{1,2})\.", name))]
-    wanted = int(stated) if stated.isdecimal() and len(stated) < 3 else 0
+    wanted = whole(stated, 2) or 0
     return min(max(ROWS, wanted, *(place + 1 for place in used), 0), MOST_RUNS)
 
 

@@ -41,6 +41,15 @@ def typed(form: FormData | QueryParams) -> dict[str, list[str]]:
     return values
 
 
+def whole(text: str, digits: int = 9) -> int | None:
+    """Return a whole number of so many digits at most; None where the text is none.
+
+    >>> whole("42"), whole("4.2"), whole(""), whole("9" * 5000)
+    (42, None, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
+
+
 def plain_number(text: str) -> str:
     """Return a number as typed by people in the form the schema reads; other text as it is.
 

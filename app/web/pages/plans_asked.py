@@ -17,7 +17,7 @@ from app.sizing.document import Estimate, PlanSummary
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.search_documents import Search, SearchRequest
 from app.web.asides import ASIDES
-from app.web.pages.forms import nested, plain_number, typed
+from app.web.pages.forms import nested, plain_number, typed, whole
 
 QUESTION = {
     "model": "model.preset",
@@ -192,7 +192,7 @@ def compared_with(values: Values, search: Search, own: int) -> int:
     if AGAINST not in values:
         return own if own > 1 else 2 if most > 1 else 0
     text = values[AGAINST]
-    place = int(text) if text.isdecimal() and len(text) < 6 else 0
+    place = whole(text) or 0
     if not 2 <= place <= most:
         raise BadInput.at(AGAINST, "there is no plan {value}; give one from 2 to {most}", value=text[:20],
                           most=most)  # fmt: skip
@@ -287,10 +287,10 @@ def plan_of(text: Sequence[tuple[str, str]]) -> tuple[PlanInput, int]:
         When they are no plan.
     """
     fields = dict(text)
-    batch = fields.pop("global_batch", "")
-    if not batch.isdecimal() or not 0 < len(batch) < 10:
+    batch = whole(fields.pop("global_batch", ""))
+    if batch is None:
         raise BadInput.at("global_batch", "must be a whole number")
     try:
-        return PlanInput.model_validate(fields), int(batch)
+        return PlanInput.model_validate(fields), batch
     except ValidationError as error:
         raise placed(from_validation(error.errors(include_url=False))) from None

@@ -22,7 +22,7 @@ from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.money_contexts import PriceBooksPage
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number
+from app.web.pages.forms import plain_number, whole
 from app.web.pages.price_books_views import EDITED, Typed, book_page
 from app.web.rendering import render
 
@@ -184,10 +184,10 @@ def save_book(
 
 def version_of(form: FormData) -> int:
     """Return the version that an edit builds on."""
-    text = text_of(form, "version")
-    if not text.isdecimal() or len(text) > 9:
+    found = whole(text_of(form, "version"))
+    if found is None:
         raise BadInput.at("version", "open the price book again; the form is not complete")
-    return int(text)
+    return found
 
 
 def message_of(error: AppError | ValidationError) -> Message:

@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.errors import BadInput
 from app.sizing.proposal.documents import Proposal
-from app.web.pages.forms import plain_number, typed
+from app.web.pages.forms import plain_number, typed, whole
 
 WORDS = ("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id")
 RUNS = "calibration_id"
@@ -44,10 +44,10 @@ def asked_body(form: FormData) -> tuple[dict[str, list[str]], dict[str, Any]]:
 
 def version_of(values: Mapping[str, Sequence[str]]) -> int:
     """Return the version that an edit builds on."""
-    text = values.get("version", [""])[0]
-    if not text.isdecimal() or len(text) > 9:
+    found = whole(values.get("version", [""])[0])
+    if found is None:
         raise BadInput.at("version", "open the proposal again; the form is not complete")
-    return int(text)
+    return found
 
 
 def scaled(text: str | None, field: str, factor: float) -> float | None:

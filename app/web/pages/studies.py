@@ -24,7 +24,7 @@ from app.web.contexts import Choice
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.forms import typed
+from app.web.pages.forms import typed, whole
 from app.web.pages.start import read_form
 from app.web.pages.studies_knobs import address_query, knobs_in, shown
 from app.web.pages.studies_views import assumptions_page, study_page, trace_page
@@ -43,9 +43,10 @@ def version_in(query: QueryParams) -> int | None:
     text = query.get("version", "").strip()
     if not text:
         return None
-    if not text.isdecimal() or not 0 < int(text[:9]) < 10**9 or len(text) > 9:
+    found = whole(text)
+    if not found:
         raise BadInput.at("version", "must be a whole number")
-    return int(text)
+    return found
 
 
 def pair_in(query: QueryParams) -> list[str] | None:
@@ -148,17 +149,13 @@ def save_version(
     """Keep a state as a new version, unless somebody else has kept one meanwhile."""
     fields = {name: values[0] for name, values in typed(form).items()}
     state = QueryParams(parse_qsl(fields.get("state", "")[:4000], keep_blank_values=True))
-    version, expected = _whole(fields.get("version")), _whole(fields.get("expected"))
+    version, expected = whole(fields.get("version", "")), whole(fields.get("expected", ""))
     try:
         patch = StudyPatch(knobs=dict(knobs_in(state)))
         studies.change_study(bench, workspace, identifier, patch, expected, version)
     except Conflict as error:
         return clashed(request, bench, workspace, identifier, error, state, version)
     return RedirectResponse(f"/studies/{identifier}", 303)
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() and len(text) < 10 else None
 
 
 def clashed(

@@ -28,7 +28,7 @@ from app.sizing.study.request import (
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, typed
+from app.web.pages.forms import plain_number, typed, whole
 from app.web.pages.start import read_form
 from app.web.pages.studies import address, clashed, version_in
 from app.web.pages.studies_knobs import knobs_in
@@ -175,7 +175,7 @@ def edit(
     """Keep another name, other notes or one more stated figure as a new version."""
     values = {name: one[0] for name, one in typed(form).items()}
     _, state = _state(form)
-    expected = int(values["expected"]) if values.get("expected", "").isdecimal() else None
+    expected = whole(values.get("expected", ""))
     try:
         patch = _patch(bench, workspace, identifier, values)
         studies.change_study(bench, workspace, identifier, patch, expected)

@@ -251,3 +251,14 @@ def test_korean_pages_are_korean(korean: Reader, address: str) -> None:
         assert list(sentences(page)) == [], path
     told = korean.page(f"{address}?count.a=x", 422).select_one("#knob-count-a-error-1").get_text()
     assert re.search("[가-힣]", told)
+
+
+def test_a_version_that_is_no_number_of_ours_is_none(reader: Reader, address: str) -> None:
+    response = reader.submit(f"{address}/edit", {"name": "Another name", "expected": "9" * 5000})
+    assert response.status_code == 303
+    assert reader.page(f"{address}?version={'9' * 5000}", 400)
+
+
+def test_rack_units_beyond_all_numbers_are_refused(reader: Reader) -> None:
+    fields = {"system": "dgx-a100-640gb", "count": "20", "rack_units": "9" * 5000}
+    assert reader.submit("/boms/new", fields).status_code == 422
