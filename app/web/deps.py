@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Query, Request
 
 from app.services.listing import MAX_ITEMS, USUAL_ITEMS
+from app.services.once import MAX_KEY
 from app.services.workbench import Workbench
 from app.web.auth import PrincipalDep
 
@@ -32,6 +33,7 @@ KeyHeader = Annotated[
         alias="Idempotency-Key",
         description="The same key with the same body gives the same answer and stores once, for 24 hours.",
         examples=["5f0c6a52-quote-17"],
+        json_schema_extra={"minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
     ),
 ]
 LimitQuery = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Most items of the answer.", examples=[20])]

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.errors import BadInput, Unprocessable
+from app.sizing.questions import LEAST_SHARE
 from app.sizing.request import Number, Schema, Whole
 
 DEAREST = 1e18
@@ -146,7 +147,7 @@ class BreakEvenRequest(Schema):
     )
     utilisation: Number | None = Field(
         None,
-        gt=0,
+        ge=LEAST_SHARE,
         le=1,
         description="Share of the cluster's capacity that the work behind the bill fills. The cloud is paid "
         "for what is used, the cluster whether it is used or not. [-]",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from app.errors import BadInput
+from app.sizing.questions import LEAST_SHARE
 from app.sizing.request import Number, Schema
 
+LEAST_MONEY = 1e-6
 MOST_MONEY = 1e12
 MOST_MACHINES = 1000.0
 
@@ -44,13 +46,18 @@ class ClaimsRequest(Schema):
 
 def check(asked: ClaimsRequest) -> None:
     """Refuse assumptions that cannot be, each at its field."""
-    if not 0 < asked.scaling_efficiency <= 1:
+    efficiency = asked.scaling_efficiency
+    if not LEAST_SHARE <= efficiency <= 1:
         raise BadInput.at(
-            "scaling_efficiency", "must be above 0 and at most 1, not {value}", value=asked.scaling_efficiency
+            "scaling_efficiency",
+            "must be between {least} and {most}, not {value}",
+            least=LEAST_SHARE,
+            most=1,
+            value=efficiency,
         )
     for name in PRICES:
         price = getattr(asked, name)
-        if price is not None and not 0 < price <= MOST_MONEY:
+        if price is not None and not LEAST_MONEY <= price <= MOST_MONEY:
             raise BadInput.at(
                 name, "{value} is not a price above 0 and up to {most}", value=price, most=MOST_MONEY
             )

@@ -101,7 +101,7 @@ def event_stream_content() -> dict[str, Any]:
 
 
 READ = problems(400, 404, 422)
-CHANGE = problems(404, 409, 422)
+CHANGE = problems(400, 404, 409, 422)
 LIST = problems(400, 422)
 DELETE = problems(400, 404, 409, 412, 422)
 ASK = problems(400, 404, 409, 413, 415, 422)

@@ -49,3 +49,9 @@ def test_numbers_that_are_none_are_refused(ask: Ask, number: str) -> None:
     body = f'{{"currency": "KRW", "capex": {number}, "onprem_monthly": 1, "cloud_monthly": 2}}'
     headers = {"content-type": "application/json"}
     assert ask("POST", "/api/v1/breakevens", content=body, headers=headers).status_code == 400
+
+
+def test_a_cluster_that_is_never_used_is_refused_by_field(ask: Ask) -> None:
+    body = {"currency": "USD", "capex": 1e9, "onprem_monthly": 1, "cloud_monthly": 1e9, "utilisation": 5e-324}
+    response = ask("POST", "/api/v1/breakevens", json=body)
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (400, "utilisation")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from .conftest import Ask
 
 
@@ -42,3 +44,9 @@ def test_refusals_name_the_field(ask: Ask) -> None:
     assert read(ask, "/claims?unknown=1", 422)
     assert "resnet50-training" in read(ask, "/claims/resnet50", 404)["detail"]
     assert read(ask, "/claims?price_book_id=none", 404)["errors"][0]["field"] == "price_book_id"
+
+
+@pytest.mark.parametrize("field", ["scaling_efficiency", "dgx_price"])
+def test_a_figure_beyond_all_numbers_is_refused_by_field(ask: Ask, field: str) -> None:
+    response = ask("GET", "/api/v1/claims", params={field: 5e-324})
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (400, field)
