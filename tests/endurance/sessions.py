@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from tests.loops import run
 from tests.serving import serving
 
 SYSTEMS = (
@@ -129,7 +130,7 @@ def measured(count: int = 50, length: float = 60.0, pause: float = 5.0, processe
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), "--workers", str(processes)) as (_, client),
     ):
-        return asyncio.run(sessions(str(client.base_url), count, length, pause))
+        return run(sessions(str(client.base_url), count, length, pause))
 
 
 if __name__ == "__main__":
