@@ -12,15 +12,13 @@ from datetime import datetime, timedelta
 from app.errors import AppError, Conflict, Message, NotFound, TooMany
 from app.services.once import Once, Save, keep
 from app.services.proposals import existing, get_proposal, status_of
-from app.services.tokens import new_token, token_hash
+from app.services.tokens import MOST_TOKEN, new_token, token_hash
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import Proposal, Share
 from app.sizing.proposal.request import ShareRequest
 from app.store.repository import Repository
 from app.store.tables import ProposalShare
 from app.store.types import now
-
-MAX_TOKEN = 100
 
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 """Cost of one guess at a passphrase: about 16 MB and some hundredths of a second (RFC 7914)."""
@@ -220,7 +218,7 @@ def pause_left(share: ProposalShare, moment: datetime) -> int:
 
 def led_to(bench: Workbench, token: str) -> tuple[str, str]:
     """Return workspace and proposal of a link."""
-    found = bench.store.shared_by(token_hash(token)) if len(token) <= MAX_TOKEN else None
+    found = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
     if found is None:
         raise no_link()
     return found.workspace_id, found.proposal_id

@@ -67,10 +67,11 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     )
     if profile.total_flop is not None:
         return bare_estimate(request, profile.total_flop, hardware, context)
-    sizing = _decided(request, profile, hardware, context)
+    question = physical_question(request)
+    sizing = _decided(question, request, profile, hardware, context)
     if not sizing.choice.fits:
         return _too_large(sizing, context)
-    return _complete(sizing, context)
+    return _complete(question, sizing, context)
 
 
 def physical_question(request: EstimateRequest) -> str | None:
@@ -88,11 +89,16 @@ def physical_question(request: EstimateRequest) -> str | None:
         software=request.software,
         assumptions=AssumptionsInput(memory_margin=request.assumptions.memory_margin),
     )
-    return physical.model_dump_json(exclude_defaults=True)
+    # What was left out and what was stated as the default are told apart: an answer names its defaults.
+    return physical.model_dump_json(exclude_unset=True)
 
 
 def _decided(
-    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+    question: str | None,
+    request: EstimateRequest,
+    profile: ModelProfile,
+    hardware: Hardware,
+    context: SizingContext,
 ) -> Sizing:
     """Return batch and plan, from memory where only money and use are asked about anew."""
 
@@ -100,7 +106,6 @@ def _decided(
         made = decide(request, profile, hardware, context)
         return replace(made, choice=replace(made.choice, found=made.choice.found.alone()))
 
-    question = physical_question(request)
     found: Sizing = make() if question is None else context.remember(("plan", question), make)
     return replace(found, request=request, hardware=hardware)
 
@@ -115,7 +120,13 @@ class Timing:
     """Fields of the answer that follow from plan and run alone."""
 
 
-def _timed(sizing: Sizing, assumed: Reliability, input_rate: float | None, context: SizingContext) -> Timing:
+def _timed(
+    question: str | None,
+    sizing: Sizing,
+    assumed: Reliability,
+    input_rate: float | None,
+    context: SizingContext,
+) -> Timing:
     """Return how long the plan takes, from memory where only money and use are asked about anew."""
     scenario, hardware, training, plans = (
         sizing.scenario, sizing.hardware, sizing.training, sizing.choice.plans
@@ -150,7 +161,6 @@ def _timed(sizing: Sizing, assumed: Reliability, input_rate: float | None, conte
         }
         return Timing(run, names, parts)
 
-    question = physical_question(sizing.request)
     if question is None:
         return make()
     found: Timing = context.remember(("time", question, assumed, input_rate), make)
@@ -217,7 +227,7 @@ MOST_TRIED = 256
 MOST_DEVICES_TRIED = 4096
 
 
-def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
+def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> Estimate:
     request, scenario, hardware, training = sizing.request, sizing.scenario, sizing.hardware, sizing.training
     plans = sizing.choice.plans
     normals = common_normals()
@@ -229,7 +239,7 @@ def _complete(sizing: Sizing, context: SizingContext) -> Estimate:
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
-    timing = _timed(sizing, assumed, rate, context)
+    timing = _timed(question, sizing, assumed, rate, context)
     run, names = timing.run, timing.regimes
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
