@@ -77,7 +77,9 @@ class Environment:
         if not Path(self.command("python")).exists():
             self.create(uv)
         uv = uv or self.fetch_uv(lock)
-        if not (uv and self.install_with([uv, "pip", "install", "--python", self.command("python")], lock)):
+        # Without it every process of a user who may not write, or will not, compiles all packages anew: seconds.
+        by_uv = [uv, "pip", "install", "--compile-bytecode", "--python", self.command("python")] if uv else []
+        if not (by_uv and self.install_with(by_uv, lock)):
             say("pip takes over from uv" if uv else "Installing by pip")
             self.add_pip()
             if not self.install_with(self.pip(), lock):
@@ -155,8 +157,12 @@ def say(text: str) -> None:
 
 
 def plain_environment() -> dict[str, str]:
-    """Give the tools' environment: no colours, and the certificates the machine trusts."""
-    return {**os.environ, "NO_COLOR": "1", "UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}
+    """Give the tools' environment: no colours, the certificates the machine trusts, what was compiled kept.
+
+    The tests start hundreds of processes, each of which would compile the same sources.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "NO_COLOR": "1", "UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}
 
 
 def call(command: Sequence[str], *, quiet: bool = False) -> int:

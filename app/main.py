@@ -28,7 +28,7 @@ from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
 from app.services.oidc import SingleSignOn
 from app.services.oidc_provider import Provider
-from app.services.rates import Effort, Rates
+from app.services.rates import Asker, Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
 from app.services.sessions import AccountsAdmission
@@ -138,13 +138,15 @@ def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
     return jobs
 
 
-def quotas_of(settings: Settings) -> dict[Effort, int]:
-    """Return how often a key may ask in a minute."""
-    return {
+def quotas_of(settings: Settings) -> dict[Asker, dict[Effort, int]]:
+    """Return how often a key, a person and the readers of a link may ask in a minute."""
+    of_a_key = {
         Effort.READ: settings.rate_read,
         Effort.ESTIMATE: settings.rate_estimate,
         Effort.SEARCH: settings.rate_search,
     }
+    of_a_person = {effort: settings.rate_person * quota for effort, quota in of_a_key.items()}
+    return {Asker.KEY: of_a_key, Asker.PERSON: of_a_person, Asker.LINK: of_a_key}
 
 
 def sealer_of(settings: Settings) -> Sealer:

@@ -33,6 +33,7 @@ VARIABLES = {
     "RACKLINE_RATE_READ": "rate_read",
     "RACKLINE_RATE_ESTIMATE": "rate_estimate",
     "RACKLINE_RATE_SEARCH": "rate_search",
+    "RACKLINE_RATE_PERSON": "rate_person",
     "RACKLINE_SHARED_LIMITS": "shared_limits",
     "RACKLINE_WEBHOOK_HTTP": "webhook_http",
     "RACKLINE_RETENTION_DAYS": "retention_days",
@@ -98,8 +99,10 @@ class Settings(BaseModel):
     """Requests of a key in a minute that compute little or change something. [1/min]"""
     rate_search: int = Field(30, ge=1, le=1_000_000)
     """Requests of a key in a minute that search, size, compare or set a document. [1/min]"""
+    rate_person: int = Field(10, ge=1, le=1_000)
+    """How many times as much as a key a person who is signed in may ask. [-]"""
     shared_limits: bool = False
-    """Whether requests of a key are counted in the database, by all processes and servers together."""
+    """Whether requests are counted in the database, by all processes and servers together."""
     webhook_http: bool = False
     """Whether webhooks may be told without TLS."""
     retention_days: str = Field("", max_length=200)

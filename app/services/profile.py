@@ -29,6 +29,8 @@ class SessionDocument(Document):
     """When it last asked for something, to the minute."""
     expires_at: datetime
     """When it ends at the latest."""
+    failures: int
+    """Passwords and codes that were wrong since the sign-in before. [-]"""
 
 
 class Place(Document):
@@ -85,6 +87,7 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
                     created_at=one.created_at,
                     seen_at=one.seen_at,
                     expires_at=one.expires_at,
+                    failures=one.failures,
                 )
                 for one in queries.sessions.of_account(account.id, moment, moment - identity.times.idle)
             ],

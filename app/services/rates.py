@@ -1,9 +1,10 @@
-"""How often a key may ask: windows that slide, counted in this process or in the database."""
+"""How often somebody may ask: windows that slide, counted in this process or in the database."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -33,10 +34,27 @@ class Effort(StrEnum):
     SEARCH = "search"
 
 
+class Asker(StrEnum):
+    """Who asks; each kind has allowances of its own."""
+
+    KEY = "key"
+    PERSON = "person"
+    LINK = "link"
+
+
+SENTENCES = {
+    Asker.KEY: "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+    Asker.PERSON: "you may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+    Asker.LINK: "this link may be asked {quota} times a minute; wait {seconds} s",
+}
+"""What is said to who has asked too often."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is left to a key after a request."""
+    """What is left to somebody after a request."""
 
+    asker: Asker
     effort: Effort
     quota: int
     """Requests in a window. [-]"""
@@ -50,7 +68,7 @@ class Allowance:
     def headers(self) -> dict[str, str]:
         """Return the header fields of draft-ietf-httpapi-ratelimit-headers-11.
 
-        >>> Allowance(Effort.READ, 600, 599, 42).headers()
+        >>> Allowance(Asker.KEY, Effort.READ, 600, 599, 42).headers()
         {'RateLimit-Policy': '"read";q=600;w=60', 'RateLimit': '"read";r=599;t=42'}
         """
         return {
@@ -61,9 +79,8 @@ class Allowance:
     def check(self) -> None:
         """Refuse a request beyond the quota."""
         if not self.granted:
-            message = "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s"
             values = {"quota": self.quota, "kind": str(self.effort), "seconds": self.seconds}
-            raise TooMany(Message(message, values), retry_after=self.seconds)
+            raise TooMany(Message(SENTENCES[self.asker], values), retry_after=self.seconds)
 
 
 class Count(NamedTuple):
@@ -102,28 +119,30 @@ def wait_for_one(count: Count, quota: int, window: float) -> float:
 
 
 class Rates:
-    """The allowances of keys."""
+    """The allowances of keys, people and links."""
 
-    def __init__(self, quotas: dict[Effort, int], shared: Store | None = None) -> None:
+    def __init__(self, quotas: Mapping[Asker, Mapping[Effort, int]], shared: Store | None = None) -> None:
         """Take the requests a minute by kind; with a store they are counted there, else in this process."""
         self._items = {
-            effort: RateLimitItemPerMinute(quota, 1, NAMESPACE) for effort, quota in quotas.items()
+            (asker, effort): RateLimitItemPerMinute(quota, 1, NAMESPACE)
+            for asker, of_asker in quotas.items()
+            for effort, quota in of_asker.items()
         }
         self._storage: Storage = MemoryStorage() if shared is None else DatabaseStorage(shared)
         self._limiter = SlidingWindowCounterRateLimiter(self._storage)
 
-    def count(self, workspace_id: str, key_id: str, effort: Effort) -> Allowance:
-        """Count a request of a key, unless it is beyond the quota, and return what is left."""
-        item = self._items[effort]
-        granted = self._limiter.hit(item, workspace_id, key_id, effort)
-        name = item.key_for(workspace_id, key_id, effort)
+    def count(self, workspace_id: str, asker: Asker, identifier: str, effort: Effort) -> Allowance:
+        """Count a request of somebody, unless it is beyond the quota, and return what is left."""
+        item = self._items[asker, effort]
+        granted = self._limiter.hit(item, workspace_id, identifier, effort)
+        name = item.key_for(workspace_id, identifier, effort)
         support = cast(SlidingWindowCounterSupport, self._storage)
         before, _, now, ends = support.get_sliding_window(name, WINDOW)
         count = Count(before, max(0.0, round(ends - WINDOW, 3)), now)
         left = max(0, item.amount - math.floor(weighted(count, WINDOW))) if granted else 0
         # Whole seconds, and never too early: a request at the very end of the wait would be one too many.
         seconds = math.ceil(count.left) if left else 1 + int(wait_for_one(count, item.amount, WINDOW))
-        return Allowance(effort, item.amount, left, max(1, seconds), granted)
+        return Allowance(asker, effort, item.amount, left, max(1, seconds), granted)
 
 
 class DatabaseStorage(Storage, SlidingWindowCounterSupport, TimestampedSlidingWindow):

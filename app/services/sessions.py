@@ -70,8 +70,13 @@ def start(
     *,
     complete: bool = True,
     replaces: str | None = None,
+    failures: int = 0,
 ) -> Started:
-    """Start a session; the one whose token the browser came with ends, so that nobody can plant one."""
+    """Start a session; the one whose token the browser came with ends, so that nobody can plant one.
+
+    It keeps how many attempts failed before, which is told only then: what depended on whether there is such
+    an account would tell a stranger.
+    """
     if replaces:
         queries.sessions.end(token_hash(replaces))
     moment, token = now(), new_token()
@@ -88,6 +93,7 @@ def start(
             expires_at=moment + lasts,
             address=visitor.address[:60],
             user_agent="".join(one for one in visitor.user_agent if one.isprintable())[:MOST_AGENT],
+            failures=failures,
         )
     )
     return Started(token, complete, int(lasts.total_seconds()))

@@ -53,13 +53,22 @@ def sign_in(
     right = matches(password, None if account is None else account.password_hash)
     if account is None or not right or account.disabled:
         raise SignInRefused("e-mail address and password do not belong together")
-    succeed(identity.store, subject, (place,), moment)
+    failures = succeed(identity.store, subject, (place,), moment)
     with identity.store.identity() as queries:
         places = queries.people.memberships(account.id)
         if not places:
             raise SignInRefused("your account is in no workspace; ask an owner of one to invite you")
         whole = account.totp_sealed is None
-        return start(queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier)
+        return start(
+            queries,
+            identity,
+            account,
+            places[0][1].id,
+            visitor,
+            complete=whole,
+            replaces=earlier,
+            failures=failures,
+        )
 
 
 def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> Started:
@@ -84,6 +93,8 @@ def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> St
     begin_attempt(identity.store, (subject, place), moment)
     if not second_factor.takes(identity, account, code):
         raise BadInput.at("code", "this code is wrong or was used before; wait for the next one")
-    succeed(identity.store, subject, (place,), moment)
+    failures = session.failures + succeed(identity.store, subject, (place,), moment)
     with identity.store.identity() as queries:
-        return start(queries, identity, account, session.workspace_id, visitor, replaces=token)
+        return start(
+            queries, identity, account, session.workspace_id, visitor, replaces=token, failures=failures
+        )

@@ -105,11 +105,20 @@ def begin_attempt(store: Store, subjects: Sequence[Subject], moment: datetime) -
                 raise too_soon(timedelta(seconds=1))
 
 
-def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> None:
-    """Forget the failures of who proved right; of the others, such as an address, only this attempt."""
+def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> int:
+    """Forget the failures of who proved right; of the others, such as an address, only this attempt.
+
+    Returns
+    -------
+    int
+        How many attempts had failed before this one. [-]
+    """
     with store.identity() as queries:
+        found = queries.sessions.attempts(subject.sha256)
         queries.sessions.forget_attempts(subject.sha256)
+        failures = 0 if found is None else found.failures - 1
     forgive(store, others, moment)
+    return failures
 
 
 def forgive(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:

@@ -16,10 +16,9 @@ from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.sizing.checks import MK2
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
 from app.sizing.hardware import known_id
-from app.sizing.questions import LEAST_SHARE, PublishedFigure
+from app.sizing.questions import LEAST_SHARE, MOST_ROWS, PublishedFigure
 from app.sizing.request import EstimateRequest
 
-MAX_ROWS = 8
 ROUNDING = 0.01
 """Share by which a stated linear figure may differ from the computed one: publications round."""
 
@@ -114,9 +113,9 @@ def compare(
 
 def check_row_count(count: int) -> None:
     """Refuse too few or too many rows; also before their estimates are made."""
-    if not 1 <= count <= MAX_ROWS:
+    if not 1 <= count <= MOST_ROWS:
         raise BadInput.at(
-            "rows", "a comparison has 1 to {most} rows, not {count}", most=MAX_ROWS, count=count
+            "rows", "a comparison has 1 to {most} rows, not {count}", most=MOST_ROWS, count=count
         )
 
 

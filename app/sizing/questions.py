@@ -13,6 +13,9 @@ Locale = Literal["en", "ko", "zh"]
 Currency = Literal["USD", "KRW"]
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
 
+MOST_ROWS = 8
+"""Rows of a comparison. [-]"""
+
 MOST_HOURS = 1e9
 """Longest time to train that is taken, more than a hundred millennia. [h]"""
 
@@ -65,7 +68,9 @@ class ComparisonRequest(Schema):
     title: str | None = Field(None, max_length=200, description="Left out, the labels of the rows.")
     locale: Locale = Field("en", description="Language the comparison is shown in.")
     currency: Currency = Field("USD", description="Currency of every estimate in it.")
-    rows: list[RowRequest] = Field(description="1 to 8 estimate requests or published figures.")
+    rows: list[RowRequest] = Field(
+        min_length=1, max_length=MOST_ROWS, description="Estimate requests or published figures."
+    )
 
 
 class ComparisonPatch(Schema):
@@ -74,7 +79,9 @@ class ComparisonPatch(Schema):
     title: str | None = Field(None, max_length=200, description="New title.")
     locale: Locale | None = Field(None, description="New language.")
     currency: Currency | None = Field(None, description="New currency; estimates are made anew.")
-    rows: list[RowRequest] | None = Field(None, description="New rows in place of all there are.")
+    rows: list[RowRequest] | None = Field(
+        None, min_length=1, max_length=MOST_ROWS, description="New rows in place of all there are."
+    )
 
 
 class MappingRequest(Schema):

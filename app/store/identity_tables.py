@@ -99,6 +99,8 @@ class AccountSession(SQLModel, table=True):
     expires_at: datetime = Field(sa_type=UtcDateTime)
     address: str = Field(max_length=60)
     user_agent: str = Field(max_length=200)
+    failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """Passwords and codes of the account that were wrong since its sign-in before. [-]"""
 
 
 class LoginAttempt(SQLModel, table=True):

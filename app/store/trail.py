@@ -161,7 +161,8 @@ def events_of(session: Session) -> Iterator[AuditEvent]:
         elif isinstance(row, AccountSession):
             if row.complete:
                 by = Actor("person", row.account_id, "", row.address, _ACTING.get().request_id)
-                yield made(place, "session.started", "session", row.id, {"agent": row.user_agent}, by)
+                detail = {"agent": row.user_agent, **({"failures": row.failures} if row.failures else {})}
+                yield made(place, "session.started", "session", row.id, detail, by)
         elif kind := AUDITED.get(str(row.__tablename__)):
             yield made(place, f"{kind}.created", kind, identifier_of(row), named(row))
     for rows, verb in ((session.dirty, "changed"), (session.deleted, "deleted")):

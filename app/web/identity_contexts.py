@@ -79,6 +79,7 @@ class SessionLine:
     address: str
     here: bool
     began: str
+    failures: int
     seen: str
 
 

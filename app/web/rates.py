@@ -1,4 +1,4 @@
-"""What a key may ask how often: which kind a request is of, and the header fields that say what is left."""
+"""Who may ask how often: which kind a request is of, and the header fields that say what is left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.services.admission import Principal
-from app.services.rates import Effort, Rates
+from app.services.rates import Asker, Effort, Rates
 
 SEARCHING = frozenset(
     {
@@ -55,14 +55,29 @@ def effort_of(method: str, path: str, name: str) -> Effort:
 
 
 def count_request(request: Request, principal: Principal) -> None:
-    """Count a request that came with a key, once, and refuse it beyond the key's quota; people are not."""
-    if principal.key_id is None or hasattr(request.state, STATE):
+    """Count a request of a key or a person, once, and refuse it beyond their quota.
+
+    Who sits at a server without accounts is not counted: nobody else waits. What is left is told to keys.
+    """
+    if hasattr(request.state, STATE):
+        return
+    if principal.key_id is not None:
+        asker, identifier = Asker.KEY, principal.key_id
+    elif principal.account_id is not None:
+        asker, identifier = Asker.PERSON, principal.account_id
+    else:
         return
     rates: Rates = request.app.state.rates
     effort = effort_of(request.method, request.url.path, getattr(request.scope.get("route"), "name", ""))
-    allowance = rates.count(principal.workspace_id, principal.key_id, effort)
-    setattr(request.state, STATE, allowance.headers())
+    allowance = rates.count(principal.workspace_id, asker, identifier, effort)
+    setattr(request.state, STATE, allowance.headers() if asker is Asker.KEY else {})
     allowance.check()
+
+
+def count_reading(request: Request, workspace_id: str, link: str) -> None:
+    """Count a reading of what a link shows, and refuse it beyond the link's quota."""
+    rates: Rates = request.app.state.rates
+    rates.count(workspace_id, Asker.LINK, link, Effort.ESTIMATE).check()
 
 
 class RateHeaders:

@@ -13,15 +13,16 @@ from sqlalchemy import text
 
 from app.errors import BadInput, TooMany
 from app.main import make_bench
-from app.services import accounts, passwords, people, second_factor, sessions
+from app.services import accounts, passwords, people, profile, second_factor, sessions
 from app.services.admission import Credentials, Principal, Role
 from app.services.housekeeping import run_chore
 from app.services.identity import Identity, SessionTimes, Visitor
 from app.services.sessions import AccountsAdmission
 from app.services.sign_in import SignInRefused, give_code, sign_in
 from app.services.tokens import token_hash
-from app.services.workbench import Workbench
+from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
+from app.store.trail import TrailFilter
 
 from .conftest import PASSWORD, Clock
 
@@ -190,6 +191,25 @@ def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str,
     assert sign_in(identity, "ann@example.com", PASSWORD, HOME).complete
     with pytest.raises(SignInRefused):
         sign_in(identity, "ann@example.com", "wrong password", HOME)
+
+
+def test_a_sign_in_tells_what_failed_before_it(identity: Identity, ann: str, clock: Clock) -> None:
+    _, codes = protected(identity, ann, clock)
+    for _ in range(3):
+        with pytest.raises(SignInRefused):
+            sign_in(identity, "ann@example.com", "wrong password", Visitor("198.51.100.9"))
+    owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
+    for _ in range(2):
+        with pytest.raises(BadInput):
+            give_code(identity, owed.token, "000000", HOME)
+    give_code(identity, owed.token, codes[0], HOME)
+    clock.wait(minutes=1)
+    give_code(identity, sign_in(identity, "ann@example.com", PASSWORD, HOME).token, codes[1], HOME)
+    found = profile.get_account(identity, ann, owed.token).sessions
+    assert [one.failures for one in sorted(found, key=lambda one: one.created_at)] == [5, 0]
+    with identity.store.transaction(LOCAL_WORKSPACE) as repository:
+        events, _ = repository.trail.listing(TrailFilter({"action": "session.started"}), 10, None)
+    assert [event.detail.get("failures") for event in events][:2] == [None, 5]
 
 
 def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann: str, clock: Clock) -> None:

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from app.services.admission import Principal, Role, Scope
-from app.services.rates import Effort, Rates
 from app.web.rights import NEEDED, RANK, Right, allows, right_of
 from tests.isolation.doors import Door, doors
 from tests.isolation.tenants import ONE, TWO, Asker, KnownBearers, never, tenants
@@ -54,8 +53,6 @@ MAY = {
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     made = tenants(tmp_path_factory.mktemp("rights"))
     made.state.admission = KnownBearers(**WHO)
-    # Keys ask here more often than they may.
-    made.state.rates = Rates(dict.fromkeys(Effort, 1_000_000), None)
     yield made
     made.state.workbench.store.close()
 

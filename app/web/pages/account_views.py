@@ -59,6 +59,7 @@ def line_of(session: SessionDocument) -> SessionLine:
         address=session.address,
         here=session.here,
         began=session.created_at.date().isoformat(),
+        failures=session.failures,
         seen=session.seen_at.date().isoformat(),
     )
 

@@ -23,6 +23,7 @@ from app.web.pages.proposals_views import shared_page
 from app.web.pages.start import read_fields
 from app.web.problems import Forbidden
 from app.web.proposal_contexts import LockedPage
+from app.web.rates import count_reading
 from app.web.rendering import render
 from app.web.rights import with_link
 
@@ -53,8 +54,10 @@ def cookie_of(token: str) -> str:
 
 
 def opened(request: Request, bench: Workbench, token: str, form: str) -> Shared:
-    """Return what a link shows to this browser."""
-    return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
+    """Return what a link shows to this browser, as often as a link may be asked."""
+    found = sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
+    count_reading(request, found.workspace_id, sharing.link_of(token))
+    return found
 
 
 def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple[Proposal, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from fastapi import FastAPI
 
 from app.services import keys as service
 from app.services.admission import Credentials, Role, Scope
-from app.services.rates import Effort, Rates
+from app.services.rates import Asker, Effort
 from app.store.types import now
 from app.web.api.examples import CHECK
 from app.web.rates import SEARCHING
+from tests.allowances import allowed
 
 from .conftest import Ask
 
@@ -220,11 +222,15 @@ def test_what_is_left_to_a_key_stands_in_every_answer(ask: Ask, application: Fas
     assert "ratelimit" not in ask("GET", "/api/v1/estimates").headers
 
 
-def test_a_key_that_asks_too_often_waits_and_others_do_not(
-    ask: Ask, application: FastAPI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rates = Rates({Effort.READ: 3, Effort.ESTIMATE: 2, Effort.SEARCH: 1})
-    monkeypatch.setattr(application.state, "rates", rates)
+@pytest.fixture
+def few(application: FastAPI) -> Iterator[None]:
+    """Hardly anything is granted to a key."""
+    with allowed(application, {Asker.KEY: {Effort.READ: 3, Effort.ESTIMATE: 2, Effort.SEARCH: 1}}):
+        yield
+
+
+@pytest.mark.usefixtures("few")
+def test_a_key_that_asks_too_often_waits_and_others_do_not(ask: Ask) -> None:
     first, second = (bearer(made(ask, scopes=["read", "estimate"])["secret"]) for _ in range(2))
     answers = [ask("GET", "/api/v1/catalog/chips", headers=first) for _ in range(4)]
     assert [one.status_code for one in answers] == [200, 200, 200, 429]

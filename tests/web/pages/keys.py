@@ -48,7 +48,7 @@ PROPOSED = {
 }
 """Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""
 
-LINKS = ("services/sharing",)
+LINKS = ("services/sharing", "services/rates")
 """Where a link may be refused."""
 
 PROPOSAL_TEMPLATES = ("_fragments.html", "_proposal.html", "shared.html", "shared_locked.html")

@@ -6,8 +6,11 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from fastapi import FastAPI
 
+from app.services.rates import Asker, Effort
 from app.web.api.examples import CALIBRATION
+from tests.allowances import allowed
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
@@ -185,6 +188,18 @@ def test_a_link_is_shown_once_and_taken_back(reader: Reader, claimed: str) -> No
     assert "69.5" in text_of(page)
     assert reader.ask("POST", f"{address}/unshare").status_code == 303
     assert reader.get(link[1]).status_code == 404
+
+
+def test_a_link_is_not_asked_without_end(reader: Reader, claimed: str, app: FastAPI) -> None:
+    address = drafted(reader, claimed)
+    reader.ask("POST", f"{address}/freeze")
+    shown = reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"})
+    link = re.search(r"http://localhost(/s/[\w-]+)", shown.text)
+    assert link is not None
+    with allowed(app, {Asker.LINK: {Effort.ESTIMATE: 2}}):
+        answers = [reader.get(f"{link[1]}{form}") for form in ("", ".xlsx", ".pdf")]
+    assert [one.status_code for one in answers] == [200, 200, 429]
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 121
 
 
 def test_the_list_names_proposals_and_what_to_make_one_of(reader: Reader, claimed: str) -> None:
