@@ -84,6 +84,11 @@ REJECTED = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415"
 """How wrong input may be refused: what is larger than allowed may be so before it is read (413)."""
 
 
+GIVEN_UP = "Cannot generate an array with"
+"""What schemathesis says when one of its ways to a wrong array turns out to lead nowhere: it then makes no
+further cases of the operation in this phase. That is a fault of its own and tells nothing of an answer."""
+
+
 @dataclass(slots=True)
 class Findings:
     """What came out of a run."""
@@ -93,6 +98,8 @@ class Findings:
     failures: dict[str, str] = field(default_factory=dict)
     """One failure of each check and operation, with the request that shows it."""
     counted: collections.Counter[str] = field(default_factory=collections.Counter)
+    given_up: set[str] = field(default_factory=set)
+    """Operations of which no further cases were made: see :data:`GIVEN_UP`."""
 
     def note(self, kind: str, operation: str, told: str) -> None:
         """Note a failure."""
@@ -138,7 +145,11 @@ def examine(
                         told = f"{check.failure_info.failure.message}\n{check.failure_info.code_sample}"
                         found.note(check.name, event.label or event.recorder.label, told)
         elif isinstance(event, events.NonFatalError):
-            found.note("error", event.label, event.info.format())
+            told = event.info.format()
+            if GIVEN_UP in told:
+                found.given_up.add(event.label)
+            else:
+                found.note("error", event.label, told)
         elif isinstance(event, events.FatalError):
             raise event.exception
     return found

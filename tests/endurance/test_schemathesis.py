@@ -27,4 +27,6 @@ def test_the_api_is_what_it_says(
     found = examine(create_app(Settings.at(tmp_path)), *phases, examples=examples, seconds=seconds)
     with capsys.disabled():
         print(f"{' and '.join(phases)}: {len(found.operations)} operations, {found.cases} cases")
+        if found.given_up:
+            print(f"schemathesis gave up making cases of {', '.join(sorted(found.given_up))}")
     assert not found.failures, found.report()
