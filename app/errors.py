@@ -115,9 +115,13 @@ class NotFound(AppError):
         """Return the error for an unknown identifier, with the nearest known ones."""
         names = sorted(known)
         close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
-        message = Message(
-            "no {kind} is called “{name}”; the nearest are {close}",
-            {"kind": Message(kind), "name": name[:80], "close": ", ".join(close)},
+        said = {"kind": Message(kind), "name": name[:80]}
+        message = (
+            Message(
+                "no {kind} is called “{name}”; the nearest are {close}", {**said, "close": ", ".join(close)}
+            )
+            if close
+            else Message("no {kind} is called “{name}”; there is none yet", said)
         )
         return cls(message, [FieldError(field_name, message)] if field_name else [])
 

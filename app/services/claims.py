@@ -68,7 +68,7 @@ def compare_estimates(
     phases = len(claim.readings[0].claimed.phases) if claim.readings else 0
     if not 0 <= phase < phases:
         known = [str(number) for number in range(phases)]
-        raise NotFound.named("phase", str(phase), known or ["–"], "phase")
+        raise NotFound.named("phase", str(phase), known, "phase")
     rows: dict[str, EstimateRequest | PublishedFigure] = {}
     for reading in claim.readings:
         for side in (reading.claimed, reading.baseline):

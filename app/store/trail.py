@@ -20,7 +20,7 @@ from sqlalchemy.sql import Delete, Update, operators, visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 from sqlmodel import Session, col, select, tuple_
 
-from app.store.identity_tables import AccountSession
+from app.store.identity_tables import Account, AccountSession
 from app.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
 from app.store.types import new_id, now
 
@@ -160,7 +160,9 @@ def events_of(session: Session) -> Iterator[AuditEvent]:
             yield made(place, action, "study", row.study_id, stated)
         elif isinstance(row, AccountSession):
             if row.complete:
-                by = Actor("person", row.account_id, "", row.address, _ACTING.get().request_id)
+                named_by = select(Account.name).where(Account.id == row.account_id)
+                name = session.connection().execute(named_by).scalar_one_or_none() or ""
+                by = Actor("person", row.account_id, name, row.address, _ACTING.get().request_id)
                 detail = {"agent": row.user_agent, **({"failures": row.failures} if row.failures else {})}
                 yield made(place, "session.started", "session", row.id, detail, by)
         elif kind := AUDITED.get(str(row.__tablename__)):

@@ -71,6 +71,13 @@ def test_a_server_is_given_its_accounts(rackline: Rackline, tmp_path: Path) -> N
     assert not bob.inside
 
 
+def test_an_account_that_is_not_there_is_told_with_those_that_are(rackline: Rackline) -> None:
+    asked = ("user", "reset-password", "ann@example.com")
+    assert refusal(rackline(*asked)) == "no account is called “ann@example.com”; there is none yet"
+    rackline("user", "add", "anna@example.com")
+    assert refusal(rackline(*asked)).endswith("the nearest are anna@example.com")
+
+
 def test_what_is_done_about_accounts_is_put_down_to_the_operator(rackline: Rackline, tmp_path: Path) -> None:
     rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
     bench = make_bench(Settings.at(tmp_path / "data"))

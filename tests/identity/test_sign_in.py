@@ -210,6 +210,7 @@ def test_a_sign_in_tells_what_failed_before_it(identity: Identity, ann: str, clo
     with identity.store.transaction(LOCAL_WORKSPACE) as repository:
         events, _ = repository.trail.listing(TrailFilter({"action": "session.started"}), 10, None)
     assert [event.detail.get("failures") for event in events][:2] == [None, 5]
+    assert {event.actor_name for event in events} == {"Ann"}
 
 
 def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann: str, clock: Clock) -> None:

@@ -16,7 +16,7 @@ from tests.profiles.graphs import encoder, resnet50
 from tests.profiles.test_config import CONFIGS
 from tests.profiles.test_layer_table import FVCORE, TABLE, TORCHINFO
 
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

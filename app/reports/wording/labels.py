@@ -540,6 +540,7 @@ LABELS = {
     "m2000_price": "Price of one IPU-M2000",
     # What the audit trail tells of what was done.
     "detail.agent": "Browser",
+    "detail.failures": "Failed before",
     "detail.comparison": "Comparison",
     "detail.count": "Count",
     "detail.expires_at": "Until",
