@@ -102,6 +102,13 @@ def test_a_failed_installation_is_tried_by_pip_and_leaves_no_stamp(
     assert not environment.stamp.exists()
 
 
+def test_what_was_compiled_is_kept_for_the_processes_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("RACKLINE_LOG", "json")
+    given = dev.plain_environment()
+    assert "PYTHONDONTWRITEBYTECODE" not in given and given["RACKLINE_LOG"] == "json"
+
+
 def test_arguments_of_test_go_to_pytest_alone(
     calls: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
