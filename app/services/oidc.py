@@ -11,7 +11,7 @@ from app.errors import BadInput
 from app.services.accounts import join, new_account, workspace_of
 from app.services.admission import Role
 from app.services.identity import MOST_NAME, Identity, Visitor, checked_email, folded
-from app.services.oidc_provider import Person, Provider
+from app.services.oidc_provider import Person, Provider, ProviderDown
 from app.services.sealing import Unsealable
 from app.services.sessions import Started, start
 from app.services.sign_in import SignInRefused
@@ -105,9 +105,14 @@ def complete(
         raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")
     place, moment = of_address(visitor.address), now()
     begin_attempt(identity.store, (place,), moment)
-    person = single.provider.person(
-        identity.address_of(CALLBACK), code[:2000], kept["verifier"], kept["nonce"]
-    )
+    try:
+        person = single.provider.person(
+            identity.address_of(CALLBACK), code[:2000], kept["verifier"], kept["nonce"]
+        )
+    except ProviderDown:
+        # That is no failure of whoever signs in: others behind the same address would wait for it.
+        forgive(identity.store, (place,), moment)
+        raise
     with identity.store.identity() as queries:
         account = let_in(queries, single, person)
         if account.disabled:

@@ -70,12 +70,10 @@ def start(
     *,
     complete: bool = True,
     replaces: str | None = None,
-    failures: int = 0,
 ) -> Started:
     """Start a session; the one whose token the browser came with ends, so that nobody can plant one.
 
-    It keeps how many attempts failed before, which is told only then: what depended on whether there is such
-    an account would tell a stranger.
+    It tells how many passwords and codes were wrong since the one before it.
     """
     if replaces:
         queries.sessions.end(token_hash(replaces))
@@ -93,7 +91,7 @@ def start(
             expires_at=moment + lasts,
             address=visitor.address[:60],
             user_agent="".join(one for one in visitor.user_agent if one.isprintable())[:MOST_AGENT],
-            failures=failures,
+            failures=queries.people.take_failures(account.id) if complete else 0,
         )
     )
     return Started(token, complete, int(lasts.total_seconds()))

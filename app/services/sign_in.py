@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from app.errors import AppError, BadInput
+from app.errors import AppError, BadInput, TooMany
 from app.services import second_factor
 from app.services.identity import Identity, Visitor, folded
 from app.services.passwords import matches
 from app.services.sessions import Started, start
-from app.services.throttling import begin_attempt, of_account, of_address, of_second_factor, succeed
+from app.services.throttling import (
+    begin_attempt,
+    forgive,
+    note_failure,
+    of_account,
+    of_address,
+    of_second_factor,
+    succeed,
+)
 from app.services.tokens import token_hash
 from app.store.types import now
 
@@ -50,25 +58,23 @@ def sign_in(
     begin_attempt(identity.store, (subject, place), moment)
     with identity.store.identity() as queries:
         account = queries.people.account_of(sought)
-    right = matches(password, None if account is None else account.password_hash)
+    try:
+        right = matches(password, None if account is None else account.password_hash)
+    except TooMany:
+        # Nobody has looked at it: who was right must not wait for it.
+        forgive(identity.store, (subject, place), moment)
+        raise
+    if not right:
+        note_failure(identity.store, sought)
     if account is None or not right or account.disabled:
         raise SignInRefused("e-mail address and password do not belong together")
-    failures = succeed(identity.store, subject, (place,), moment)
+    succeed(identity.store, subject, (place,), moment)
     with identity.store.identity() as queries:
         places = queries.people.memberships(account.id)
         if not places:
             raise SignInRefused("your account is in no workspace; ask an owner of one to invite you")
         whole = account.totp_sealed is None
-        return start(
-            queries,
-            identity,
-            account,
-            places[0][1].id,
-            visitor,
-            complete=whole,
-            replaces=earlier,
-            failures=failures,
-        )
+        return start(queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier)
 
 
 def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> Started:
@@ -92,9 +98,8 @@ def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> St
     subject, place = of_second_factor(account.id), of_address(visitor.address)
     begin_attempt(identity.store, (subject, place), moment)
     if not second_factor.takes(identity, account, code):
+        note_failure(identity.store, account.sought)
         raise BadInput.at("code", "this code is wrong or was used before; wait for the next one")
-    failures = session.failures + succeed(identity.store, subject, (place,), moment)
+    succeed(identity.store, subject, (place,), moment)
     with identity.store.identity() as queries:
-        return start(
-            queries, identity, account, session.workspace_id, visitor, replaces=token, failures=failures
-        )
+        return start(queries, identity, account, session.workspace_id, visitor, replaces=token)

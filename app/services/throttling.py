@@ -105,24 +105,25 @@ def begin_attempt(store: Store, subjects: Sequence[Subject], moment: datetime) -
                 raise too_soon(timedelta(seconds=1))
 
 
-def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> int:
-    """Forget the failures of who proved right; of the others, such as an address, only this attempt.
+def note_failure(store: Store, sought: str) -> None:
+    """Count a wrong password or code of an account, which its next sign-in tells.
 
-    Returns
-    -------
-    int
-        How many attempts had failed before this one. [-]
+    It is written for an address without an account, too, and finds nothing there: what took longer for those
+    that have one would tell a stranger.
     """
     with store.identity() as queries:
-        found = queries.sessions.attempts(subject.sha256)
+        queries.people.count_failure(sought)
+
+
+def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> None:
+    """Forget the failures of who proved right; of the others, such as an address, only this attempt."""
+    with store.identity() as queries:
         queries.sessions.forget_attempts(subject.sha256)
-        failures = 0 if found is None else found.failures - 1
     forgive(store, others, moment)
-    return failures
 
 
 def forgive(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:
-    """Take back the count of an attempt that was right."""
+    """Take back the count of an attempt that was right, or was not looked at."""
     with store.identity() as queries:
         for subject in subjects:
             queries.sessions.forgive_attempt(subject.sha256, moment)

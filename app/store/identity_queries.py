@@ -66,6 +66,25 @@ class IdentityQueries:
             update(Account).where(col(Account.id) == account_id).values(password_hash=password_hash)
         )
 
+    def count_failure(self, sought: str) -> None:
+        """Count a wrong password or code of the account of an address, if there is one."""
+        self._session.execute(
+            update(Account)
+            .where(col(Account.sought) == sought)
+            .values(untold_failures=Account.untold_failures + 1)
+        )
+
+    def take_failures(self, account_id: str) -> int:
+        """Return how many wrong passwords and codes no sign-in has told yet; this one tells them."""
+        untold = self._session.exec(select(Account.untold_failures).where(Account.id == account_id)).one()
+        if untold:
+            self._session.execute(
+                update(Account)
+                .where(col(Account.id) == account_id)
+                .values(untold_failures=Account.untold_failures - untold)
+            )
+        return untold
+
     def take_step(self, account_id: str, step: int) -> bool:
         """Take the code of a time step; tell whether none as late has been taken before."""
         taken = self._session.execute(

@@ -30,6 +30,8 @@ class Account(SQLModel, table=True):
     totp_step: int | None
     """Time step of the last code that was taken, so that none is taken twice."""
     created_at: datetime = Field(sa_type=UtcDateTime)
+    untold_failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """Wrong passwords and codes that no sign-in has told yet. [-]"""
 
 
 class RecoveryCode(SQLModel, table=True):
@@ -100,7 +102,7 @@ class AccountSession(SQLModel, table=True):
     address: str = Field(max_length=60)
     user_agent: str = Field(max_length=200)
     failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    """Passwords and codes of the account that were wrong since its sign-in before. [-]"""
+    """Wrong passwords and codes that it told: those since the sign-in before it. [-]"""
 
 
 class LoginAttempt(SQLModel, table=True):

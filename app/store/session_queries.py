@@ -18,6 +18,7 @@ from app.store.identity_tables import (
     PasswordLink,
 )
 from app.store.tables import Workspace
+from app.store.trail import made
 
 
 class SessionQueries:
@@ -76,12 +77,11 @@ class SessionQueries:
         )
 
     def move(self, token_sha256: str, workspace_id: str) -> None:
-        """Let a session stand in another workspace."""
-        self._session.execute(
-            update(AccountSession)
-            .where(col(AccountSession.token_sha256) == token_sha256)
-            .values(workspace_id=workspace_id)
-        )
+        """Let a session stand in another workspace, whose trail then has it."""
+        found = self._session.get(AccountSession, token_sha256)
+        if found is not None and found.workspace_id != workspace_id:
+            found.workspace_id = workspace_id
+            self._session.add(made(workspace_id, "session.moved", "session", found.id, {}))
 
     def workspace_of(self, token_sha256: str) -> str | None:
         """Return the workspace in which a session stands."""

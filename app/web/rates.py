@@ -38,20 +38,55 @@ SEARCHING = frozenset(
         "simulate_queue",
     }
 )
-"""Names of the routes that take longest: they search plans, compute many estimates or set documents."""
+"""Names of the operations that take longest: they search plans, compute many estimates or set documents."""
+
+TWINS = frozenset(
+    {
+        "POST /",
+        "POST /examples/{identifier}",
+        *("GET /plans", "GET /plans.json"),
+        *("GET /estimates/{identifier}/plans", "GET /estimates/{identifier}/plans.json"),
+        *("GET /estimates/{identifier}/fabrics", "GET /estimates/{identifier}/fabrics.json"),
+        "POST /estimates/{identifier}/fabrics/proposal",
+        *("GET /comparisons/{identifier}/scaling", "GET /comparisons/{identifier}/scaling.json"),
+        "POST /sizings/new",
+        "POST /calibrations/new",
+        *("POST /sweeps", "POST /sweeps/{identifier}/resume"),
+        *("GET /queues", "GET /queues.json"),
+        *("GET /breakevens", "GET /breakevens.json", "GET /breakevens.csv"),
+        *("GET /claims", "GET /claims.json", "GET /claims/{identifier}", "GET /claims/{identifier}.json"),
+        *("POST /claims/{identifier}/comparison", "POST /claims/published"),
+        *("POST /proposals/new", "POST /proposals/{identifier}/edit", "POST /proposals/{identifier}/freeze"),
+        *("GET /proposals/{identifier}.pdf", "GET /proposals/{identifier}.xlsx"),
+        *("GET /proposals/{identifier}/replay", "GET /proposals/{identifier}/replay.json"),
+        *("POST /studies/new", "POST /studies/import", "POST /studies/{identifier}/versions"),
+        *("POST /studies/{identifier}/duplicate", "POST /studies/{identifier}/comparison"),
+    }
+)
+"""Pages behind which the same work is done: method and template of the address."""
 
 STATE = "rate_headers"
 
 
-def effort_of(method: str, path: str, name: str) -> Effort:
+def effort_of(method: str, path: str, template: str, name: str) -> Effort:
     """Return what kind a request is of; pages compute at each opening, also where they only show.
 
-    >>> effort_of("GET", "/api/v1/estimates", "list_estimates"), effort_of("GET", "/plans", "show_plans")
-    (<Effort.READ: 'read'>, <Effort.ESTIMATE: 'estimate'>)
+    Parameters
+    ----------
+    method, path : str
+        Of the request. [-]
+    template, name : str
+        Of the address and of the operation behind it. [-]
+
+    >>> effort_of("GET", "/api/v1/estimates", "/estimates", "list_estimates")
+    <Effort.READ: 'read'>
+    >>> effort_of("GET", "/plans", "/plans", "show_plans"), effort_of("GET", "/keys", "/keys", "show_keys")
+    (<Effort.SEARCH: 'search'>, <Effort.ESTIMATE: 'estimate'>)
     """
-    if name in SEARCHING:
-        return Effort.SEARCH
-    return Effort.READ if method in {"GET", "HEAD"} and path.startswith("/api/") else Effort.ESTIMATE
+    if path.startswith("/api/"):
+        quick = Effort.READ if method in {"GET", "HEAD"} else Effort.ESTIMATE
+        return Effort.SEARCH if name in SEARCHING else quick
+    return Effort.SEARCH if f"{method} {template}" in TWINS else Effort.ESTIMATE
 
 
 def count_request(request: Request, principal: Principal) -> None:
@@ -68,7 +103,9 @@ def count_request(request: Request, principal: Principal) -> None:
     else:
         return
     rates: Rates = request.app.state.rates
-    effort = effort_of(request.method, request.url.path, getattr(request.scope.get("route"), "name", ""))
+    route = request.scope.get("route")
+    template, name = getattr(route, "path", ""), getattr(route, "name", "")
+    effort = effort_of(request.method, request.url.path, template, name)
     allowance = rates.count(principal.workspace_id, asker, identifier, effort)
     setattr(request.state, STATE, allowance.headers() if asker is Asker.KEY else {})
     allowance.check()

@@ -79,6 +79,9 @@ def test_an_account_joins_by_signing_in(identity: Identity, ann: Principal) -> N
     assert role_of(identity, his) is Role.CONSULTANT
     sessions.switch_workspace(identity, bob.account.id, his, other.id)
     assert role_of(identity, his) is Role.OWNER
+    for entered in ("ws_local", other.id):
+        with identity.store.transaction(entered) as repository:
+            assert "session.moved" in repository.trail.actions(), "a workspace knows who came into it"
     with pytest.raises(NotFound):
         sessions.switch_workspace(identity, eve.account.id, hers, "ws_local")
 

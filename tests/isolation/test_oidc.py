@@ -22,7 +22,7 @@ from app.services.accounts import add_account, set_disabled
 from app.services.admission import Role
 from app.services.identity import folded
 from app.services.oidc import SingleSignOn
-from app.services.oidc_provider import Provider
+from app.services.oidc_provider import Person, Provider, ProviderDown
 from app.services.throttling import begin_attempt, of_address
 from app.services.tokens import new_token, token_hash
 from app.settings import Settings
@@ -266,6 +266,20 @@ def test_who_proves_right_does_not_count_against_their_network(house: House) -> 
     with house.app.state.identity.store.identity() as queries:
         counted = queries.sessions.attempts(office.sha256)
     assert counted is not None and counted.failures == office.free - 1
+
+
+def test_a_provider_that_is_down_does_not_make_a_network_wait(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.invite("minji@example.com")
+
+    def down(*_: object) -> Person:
+        raise ProviderDown("the provider does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Provider, "person", down)
+        assert {signed_in(house)[0] for _ in range(35)} == {503}
+    assert signed_in(house)[0] == 303
 
 
 def test_the_way_back_leads_nowhere_else(house: House) -> None:

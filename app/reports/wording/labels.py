@@ -591,6 +591,7 @@ LABELS = {
     "audit.proposal.replayed": "Proposal replayed",
     "audit.proposal.expired": "Proposal expired",
     "audit.session.started": "Signed in",
+    "audit.session.moved": "Came in from another workspace",
     "audit.member.created": "Member added",
     "audit.member.changed": "Role changed",
     "audit.member.deleted": "Member removed",

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 
 from app.services import keys as service
 from app.services.admission import Credentials, Role, Scope
 from app.services.rates import Asker, Effort
 from app.store.types import now
 from app.web.api.examples import CHECK
-from app.web.rates import SEARCHING
+from app.web.rates import SEARCHING, TWINS
 from tests.allowances import allowed
 
 from .conftest import Ask
@@ -219,6 +220,10 @@ def test_what_is_left_to_a_key_stands_in_every_answer(ask: Ask, application: Fas
     assert searched.headers["ratelimit-policy"] == '"search";q=30;w=60'
     page = ask("GET", "/price-books.json", headers=headers)
     assert page.headers["ratelimit-policy"] == '"estimate";q=120;w=60'
+    twin = ask("GET", "/claims/none.json", headers=headers)
+    assert twin.headers["ratelimit-policy"] == '"search";q=30;w=60', (
+        "the same work costs the same by any door"
+    )
     assert "ratelimit" not in ask("GET", "/api/v1/estimates").headers
 
 
@@ -250,6 +255,15 @@ def test_every_route_that_searches_is_there(ask: Ask) -> None:
         operation["operationId"] for methods in openapi["paths"].values() for operation in methods.values()
     }
     assert known >= SEARCHING
+
+
+def test_every_page_that_searches_is_there(application: FastAPI) -> None:
+    known = {
+        f"{method} {context.path}"
+        for context in iter_route_contexts(application.routes)
+        for method in getattr(context.original_route, "methods", None) or ()
+    }
+    assert known >= TWINS
 
 
 def test_every_endpoint_may_refuse_who_is_unknown_or_too_fast(ask: Ask) -> None:

@@ -1,4 +1,4 @@
-"""Sessions: how many attempts failed before."""
+"""Wrong passwords and codes: counted for the account, told with its next sign-in."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,12 +8,16 @@ down_revision = "0013"
 branch_labels = None
 depends_on = None
 
+COLUMNS = (("account", "untold_failures"), ("account_session", "failures"))
+
 
 def upgrade() -> None:
     """Apply."""
-    op.add_column("account_session", sa.Column("failures", sa.Integer(), nullable=False, server_default="0"))
+    for table, column in COLUMNS:
+        op.add_column(table, sa.Column(column, sa.Integer(), nullable=False, server_default="0"))
 
 
 def downgrade() -> None:
     """Take back."""
-    op.drop_column("account_session", "failures")
+    for table, column in COLUMNS:
+        op.drop_column(table, column)
