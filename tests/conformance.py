@@ -1,9 +1,9 @@
 """The API held against its own description: cases made from it, every check of schemathesis on each answer.
 
 Requests are made from the OpenAPI document, right and wrong ones, and sent to the application in this
-process. Nothing is left out. One check is narrowed, where a schema cannot say what makes a request right: which
-operations, and why, is :data:`MORE_THAN_A_SCHEMA_SAYS`; two are off for one operation each, :data:`KEPT` and
-:data:`UPLOADED`.
+process. Nothing is left out. One check is narrowed, where a schema cannot say what makes a request right:
+which operations, and why, is :data:`MORE_THAN_A_SCHEMA_SAYS`; two are off for one operation each,
+:data:`KEPT` and :data:`UPLOADED`.
 """
 
 from __future__ import annotations

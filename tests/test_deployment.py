@@ -78,6 +78,17 @@ def test_the_services_fit_together(compose: dict[str, Any]) -> None:
         assert service["read_only"] and service["cap_drop"] == ["ALL"]
         assert service["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert all(port.startswith("127.0.0.1:") for port in app["ports"])
+    assert app["env_file"] == worker["env_file"] == [{"path": "rackline.env", "required": False}]
+
+
+def test_a_proxy_on_the_machine_is_believed(compose: dict[str, Any]) -> None:
+    (network,) = compose["networks"]["default"]["ipam"]["config"]
+    stated = compose["services"]["app"]["environment"]["RACKLINE_TRUSTED_PROXIES"]
+    trusted = re.fullmatch(r"\$\{RACKLINE_TRUSTED_PROXIES:-(.+)\}", stated)
+    assert trusted is not None and trusted[1] == network["gateway"]
+    settings = Settings.at(Path("unused"), public_url="https://rackline.example", trusted_proxies=trusted[1])
+    reach = reach_of(settings, False)
+    assert reach.trusts(network["gateway"]) and not reach.trusts("172.31.253.2")
 
 
 GIVEN = {

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from app.commands.inputs import read_request
 from app.errors import BadInput, Message
 from app.executors import crew
-from app.reports.sweeps import check_parquet, csv_lines, parquet
+from app.reports.sweeps import csv_lines, parquet
 from app.settings import Settings
 from app.sizing.sweep.chunks import installed_context
 from app.sizing.sweep.points import Sweep
@@ -99,8 +99,6 @@ def sweep_to_file(request: SweepRequest, output: Path, workers: Crew, *, resume:
     """
     if output.suffix not in ENDINGS:
         raise BadInput.at("--output", "the file must end in .csv or .parquet")
-    if output.suffix == ".parquet":
-        check_parquet()
     sweep = Sweep.of(request)
     uploads = Uploads.of(request, installed_context())
     kept = KeptRows(output.with_name(f"{output.name}{ROWS_ENDING}"), sweep)

@@ -1,4 +1,4 @@
-"""Parquet files of samples; needs the extra ``parquet`` (polars).
+"""Parquet files of samples, read by polars.
 
 A few bytes of Parquet can stand for billions of values, and its reader is native code that a
 malformed file may bring down. The file is therefore measured in a process of its own, with a
@@ -7,7 +7,6 @@ bound on memory and time; what comes back is a count for every length.
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import shutil
 import tempfile
@@ -27,12 +26,6 @@ SECONDS = 60.0
 
 def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
     """Return the samples of a Parquet file, equal lengths together."""
-    if importlib.util.find_spec("polars") is None:
-        raise unreadable(
-            "{file}: reading Parquet needs the extra “parquet” of this installation; "
-            "save the file as CSV or JSON lines",
-            file=name,
-        )
     with tempfile.NamedTemporaryFile(suffix=".parquet") as copy:
         shutil.copyfileobj(stream, copy)
         copy.flush()

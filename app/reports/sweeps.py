@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 from collections.abc import Iterable, Iterator
 
-from app.errors import BadInput
 from app.sizing.sweep.rows import SweepRow, cells, columns
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -53,25 +51,8 @@ def written(value: str | int | float | bool | None) -> str:
     return repr(value)
 
 
-def check_parquet() -> None:
-    """Refuse Parquet where its writer is not installed.
-
-    Raises
-    ------
-    BadInput
-        Says what to install or to ask for instead.
-    """
-    if importlib.util.find_spec("polars") is None:
-        raise BadInput.at(
-            "format",
-            "writing Parquet needs the extra “parquet” of this installation: install rackline[parquet], "
-            "or take CSV",
-        )
-
-
 def parquet(rows: Iterable[SweepRow]) -> bytes:
     """Return a Parquet file with one column for each of the CSV, in their own types."""
-    check_parquet()
     import polars
 
     types = {str: polars.String, int: polars.Int64, float: polars.Float64, bool: polars.Boolean}

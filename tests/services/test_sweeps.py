@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.errors import BadInput, Conflict, NotFound
+from app.errors import Conflict, NotFound
 from app.jobs import Jobs
 from app.services import sweeps
 from app.services.job_running import Watch
@@ -233,13 +233,6 @@ def test_a_sweep_without_a_title_is_called_after_its_lists() -> None:
         "systems": [{"id": "ipu-pod16", "counts": [1, 2]}],
     }
     assert sweeps.title_of(asked(**lists)) == "bert-large × ipu-pod16"
-
-
-def test_parquet_says_what_is_missing(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, asked())
-    monkeypatch.setattr("app.reports.sweeps.importlib.util.find_spec", lambda name: None)
-    with pytest.raises(BadInput, match="extra “parquet”"):
-        sweeps.sweep_parquet(bench, LOCAL_WORKSPACE, made.id)
 
 
 def test_rows_outlive_the_request_schema_unchanged(bench: Workbench) -> None:

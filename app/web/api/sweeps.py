@@ -83,7 +83,7 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
     response_class=Response,
 )
 def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
-    """Read the rows there are as a Parquet file, where the installation has the extra for it."""
+    """Read the rows there are as a Parquet file."""
     content = sweeps.sweep_parquet(bench, workspace, identifier)
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
