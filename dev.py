@@ -77,7 +77,7 @@ class Environment:
         if not Path(self.command("python")).exists():
             self.create(uv)
         uv = uv or self.fetch_uv(lock)
-        # Without it every process of a user who may not write, or will not, compiles all packages anew: seconds.
+        # Otherwise every process of who may not write there compiles all packages anew, for seconds.
         by_uv = [uv, "pip", "install", "--compile-bytecode", "--python", self.command("python")] if uv else []
         if not (by_uv and self.install_with(by_uv, lock)):
             say("pip takes over from uv" if uv else "Installing by pip")

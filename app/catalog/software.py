@@ -122,6 +122,8 @@ class SoftwareProfile:
     figures: Mapping[str, SoftwareFigure]
     calibration: Calibration | None = None
     """Set where runs of a workspace were fitted."""
+    presumed: bool = False
+    """True where nobody named it: the usual one of the chip stands in."""
 
     @property
     def fitted(self) -> int:

@@ -134,6 +134,8 @@ def accuracy_sentence(evidence: Evidence) -> str:
     rows = _of(throughput(evidence.headline), LEADING)
     lead, unseen = summary("", rows), summary("", _of(evidence.left_out["group_left_out"], LEADING))
     general = summary("", _of(evidence.left_out["software_unknown"], LEADING))
+    usual = summary("", [row for row in _of(throughput(evidence.defaults), LEADING) if _kind(row) == "GPU"])
+    whole = summary("", [row for row in evidence.headline.rows if row.metric == "time_to_train_min"])
     most = max((row.devices for row in rows), default=0)
     return (
         f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
@@ -141,7 +143,10 @@ def accuracy_sentence(evidence: Evidence) -> str:
         f"{percent(lead.ninetieth)}. Software profiles were fitted on these runs. With each group left out\n"
         f"in turn the figures are {percent(unseen.median)} and {percent(unseen.ninetieth)}, and the 80 % "
         f"band holds\n{whole_percent(unseen.coverage)} of them; with the software taken as unknown they are "
-        f"{percent(general.median)} and {percent(general.ninetieth)}."
+        f"{percent(general.median)} and {percent(general.ninetieth)}. Where\nno software is named, the class "
+        f"usual on a GPU stands in: {percent(usual.median)} and {percent(usual.ninetieth)}, and its wider\nband "
+        f"holds {whole_percent(usual.coverage)}. Whole times to train, of all families, miss by "
+        f"{percent(whole.median)} and {percent(whole.ninetieth)}."
     )
 
 

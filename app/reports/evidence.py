@@ -170,7 +170,12 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
         for family in sorted(set(families))
         for chip, kind in sorted(chips.items())
     )
-    return replace(context, rules=replace(context.rules, software=rules))
+    presumed = {name: replace(profile, presumed=True) for name, profile in context.software.profiles.items()}
+    return replace(
+        context,
+        rules=replace(context.rules, software=rules),
+        software=replace(context.software, profiles=presumed),
+    )
 
 
 def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:

@@ -183,7 +183,9 @@ def fit_profile(
         for place, name in enumerate(names)
         if posterior.mean[place] != 0 and not least[place] < posterior.mean[place] < most[place]
     )
-    fitted = replace(profile, id=identifier, title=title, figures=moved, calibration=calibration)
+    fitted = replace(
+        profile, id=identifier, title=title, figures=moved, calibration=calibration, presumed=False
+    )
     return Fit(prior, fitted, names, posterior, own, scatter, width, at_bound)
 
 
@@ -277,4 +279,7 @@ def profile_from_json(
         scatter=document["scatter"],
         ends={name: (least, most) for name, (least, most) in document["ends"].items()},
     )
-    return replace(prior, id=identifier, title=document["title"], figures=figures, calibration=calibration)
+    title = document["title"]
+    return replace(
+        prior, id=identifier, title=title, figures=figures, calibration=calibration, presumed=False
+    )

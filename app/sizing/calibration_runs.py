@@ -154,4 +154,5 @@ def case_regimes(sizing: Sizing, context: SizingContext) -> list[str]:
     What sets a class apart from one stack is in the wider figures that calibrating starts from.
     """
     names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
-    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in names]
+    own = [name for name in names if name != "gpu_software_unnamed"]
+    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]

@@ -31,7 +31,7 @@ UNVALIDATED = frozenset(
 
 MEASURED = frozenset(
     {
-        *("gpu_profile_known", "gpu_class_known", "gpu_calibrated", "gpu_pipeline"),
+        *("gpu_profile_known", "gpu_class_known", "gpu_software_unnamed", "gpu_calibrated", "gpu_pipeline"),
         *("ipu_known", "ipu_calibrated", "ipu_small_operations"),
     }
 )

@@ -47,6 +47,7 @@ REGIMES = (
     "gpu_beyond_calibration",
     "ipu_calibrated",
     "ipu_beyond_calibration",
+    "gpu_software_unnamed",
 )
 """What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
 one column of samples, so that two options share the errors of the regimes they are both in."""
@@ -160,6 +161,7 @@ def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured
     boards = machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES
     found: dict[str, Mask | bool] = {
         "gpu_class_known" if preset else "gpu_profile_known": True,
+        "gpu_software_unnamed": scenario.software.presumed,
         "gpu_other_chip": chip_series(scenario.chip.name) not in measured.series,
         "gpu_unmeasured_family": not known,
         "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.catalog import ChipKind
 from app.catalog.software import SoftwareProfile
 from app.engine.records import Precision
@@ -83,4 +85,4 @@ def choose_software(
             Message("the class of software usual on this chip; the range is wider than for a named one"),
         )
     )
-    return profile
+    return replace(profile, presumed=True)

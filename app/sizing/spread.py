@@ -40,6 +40,9 @@ SHARED = 0.5
 """Share of a residual's variance that runs of a regime have in common. In chains of measured runs of one
 model and software the offsets of the chains scatter about as much as what is left after them."""
 
+WHOLLY_SHARED = frozenset({"gpu_software_unnamed"})
+"""Regimes whose error is the same for all options: whatever software it will be, they all run it."""
+
 SCATTER = "calibration_scatter"
 OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
@@ -48,6 +51,9 @@ NETWORK = (
     *(f"{name}_{number:02d}" for name in ("bandwidth", "latency") for number in range(16)),
 )
 """Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
+
+LATER = ("gpu_software_unnamed",)
+"""Regimes that came after the networks."""
 
 COLUMNS = (
     *sorted(
@@ -58,9 +64,11 @@ COLUMNS = (
             *OTHERS,
             *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
         }
+        - set(LATER)
     ),
     OFFSET,
     *NETWORK,
+    *LATER,
 )
 """All that may be uncertain, in one fixed order whatever an option is made of; what came later stands last,
 so that the columns before it stay what they were."""
@@ -107,8 +115,8 @@ def residual_samples(
 ) -> Floats:
     r"""Return factors on a time for what the figures of the software do not explain.
 
-    .. math:: \ln f = \tau \left(\sqrt{s} \sum_r \sigma_r z_r + \sqrt{1 - s} \, \sigma z_{own}\right)
-        \qquad \sigma^2 = \sum_r \sigma_r^2
+    .. math:: \ln f = \tau \left(\sum_r \sqrt{s_r} \sigma_r z_r
+        + z_{own} \sqrt{\sum_r (1 - s_r) \sigma_r^2}\right)
 
     Parameters
     ----------
@@ -123,10 +131,10 @@ def residual_samples(
     scatter : float
         Log-deviation that the runs of a calibration show among themselves beyond what is known. [-]
     """
-    common = sum(residuals[name] * normals[name] for name in names)
-    deviation = math.sqrt(sum(residuals[name] ** 2 for name in names))
-    alone = deviation * normals[own]
-    together = math.sqrt(SHARED) * common + math.sqrt(1.0 - SHARED) * alone + scatter * normals[SCATTER]
+    shares = {name: 1.0 if name in WHOLLY_SHARED else SHARED for name in names}
+    common = sum(math.sqrt(shares[name]) * residuals[name] * normals[name] for name in names)
+    alone = math.sqrt(sum((1.0 - shares[name]) * residuals[name] ** 2 for name in names)) * normals[own]
+    together = common + alone + scatter * normals[SCATTER]
     mixing = np.stack([normals[name] for name in TAILS], axis=-1)
     return np.exp(student_t_samples(np.asarray(together), mixing))
 

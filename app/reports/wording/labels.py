@@ -346,6 +346,7 @@ LABELS = {
     # Regimes of data/residuals.csv that may be without a measured run.
     "gpu_profile_known": "GPU software with measured runs",
     "gpu_class_known": "GPU software known by its class",
+    "gpu_software_unnamed": "GPU software not named",
     "gpu_pipeline": "pipeline stages on GPUs",
     "gpu_many_devices": "more than 512 GPUs",
     "gpu_few_samples": "fewer than 8 samples per GPU and step",
