@@ -124,8 +124,15 @@ def list_comparisons(
     """Return comparisons, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.comparisons(limit, read_cursor(cursor))
+        labels = repository.labels_of_comparisons(row.id for row in listing.rows)
     items = [
-        ComparisonSummary(id=row.id, title=row.title, created_at=row.created_at, updated_at=row.updated_at)
+        ComparisonSummary(
+            id=row.id,
+            title=row.title,
+            labels=labels.get(row.id, []),
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
         for row in listing.rows
     ]
     return Page(items=items, next=write_cursor(listing.next))

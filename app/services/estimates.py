@@ -13,7 +13,8 @@ from app.sizing.estimate import estimate
 from app.sizing.kept.documents import EstimateSummary as EstimateSummary
 from app.sizing.request import EstimateRequest
 from app.sizing.scaling import scaled_requests
-from app.store.repository import Repository
+from app.store.repository import Repository, Subject
+from app.store.tables import EstimateRow
 from app.store.types import new_id
 from app.telemetry import ESTIMATES
 
@@ -104,7 +105,23 @@ def list_estimates(
     """Return estimates, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.estimates(limit, read_cursor(cursor))
-    items = [EstimateSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
+        subjects = repository.subjects_of_estimates(row.id for row in listing.rows)
+    models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
+
+    def line(row: EstimateRow, subject: Subject) -> EstimateSummary:
+        # What the catalogue has no more is still known by its identifier.
+        preset, system = models.get(subject.preset or ""), systems.get(subject.system)
+        return EstimateSummary(
+            id=row.id,
+            label=row.label,
+            model=preset.name if preset else subject.preset or subject.upload,
+            system=system.name if system else subject.system,
+            count=subject.count,
+            created_at=row.created_at,
+        )
+
+    # What was deleted between the two questions is left out.
+    items = [line(row, subjects[row.id]) for row in listing.rows if row.id in subjects]
     return Page(items=items, next=write_cursor(listing.next))
 
 

@@ -27,6 +27,7 @@ from app.sizing.document import (
     SourceRef,
     Text,
 )
+from app.sizing.kept.documents import ComparisonSummary, EstimateSummary
 from app.sizing.questions import Mapping as IpuMapping
 
 
@@ -138,6 +139,8 @@ class StartPage(Page):
     targets: Sequence[Choice]
     systems: Sequence[SystemGroup]
     examples: Sequence[Example]
+    recent: Sequence[ComparisonSummary]
+    """Comparisons made last."""
     profile: Choice | None
     """An uploaded model profile that the form holds on to."""
     sample: Choice | None
@@ -189,6 +192,24 @@ class WarningGroup:
     code: str
     severity: str
     lines: Sequence[WarningLine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonsPage(Page):
+    """The list of comparisons."""
+
+    comparisons: Sequence[ComparisonSummary]
+    next_url: str
+    """Address of the next stretch; empty at the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatesPage(Page):
+    """The list of estimates."""
+
+    estimates: Sequence[EstimateSummary]
+    next_url: str
+    """Address of the next stretch; empty at the end."""
 
 
 PartRow = tuple[str, Sequence[tuple[float, float]]]

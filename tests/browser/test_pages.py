@@ -12,6 +12,8 @@ pytestmark = pytest.mark.browser
 AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
 STATIC_PAGES = [
     "/",
+    "/comparisons",
+    "/estimates",
     "/catalog",
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",

@@ -34,6 +34,7 @@ LISTS = (
     "/api/v1/sizings", "/api/v1/sweeps", "/api/v1/proposals", "/api/v1/price-books", "/api/v1/boms",
 )  # fmt: skip
 PAGES = (
+    "/", "/comparisons", "/comparisons.json", "/estimates", "/estimates.json",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",
     "/proposals.json", "/price-books", "/price-books.json", "/sweeps", "/sweeps.json", "/sizings/new",
     "/calibrations/new", "/boms/new", "/fabric-choices/new",

@@ -28,6 +28,11 @@ class EstimateSummary(Document):
 
     id: str = Field(description="Identifier of the estimate.")
     label: str = Field(description="Its name.")
+    model: str | None = Field(
+        None, description="Name of the preset or upload; null for a model that stood in the request itself."
+    )
+    system: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it. [-]")
     created_at: datetime = Field(description="When it was made.")
 
 
@@ -44,6 +49,7 @@ class ComparisonSummary(Document):
 
     id: str = Field(description="Identifier of the comparison.")
     title: str = Field(description="Its title.")
+    labels: list[str] = Field(description="What its options are called, in their order.")
     created_at: datetime = Field(description="When it was made.")
     updated_at: datetime = Field(description="When it was last changed.")
 

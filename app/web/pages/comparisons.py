@@ -1,4 +1,4 @@
-"""Options side by side."""
+"""Options side by side: the comparisons that were made, and each of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, BadInput, FieldError
-from app.services.comparisons import get_comparison
+from app.services.comparisons import ComparisonSummary, get_comparison, list_comparisons
 from app.services.estimates import get_estimate_request, scale_estimate
+from app.services.listing import USUAL_ITEMS, Page
 from app.services.workbench import Workbench
 from app.sizing.document import Comparison, Estimate
-from app.web.contexts import Form
+from app.web.contexts import ComparisonsPage, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
 from app.web.pages.presenting import comparison_page
 from app.web.pages.scaling_views import scaling_page
+from app.web.pages.stretches import at, older
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
@@ -42,6 +44,29 @@ def share_of(text: str) -> float:
 def address(identifier: str, share: float) -> str:
     """Return the one address of a comparison at a scaling efficiency."""
     return f"/comparisons/{identifier}" + (f"?{PARAMETER}={share:.6g}" if share != 1 else "")
+
+
+@router.get("/comparisons.json")
+def show_comparisons_data(
+    bench: BenchDep, workspace: WorkspaceDep, cursor: str = ""
+) -> Page[ComparisonSummary]:
+    """Return the comparisons of the page of the same address."""
+    return list_comparisons(bench, workspace, USUAL_ITEMS, cursor or None)
+
+
+@router.get("/comparisons", response_class=HTMLResponse)
+def show_comparisons(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: str = ""
+) -> Response:
+    """Show the comparisons, newest first."""
+    found = list_comparisons(bench, workspace, USUAL_ITEMS, cursor or None)
+    page = ComparisonsPage(
+        data_url=at("/comparisons.json", cursor),
+        documents=available(),
+        comparisons=found.items,
+        next_url=older("/comparisons", found),
+    )
+    return render(request, "comparisons.html", page)
 
 
 @router.get("/comparisons/{identifier}.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from app.errors import AppError, Message
 from app.reports.wording import Voice
 from app.services import keys, webhooks
-from app.services.listing import Page as Stretch
 from app.services.workbench import Workbench
 from app.sizing.complaints import from_validation
 from app.sizing.integration.documents import ApiKey, NewApiKey
@@ -28,6 +27,7 @@ from app.web.integration_contexts import (
 )
 from app.web.locale import voice_of
 from app.web.pages.documents import available
+from app.web.pages.stretches import older
 
 LINES = 50
 
@@ -60,11 +60,6 @@ def written(moment: datetime | None, speaker: Voice) -> str:
     if moment is None:
         return ""
     return f"{speaker.date(moment.date().isoformat())} {moment:%H:%M} UTC"
-
-
-def older(path: str, stretch: Stretch[Any]) -> str:
-    """Return the address of what comes after a stretch of a list."""
-    return f"{path}?cursor={stretch.next}" if stretch.next else ""
 
 
 def keys_page(

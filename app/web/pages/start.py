@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Message, NotFound
-from app.services.comparisons import create_comparison
+from app.services.comparisons import create_comparison, list_comparisons
 from app.services.workbench import Workbench
 from app.sizing.catalogue.documents import Model, System
 from app.sizing.document import Document
@@ -61,7 +61,11 @@ async def read_fields(request: Request) -> FormData:
 FormDep = Annotated[FormData, Depends(read_form)]
 
 
-def start_page(request: Request, bench: Workbench, draft: Draft) -> StartPage:
+RECENT = 5
+"""Comparisons that the page leads back to."""
+
+
+def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft) -> StartPage:
     """Return the form with what has been typed into it."""
     voice = voice_of(request)
     return StartPage(
@@ -73,6 +77,7 @@ def start_page(request: Request, bench: Workbench, draft: Draft) -> StartPage:
         targets=choices.targets(bench),
         systems=choices.systems(bench.catalogue),
         examples=examples.shown(),
+        recent=list_comparisons(bench, workspace, RECENT, None).items,
         profile=draft.profile,
         sample=draft.sample,
     )
@@ -86,9 +91,9 @@ def show_offer(bench: BenchDep) -> Offer:
 
 
 @router.get("/", response_class=HTMLResponse)
-def show_start(request: Request, bench: BenchDep) -> Response:
+def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the form."""
-    return render(request, "start.html", start_page(request, bench, Draft(Form())))
+    return render(request, "start.html", start_page(request, bench, workspace, Draft(Form())))
 
 
 @router.post("/", response_class=HTMLResponse)
@@ -99,7 +104,7 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
         asked = draft.request(voice_of(request).language)
         made = create_comparison(bench, workspace, asked)
     except (AppError, ValidationError) as error:
-        page = start_page(request, bench, draft.refused(error))
+        page = start_page(request, bench, workspace, draft.refused(error))
         return render(
             request, "start.html", page, status=error.status if isinstance(error, AppError) else 422
         )

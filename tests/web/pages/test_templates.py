@@ -31,6 +31,8 @@ TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
 CONTEXTS = {
     "start.html": contexts.StartPage,
     "comparison.html": contexts.ComparisonPage,
+    "comparisons.html": contexts.ComparisonsPage,
+    "estimates.html": contexts.EstimatesPage,
     "_scaling.html": contexts.ScalingPage,
     "estimate.html": contexts.EstimatePage,
     "catalog_index.html": contexts.CatalogIndexPage,
