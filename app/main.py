@@ -42,6 +42,7 @@ from app.telemetry import count_connections
 from app.web import api, pages, problems
 from app.web.api import health, operation
 from app.web.api.openapi import describe
+from app.web.event_stream import Streams
 from app.web.folders import Assets, folder
 from app.web.observing import Observer
 from app.web.rates import RateHeaders
@@ -87,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     people = LocalAdmission() if alone else AccountsAdmission(identity)
     app.state.admission = KeyAdmission(bench.store, people)
     app.state.rates = Rates(quotas_of(settings), bench.store if settings.shared_limits else None)
+    app.state.streams = Streams()
     app.state.reach = reach_of(settings, alone)
     app.state.jobs = jobs
     app.state.stopping = threading.Event()

@@ -144,16 +144,18 @@ class Rackline(Operations, WaitingClient):
 
     def follow_sweep(self, identifier: str) -> Iterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
-        states = States()
+        states, path = States(), address("sweeps", identifier, "events")
         try:
-            with self._http.stream(
-                "GET", address("sweeps", identifier, "events"), headers=STREAM
-            ) as response:
-                if not response.is_success:
-                    response.read()
-                    raise problem_of(response)
-                for line in response.iter_lines():
-                    yield from states.of_line(line)
+            while True:
+                with self._http.stream("GET", path, headers=STREAM) as response:
+                    if not response.is_success:
+                        response.read()
+                        raise problem_of(response)
+                    for line in response.iter_lines():
+                        yield from states.of_line(line)
+                if not states.goes_on():
+                    break
+                self._sleep(FIRST_LOOK)
         except httpx.RequestError as error:
             raise broken_off(identifier) from error
         if not states.ended:
@@ -246,16 +248,19 @@ class AsyncRackline(Operations, AwaitedClient):
 
     async def follow_sweep(self, identifier: str) -> AsyncIterator[SweepState]:
         """Yield how far a sweep is whenever that changes, until it has ended."""
-        states = States()
-        path = address("sweeps", identifier, "events")
+        states, path = States(), address("sweeps", identifier, "events")
         try:
-            async with self._http.stream("GET", path, headers=STREAM) as response:
-                if not response.is_success:
-                    await response.aread()
-                    raise problem_of(response)
-                async for line in response.aiter_lines():
-                    for state in states.of_line(line):
-                        yield state
+            while True:
+                async with self._http.stream("GET", path, headers=STREAM) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        raise problem_of(response)
+                    async for line in response.aiter_lines():
+                        for state in states.of_line(line):
+                            yield state
+                if not states.goes_on():
+                    break
+                await self._sleep(FIRST_LOOK)
         except httpx.RequestError as error:
             raise broken_off(identifier) from error
         if not states.ended:

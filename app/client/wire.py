@@ -127,9 +127,21 @@ class States:
     name: str = ""
     data: str = ""
     ended: bool = False
+    last: SweepState | None = None
+    """The state that was yielded last."""
+    told: bool = False
+    """Whether a state has come since the stream began."""
+
+    def goes_on(self) -> bool:
+        """Tell, at the orderly end of a stream, whether there is more to follow by another one.
+
+        A server ends streams from time to time. One that tells nothing at all is not followed again.
+        """
+        told, self.told, self.name, self.data = self.told, False, "", ""
+        return told and not self.ended
 
     def of_line(self, line: str) -> Iterator[SweepState]:
-        """Take the next line; yield the state that it completes, if it completes one."""
+        """Take the next line; yield the state that it completes, if it completes one that is news."""
         if line:
             field, _, value = line.partition(":")
             if field == "event":
@@ -140,7 +152,11 @@ class States:
         name, data, self.name, self.data = self.name, self.data, "", ""
         if name == "progress":
             try:
-                yield SweepState.model_validate_json(data)
+                state = SweepState.model_validate_json(data)
             except ValidationError as error:
                 raise BadAnswer("a state of the sweep is not what the API describes") from error
+            self.told = True
+            if state != self.last:
+                self.last = state
+                yield state
         self.ended = self.ended or name == "end"

@@ -35,7 +35,7 @@ def serve(
         if workers == 1:
             serve_here(listener, settings)
         else:
-            # Several processes count the requests of a key together.
+            # Several processes count requests together, each its own while the database cannot be written.
             serve_by_several(listener, settings.model_copy(update={"shared_limits": True}), workers)
 
 

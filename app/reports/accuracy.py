@@ -144,8 +144,8 @@ def accuracy_sentence(evidence: Evidence) -> str:
         f"in turn the figures are {percent(unseen.median)} and {percent(unseen.ninetieth)}, and the 80 % "
         f"band holds\n{whole_percent(unseen.coverage)} of them; with the software taken as unknown they are "
         f"{percent(general.median)} and {percent(general.ninetieth)}. Where\nno software is named, the class "
-        f"usual on a GPU stands in: {percent(usual.median)} and {percent(usual.ninetieth)}, and its wider\nband "
-        f"holds {whole_percent(usual.coverage)}. Whole times to train, of all families, miss by "
+        f"usual on a GPU stands in: {percent(usual.median)} and {percent(usual.ninetieth)}, and its "
+        f"wider\nband holds {whole_percent(usual.coverage)}. Whole times to train, of all families, miss by "
         f"{percent(whole.median)} and {percent(whole.ninetieth)}."
     )
 

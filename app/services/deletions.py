@@ -69,6 +69,8 @@ def delete_study(
     """
     addresses: list[str | None] = []
     with bench.store.transaction(workspace_id) as repository:
+        # What is found below must still be so when the study goes: it may be brought back at any moment.
+        repository.studies.hold(identifier)
         record = existing(repository, identifier)
         if expected is not None and expected != record.version:
             message = changed_meanwhile(record.version, expected)

@@ -199,6 +199,8 @@ def rotate_key(
                 identifier, record.id, moment + timedelta(hours=request.grace_hours)
             ):
                 raise Conflict.at("id", "the key has a successor already; replace that one")
+            # Without a grace the old one has ended by now and leaves its room.
+            check_room(repository, moment)
             repository.keys.add(record)
 
         return NewApiKey(**dict(document_of(record, moment)), secret=None), save

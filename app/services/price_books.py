@@ -155,24 +155,26 @@ def _change(
     """Keep a new version of a book; with an expected version, only if nobody else has changed it since."""
     said = printable("comment", comment)
     called = None if name is None else printable("name", name)
+    read = 0
     try:
         with bench.store.transaction(workspace_id) as repository:
             record = repository.price_book(identifier)
             if record is None:
                 raise no_such("price book", identifier)
-            if expected is not None and expected != record.version:
-                raise _changed_meanwhile(record.version, expected)
-            if record.version >= MOST_VERSIONS:
+            read = record.version
+            if expected is not None and expected != read:
+                raise _changed_meanwhile(read, expected)
+            if read >= MOST_VERSIONS:
                 raise Conflict.at(
                     "version", "a price book has at most {most} versions; make a new one", most=MOST_VERSIONS
                 )
-            before = repository.book_versions.find(identifier, record.version)
+            before = repository.book_versions.find(identifier, read)
             assert before is not None, "a book has its newest version"
             rows = edit([BookRow(**entry) for entry in before.rows])
-            version = _version(identifier, record.version + 1, called or record.name, said, rows)
+            version = _version(identifier, read + 1, called or record.name, said, rows)
             repository.book_versions.add_version(record, version, now())
     except VersionTaken:
-        raise _changed_meanwhile((expected or 0) + 1, expected or 0) from None
+        raise _changed_meanwhile(get_book(bench, workspace_id, identifier).newest, read) from None
     return get_book(bench, workspace_id, identifier)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -16,9 +17,11 @@ from limits.storage.base import SlidingWindowCounterSupport, TimestampedSlidingW
 from limits.strategies import SlidingWindowCounterRateLimiter
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import Message, TooMany
+from app.errors import Message, TooMany, Unavailable
 from app.services.workbench import Workbench
 from app.store.database import Store
+
+logger = logging.getLogger("rackline.rates")
 
 WINDOW = 60
 """Length of the window. [s]"""
@@ -122,21 +125,41 @@ class Rates:
     """The allowances of keys, people and links."""
 
     def __init__(self, quotas: Mapping[Asker, Mapping[Effort, int]], shared: Store | None = None) -> None:
-        """Take the requests a minute by kind; with a store they are counted there, else in this process."""
+        """Take the requests a minute by kind; with a store they are counted there, else in this process.
+
+        As long as the store cannot be written they are counted in this process, too: what reads goes on.
+        """
         self._items = {
             (asker, effort): RateLimitItemPerMinute(quota, 1, NAMESPACE)
             for asker, of_asker in quotas.items()
             for effort, quota in of_asker.items()
         }
-        self._storage: Storage = MemoryStorage() if shared is None else DatabaseStorage(shared)
-        self._limiter = SlidingWindowCounterRateLimiter(self._storage)
+        self._here: Storage = MemoryStorage()
+        self._together = None if shared is None else DatabaseStorage(shared)
+        self._apart = False
+        """Whether the store could not be written at the last request."""
 
     def count(self, workspace_id: str, asker: Asker, identifier: str, effort: Effort) -> Allowance:
         """Count a request of somebody, unless it is beyond the quota, and return what is left."""
+        if self._together is not None:
+            try:
+                found = self._counted(self._together, workspace_id, asker, identifier, effort)
+            except (SQLAlchemyError, Unavailable):
+                if not self._apart:
+                    logger.warning("requests cannot be counted in the database: each process counts its own")
+                self._apart = True
+            else:
+                self._apart = False
+                return found
+        return self._counted(self._here, workspace_id, asker, identifier, effort)
+
+    def _counted(
+        self, storage: Storage, workspace_id: str, asker: Asker, identifier: str, effort: Effort
+    ) -> Allowance:
         item = self._items[asker, effort]
-        granted = self._limiter.hit(item, workspace_id, identifier, effort)
+        granted = SlidingWindowCounterRateLimiter(storage).hit(item, workspace_id, identifier, effort)
         name = item.key_for(workspace_id, identifier, effort)
-        support = cast(SlidingWindowCounterSupport, self._storage)
+        support = cast(SlidingWindowCounterSupport, storage)
         before, _, now, ends = support.get_sliding_window(name, WINDOW)
         count = Count(before, max(0.0, round(ends - WINDOW, 3)), now)
         left = max(0, item.amount - math.floor(weighted(count, WINDOW))) if granted else 0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import Unavailable
 from app.services.admission import Credentials, Principal, Role
 from app.services.identity import Identity, SessionTimes, Visitor
 from app.services.throttling import FORGOTTEN
@@ -13,6 +17,8 @@ from app.services.workbench import no_such
 from app.store.database import Entrance, Store
 from app.store.identity_tables import Account, AccountSession
 from app.store.types import new_id, now
+
+logger = logging.getLogger("rackline.sessions")
 
 SEEN_EVERY = timedelta(minutes=1)
 """How often is written down that a session is in use."""
@@ -48,10 +54,10 @@ class AccountsAdmission:
         token = token_hash(credentials.session)
         with self._identity.store.identity() as queries:
             found = queries.sessions.seated(token, moment, moment - self._identity.times.idle)
-            if found is None:
-                return None
-            if found.session.seen_at <= moment - SEEN_EVERY:
-                queries.sessions.seen(token, moment, moment - SEEN_EVERY)
+        if found is None:
+            return None
+        if found.session.seen_at <= moment - SEEN_EVERY:
+            note_use(self._identity.store, found.session, moment)
         return Principal(
             workspace_id=found.session.workspace_id,
             name=found.account.name,
@@ -59,6 +65,15 @@ class AccountsAdmission:
             account_id=found.account.id,
             workspace_name=found.workspace_name,
         )
+
+
+def note_use(store: Store, session: AccountSession, moment: datetime) -> None:
+    """Write down that a session is in use; that it cannot be written does not stop the request."""
+    try:
+        with store.identity() as queries:
+            queries.sessions.seen(session.token_sha256, moment, moment - SEEN_EVERY)
+    except (SQLAlchemyError, Unavailable):
+        logger.warning("the use of session %s could not be written down", session.id)
 
 
 def start(

@@ -28,8 +28,8 @@ PAUSE = timedelta(minutes=15)
 """After so many wrong passphrases in a row, none is looked at for so long."""
 
 NOTED_EVERY = timedelta(hours=1)
-"""Openings within this time are one event, as are readings of one form and passphrases that were given: what
-is asked for through a link has no bound of its own, and no event is ever dropped."""
+"""Openings within this time are one event, as are readings of one form and passphrases that were given: a
+link may be asked for again and again, and no event is ever dropped."""
 
 
 class WrongPassphrase(AppError):
@@ -55,7 +55,12 @@ def create_share(
 
     The token is not kept, only its hash. A repeated key therefore gives the answer without it.
     """
-    once = Once.of(f"shares/{identifier}", key, request.model_copy(update={"passphrase": None}))
+    endpoint = f"shares/{identifier}"
+    # Another passphrase is another body; what is kept with the key lets nobody try guesses at it.
+    known = None
+    if key is not None and request.passphrase is not None:
+        known = bench.sealer.mark(endpoint, request.passphrase)
+    once = Once.of(endpoint, key, request.model_copy(update={"passphrase": known}))
     token = new_token()
 
     def make() -> tuple[Share, Save]:
@@ -184,13 +189,12 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
             raise no_link()
         if share.passphrase_hash is None or share.passphrase_salt is None:
             return ""
-        kept = share.passphrase_hash
+        kept, salt = share.passphrase_hash, share.passphrase_salt
         left = pause_left(share, moment)
-        right = not left and hmac.compare_digest(passphrase_hash(passphrase, share.passphrase_salt), kept)
         if not left:
-            share.failures, share.failed_at = (0, None) if right else (share.failures, moment)
-            action = "proposal.unlocked" if right else "proposal.refused"
-            repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_of(token))
+            # Wrong until it has been found right: of guesses at the same time, no more are looked at.
+            share.failed_at = moment
+        counted = share.failures
     if left:
         raise TooMany(
             Message(
@@ -198,6 +202,12 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
             ),
             retry_after=left,
         )
+    # Between two transactions: whoever else writes does not wait for what is slow on purpose.
+    right = hmac.compare_digest(passphrase_hash(passphrase, salt), kept)
+    with bench.store.transaction(workspace_id) as repository:
+        repository.of_proposal(identifier).settle_attempts(token_hash(token), counted if right else 0)
+        action = "proposal.unlocked" if right else "proposal.refused"
+        repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_of(token))
     if not right:
         raise WrongPassphrase("this is not the passphrase of the link")
     return proof_of(token, kept)

@@ -209,6 +209,26 @@ class ProposalQueries:
             .values(failures=col(ProposalShare.failures) + 1)
         )
 
+    def settle_attempts(self, token_sha256: str, forgiven: int) -> None:
+        """Forget so many of the passphrases that were counted; whoever settles at the same time waits.
+
+        Those that came since stay counted: of them it is not known yet whether they are right.
+        """
+        left = sa.case(
+            (col(ProposalShare.failures) > forgiven, col(ProposalShare.failures) - forgiven), else_=0
+        )
+        self._session.execute(
+            update(ProposalShare)
+            .where(
+                col(ProposalShare.workspace_id) == self._workspace_id,
+                col(ProposalShare.token_sha256) == token_sha256,
+            )
+            .values(
+                failures=left,
+                failed_at=sa.case((left == 0, sa.null()), else_=col(ProposalShare.failed_at)),
+            )
+        )
+
     def revoke_shares(self, moment: datetime) -> int:
         """Take all links back, and return how many still worked."""
         revoked = self._session.execute(

@@ -118,15 +118,30 @@ class StudyQueries:
         self._add_version(identifier, expected + 1, content, changes, moment)
         return True
 
-    def put_away(self, identifier: str, archived: bool) -> None:
-        """Archive a study, or bring it back."""
+    def hold(self, identifier: str) -> None:
+        """Let nobody else change, archive or bring back a study until this transaction ends."""
         statement = (
             sa.update(StudyRecord)
             .where(col(StudyRecord.workspace_id) == self._workspace_id, col(StudyRecord.id) == identifier)
-            .values(archived=archived)
+            .values(archived=StudyRecord.archived)
         )
         self._session.connection().execute(statement)
+
+    def put_away(self, identifier: str, archived: bool) -> None:
+        """Archive a study, or bring it back; one that is so already stays as it is."""
+        statement = (
+            sa.update(StudyRecord)
+            .where(
+                col(StudyRecord.workspace_id) == self._workspace_id,
+                col(StudyRecord.id) == identifier,
+                col(StudyRecord.archived) != archived,
+            )
+            .values(archived=archived)
+        )
+        changed = self._session.connection().execute(statement).rowcount
         self._session.expire_all()
+        if not changed:
+            return
         trail = TrailQueries(self._session, self._workspace_id)
         trail.note("study.archived" if archived else "study.restored", "study", identifier)
 

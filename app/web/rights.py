@@ -35,7 +35,7 @@ class Right(StrEnum):
     PROPOSE = "propose"
     """Make, freeze and share what a customer is given."""
     MANAGE = "manage"
-    """Decide on people, keys, webhooks, how long things are kept, and read who did what."""
+    """Decide on people, keys and webhooks, and read who did what."""
     OWN = "own"
     """What concerns nobody but the person who asks: password, second factor, sessions."""
 

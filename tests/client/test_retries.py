@@ -170,6 +170,34 @@ def test_a_state_of_another_shape_says_so(data: str) -> None:
         list(Server(httpx.Response(200, content=content)).client().follow_sweep("swp_x"))
 
 
+EVENT = (
+    'event: progress\ndata: {"id": "swp_x", "title": "t", "status": "running", "total": 2, "done": %d, '
+    '"created_at": "2026-11-02T09:30:00Z", "updated_at": "2026-11-02T09:30:00Z"}\n\n'
+)
+
+
+def streams() -> Server:
+    """A server that ends a stream of events in good order before the sweep has ended."""
+    rest = EVENT % 1 + EVENT % 2 + "event: end\nid: end\ndata: done\n\n"
+    return Server(httpx.Response(200, text=EVENT % 1), httpx.Response(200, text=rest))
+
+
+def test_a_stream_that_a_server_ends_is_followed_again() -> None:
+    server = streams()
+    assert [state.done for state in server.client().follow_sweep("swp_x")] == [1, 2]
+    assert len(server.asked) == 2 and len(server.waited) == 1
+
+
+def test_a_stream_that_a_server_ends_is_followed_again_where_it_is_awaited() -> None:
+    server = streams()
+
+    async def go() -> None:
+        found = [state.done async for state in server.asynchronous().follow_sweep("swp_x")]
+        assert found == [1, 2] and len(server.waited) == 1
+
+    run(go())
+
+
 def test_fields_of_a_newer_server_are_passed_over() -> None:
     answer = httpx.Response(200, json={**CHECKED, "field_of_tomorrow": 1})
     assert Server(answer).client().check_plan(CHECK).suggested_devices == 128

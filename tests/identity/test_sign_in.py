@@ -24,6 +24,7 @@ from app.services.tokens import token_hash
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
 from app.store.trail import TrailFilter
+from tests.hindered import only_read
 
 from .conftest import PASSWORD, Clock
 
@@ -56,6 +57,18 @@ def test_an_address_is_found_in_any_case(identity: Identity, ann: str) -> None:
     assert (found.account_id, found.name, found.role, found.workspace_id, found.workspace_name) == (
         ann, "Ann", Role.OWNER, "ws_local", "Local",
     )  # fmt: skip
+
+
+def test_who_is_signed_in_goes_on_reading_where_nothing_can_be_written(
+    identity: Identity, ann: str, clock: Clock
+) -> None:
+    token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
+    clock.wait(minutes=2)
+    with only_read(identity.store):
+        assert asks(identity, token) is not None
+    assert asks(identity, token) is not None
+    clock.wait(hours=11, minutes=59)
+    assert asks(identity, token) is not None, "its use is written down once it can be"
 
 
 def test_an_address_has_one_account(identity: Identity, ann: str) -> None:

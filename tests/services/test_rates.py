@@ -13,6 +13,7 @@ from app.errors import TooMany
 from app.services.rates import WINDOW, Asker, Effort, Rates, divmod_window
 from app.store.database import Store
 from app.store.types import now
+from tests.hindered import only_read
 from tests.postgres import Cluster
 
 QUOTAS = {Effort.READ: 10, Effort.ESTIMATE: 4, Effort.SEARCH: 2}
@@ -108,6 +109,19 @@ def test_windows_that_count_no_longer_are_forgotten(store: Store) -> None:
     assert store.purge_rates(now()) == 0
     later = now().timestamp() + 3 * WINDOW
     assert store.purge_rates(now().fromtimestamp(later, now().tzinfo)) == 1
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
+def test_what_cannot_be_counted_together_is_counted_by_each(
+    store: Store, clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    rates = Rates(OF_KEYS, store)
+    assert rates.count("ws_one", Asker.KEY, "key_a", Effort.ESTIMATE).left == 3
+    with only_read(store):
+        found = [rates.count("ws_one", Asker.KEY, "key_a", Effort.ESTIMATE) for _ in range(6)]
+    assert [one.granted for one in found] == [True] * 4 + [False] * 2
+    assert [record.name for record in caplog.records].count("rackline.rates") == 1
+    assert rates.count("ws_one", Asker.KEY, "key_a", Effort.ESTIMATE).left == 2
 
 
 def test_people_and_links_are_told_what_is_theirs(store: Store | None, clock: list[float]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,9 +26,12 @@ from app.services.workbench import Workbench
 from app.sizing.context import load_context
 from app.sizing.questions import ComparisonRequest
 from app.sizing.request import EstimateRequest
+from app.sizing.study.documents import Study
 from app.sizing.study.request import StudyContent
 from app.sizing.sweep.request import SweepRequest
 from app.store.database import Store
+from app.store.repository import Repository
+from app.store.tables import StudyRecord
 from app.store.types import now
 from app.store.upload_files import UploadFiles
 from app.web.api.examples import FLEET_PLAN, RESNET, STUDY
@@ -154,6 +158,26 @@ def test_a_study_goes_with_what_only_it_used(bench: Workbench) -> None:
     assert uploads.get_profile(bench, "ws_one", shared).id == shared
     assert len(kept(bench)) == 1
     assert list(check_store(bench)) == []
+
+
+def test_a_study_that_is_brought_back_meanwhile_is_not_deleted_too(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = create_study(bench, "ws_one", study_of(upload(bench)))
+    archive_study(bench, "ws_one", study.id, True)
+    brought_back: list[Future[Study]] = []
+    existing = deletions.existing
+
+    def looked_at(repository: Repository, identifier: str) -> StudyRecord:
+        found = existing(repository, identifier)
+        brought_back.append(others.submit(archive_study, bench, "ws_one", identifier, False))
+        wait(brought_back, 0.5)
+        return found
+
+    monkeypatch.setattr(deletions, "existing", looked_at)
+    with ThreadPoolExecutor(1) as others:
+        deletions.delete_study(bench, "ws_one", study.id)
+    assert isinstance(brought_back[0].exception(), NotFound)
 
 
 def test_nothing_of_a_sample_but_its_lengths_is_kept(bench: Workbench, tmp_path: Path) -> None:

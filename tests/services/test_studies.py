@@ -17,6 +17,7 @@ from app.sizing.document import Estimate
 from app.sizing.study.documents import Study, StudyAnswer
 from app.sizing.study.request import ComparisonOfState, DuplicateRequest, StudyContent, StudyFile, StudyPatch
 from app.store.database import Store
+from app.store.trail import TrailFilter
 from tests.sizing.asking import answer, asked, sizing_context
 
 CONTENT: dict[str, Any] = {
@@ -101,6 +102,15 @@ def test_an_archived_study_leaves_the_list_and_refuses_edits(bench: Workbench, s
         studies.change_study(bench, HERE, study.id, StudyPatch(name="no"))
     assert not studies.archive_study(bench, HERE, study.id, False).archived
     assert studies.change_study(bench, HERE, study.id, StudyPatch(name="yes")).version == 2
+
+
+def test_putting_away_again_changes_nothing(bench: Workbench, study: Study) -> None:
+    for archived in (True, True, False, False):
+        assert studies.archive_study(bench, HERE, study.id, archived).archived is archived
+    with bench.store.transaction(HERE) as repository:
+        rows, _ = repository.trail.listing(TrailFilter({"object_id": study.id}), 50, None)
+    moved = {"study.archived", "study.restored"}
+    assert [row.action for row in rows if row.action in moved] == ["study.restored", "study.archived"]
 
 
 def test_studies_are_found_by_words_and_listed_in_stretches(bench: Workbench) -> None:

@@ -53,11 +53,16 @@ def cookie_of(token: str) -> str:
     return COOKIE.format(link=token_hash(token)[:16])
 
 
+def count(request: Request, bench: Workbench, token: str) -> None:
+    """Count what is asked of a link, before anything is done for it, and refuse it beyond the quota."""
+    workspace, _ = sharing.led_to(bench, token)
+    count_reading(request, workspace, sharing.link_of(token))
+
+
 def opened(request: Request, bench: Workbench, token: str, form: str) -> Shared:
     """Return what a link shows to this browser, as often as a link may be asked."""
-    found = sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
-    count_reading(request, found.workspace_id, sharing.link_of(token))
-    return found
+    count(request, bench, token)
+    return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
 
 
 def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple[Proposal, str]:
@@ -124,6 +129,7 @@ def locked(request: Request, page: LockedPage, status: int = 200) -> Response:
 def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Response:
     """Take the passphrase of a link; the browser keeps a proof of it, for this link alone."""
     given = typed(form).get("passphrase", [""])[0]
+    count(request, bench, token)
     try:
         proof = sharing.unlock_share(bench, token, given)
     except WrongPassphrase as error:

@@ -24,7 +24,7 @@ from app.web.contexts import Choice
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.forms import typed, whole
+from app.web.pages.forms import checked, typed, whole
 from app.web.pages.start import read_form
 from app.web.pages.studies_knobs import address_query, knobs_in, shown
 from app.web.pages.studies_views import assumptions_page, study_page, trace_page
@@ -150,8 +150,8 @@ def save_version(
     fields = {name: values[0] for name, values in typed(form).items()}
     state = QueryParams(parse_qsl(fields.get("state", "")[:4000], keep_blank_values=True))
     version, expected = whole(fields.get("version", "")), whole(fields.get("expected", ""))
+    patch = checked(StudyPatch, {"knobs": knobs_in(state)})
     try:
-        patch = StudyPatch(knobs=dict(knobs_in(state)))
         studies.change_study(bench, workspace, identifier, patch, expected, version)
     except Conflict as error:
         return clashed(request, bench, workspace, identifier, error, state, version)

@@ -28,7 +28,7 @@ from app.sizing.study.request import (
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, typed, whole
+from app.web.pages.forms import checked, plain_number, typed, whole
 from app.web.pages.start import read_form
 from app.web.pages.studies import address, clashed, version_in
 from app.web.pages.studies_knobs import knobs_in
@@ -136,7 +136,7 @@ def _state(form: FormData) -> tuple[dict[str, Any], QueryParams]:
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Copy the state and go to the copy."""
     asked, _ = _state(form)
-    made = study_states.duplicate_study(bench, workspace, identifier, DuplicateRequest.model_validate(asked))
+    made = study_states.duplicate_study(bench, workspace, identifier, checked(DuplicateRequest, asked))
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 
@@ -146,7 +146,7 @@ def compare(
 ) -> Response:
     """Make a comparison of the state and go there."""
     asked, _ = _state(form)
-    body = ComparisonOfState.model_validate({**asked, "locale": voice_of(request).language})
+    body = checked(ComparisonOfState, {**asked, "locale": voice_of(request).language})
     made = study_states.comparison_of_state(bench, workspace, identifier, body)
     state = study_states.state_of(bench, workspace, identifier, body.knobs, body.version)
     share = state.content.base.scaling_efficiency

@@ -205,6 +205,20 @@ def test_a_workspace_has_a_bounded_number_of_keys(ask: Ask, monkeypatch: pytest.
     assert made_before == 409
 
 
+def test_a_successor_needs_room_beside_the_key_it_replaces(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = made(ask)
+    others = [key for key in ask("GET", "/api/v1/keys?limit=200").json()["items"] if key["id"] != old["id"]]
+    for key in others:
+        ask("DELETE", f"/api/v1/keys/{key['id']}")
+    monkeypatch.setattr(service, "MOST_KEYS", 2)
+    new = ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={"grace_hours": 2})
+    assert new.status_code == 201
+    address = f"/api/v1/keys/{new.json()['id']}/rotate"
+    assert ask("POST", address, json={"grace_hours": 2}).status_code == 409
+    assert ask("GET", f"/api/v1/keys/{new.json()['id']}").json()["status"] == "active"
+    assert ask("POST", address, json={"grace_hours": 0}).status_code == 201
+
+
 def made_or_refused(ask: Ask) -> int:
     return [ask("POST", "/api/v1/keys", json={"name": "one more"}).status_code for _ in range(2)][-1]
 

@@ -55,6 +55,22 @@ def test_an_edit_makes_a_version_and_estimates_take_the_newest_or_the_named(ask:
     assert capex(ask, book["id"]) == 270_000
 
 
+def test_who_loses_a_race_is_told_the_versions_there_are(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"{BOOKS}/{made(ask)['id']}"
+    ask("PATCH", address, json={"name": "Second"})
+    edited = price_books.edited
+
+    def overtaken(*arguments: Any) -> Any:
+        monkeypatch.setattr(price_books, "edited", edited)
+        assert ask("PATCH", address, json={"name": "Faster"}).json()["version"] == 3
+        return edited(*arguments)
+
+    monkeypatch.setattr(price_books, "edited", overtaken)
+    late = ask("PATCH", address, json={"name": "Slower"})
+    assert late.status_code == 409 and "(version 3, not 2)" in late.json()["detail"]
+    assert ask("GET", address).json()["name"] == "Faster"
+
+
 def test_a_file_goes_in_and_comes_out(ask: Ask) -> None:
     text = "item,parameter,condition,value,unit,note\ndgx-a100-640gb,price,,210000,USD,-offer\n"
     answer = ask("POST", BOOKS, files={"file": ("march.csv", text.encode())})

@@ -19,7 +19,9 @@ import rfc8785
 from fastapi import FastAPI
 
 from app.catalog import load_catalog
+from app.errors import TooMany
 from app.services import freezing, proposals, replaying, sharing
+from app.services.tokens import token_hash
 from app.store.trail import TrailFilter
 from app.web.api.examples import BOW, HEAD_TO_HEAD, RESNET
 from tests.clocks import moved_clock
@@ -381,6 +383,56 @@ def test_a_passphrase_stands_before_everything_and_guesses_are_slowed(
     later = datetime.now(UTC) + sharing.PAUSE + timedelta(seconds=5)
     monkeypatch.setattr(sharing, "now", lambda: later)
     assert ask("POST", url, data={"passphrase": "open sesame"}).status_code == 303
+
+
+def test_one_key_does_not_stand_for_two_passphrases(ask: Ask, claimed: str) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
+
+    def share(passphrase: str | None) -> int:
+        body = {"passphrase": passphrase}
+        return ask("POST", address, json=body, headers={"Idempotency-Key": "share-2"}).status_code
+
+    assert [share("open sesame"), share("open sesame")] == [201, 201]
+    assert [share("another sesame"), share(None)] == [409, 409]
+
+
+def test_guesses_at_the_same_time_are_each_counted(ask: Ask, claimed: str, application: FastAPI) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
+    token = ask("POST", address, json={"passphrase": "open sesame"}).json()["token"]
+    bench = application.state.workbench
+
+    def guess(number: int) -> type[Exception]:
+        with pytest.raises((sharing.WrongPassphrase, TooMany)) as refused:
+            sharing.unlock_share(bench, token, f"guess {number}")
+        return refused.type
+
+    with ThreadPoolExecutor(8) as guessers:
+        answers = list(guessers.map(guess, range(16)))
+    assert answers.count(sharing.WrongPassphrase) == sharing.MOST_FAILURES
+
+
+def test_nobody_waits_while_a_passphrase_is_looked_at(
+    ask: Ask, claimed: str, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}"
+    token = ask("POST", f"{address}/share", json={"passphrase": "open sesame"}).json()["token"]
+    store, slow = application.state.workbench.store, sharing.passphrase_hash
+    found: list[int] = []
+
+    def slowly(passphrase: str, salt: str) -> str:
+        # Another one guesses meanwhile: the right passphrase does not forgive what it came before.
+        with store.transaction("ws_local") as repository:
+            queries = repository.of_proposal(address.rpartition("/")[2])
+            queries.count_attempt(token_hash(token))
+            share = queries.share_of(token_hash(token), datetime.now(UTC))
+            assert share is not None
+            found.append(share.failures)
+        return slow(passphrase, salt)
+
+    monkeypatch.setattr(sharing, "passphrase_hash", slowly)
+    assert sharing.unlock_share(application.state.workbench, token, "open sesame")
+    assert sharing.unlock_share(application.state.workbench, token, "open sesame")
+    assert found == [2, 3]
 
 
 @pytest.mark.parametrize("token", ["x", "a" * 43, "x" * 5000])

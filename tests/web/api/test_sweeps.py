@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import polars
 import pytest
 from fastapi import FastAPI
 
+from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
 from tests.jobs import do_all
+from tests.loops import run
 from tests.sizing.sweeping import Threads
 
 from .conftest import Ask
@@ -103,6 +108,48 @@ def test_events_end_with_the_sweep(ask: Ask, swept: str, kind: str) -> None:
     assert last == ("end", "done")
     again = ask("GET", address, headers={"accept": "text/event-stream", "last-event-id": "end"})
     assert again.status_code == 204
+
+
+@pytest.fixture
+def waiting(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Address of the events of a sweep that waits, whose streams last a second."""
+    monkeypatch.setattr(event_stream, "LONGEST", 1.0)
+    made = ask("POST", "/api/v1/sweeps", json=PRICE_BOOK).json()
+    yield f"/api/v1/sweeps/{made['id']}/events"
+    ask("POST", f"/api/v1/sweeps/{made['id']}/cancel")
+
+
+def followed(application: FastAPI, address: str, times: int, key: str = "") -> list[httpx.Response]:
+    """Return the answers to who follows so many times at once."""
+    headers = {"accept": "text/event-stream"} | ({"authorization": f"Bearer {key}"} if key else {})
+
+    async def follow() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await asyncio.gather(*(client.get(address, headers=headers) for _ in range(times)))
+
+    return run(follow())
+
+
+def test_a_stream_ends_after_its_time_and_can_be_followed_again(application: FastAPI, waiting: str) -> None:
+    for _ in range(2):
+        (response,) = followed(application, waiting, 1)
+        assert [name for name, _ in events(response.text)] == ["progress"]
+
+
+def test_nobody_follows_without_end(
+    ask: Ask, application: FastAPI, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "MOST_ALONE", 3)
+    monkeypatch.setattr(event_stream, "MOST_STREAMS", 1)
+    key = ask("POST", "/api/v1/keys", json={"name": "Follows", "scopes": ["read"]}).json()["secret"]
+    for _ in range(2):
+        answers = followed(application, waiting, 4)
+        assert sorted(one.status_code for one in answers) == [200, 200, 200, 429]
+        refused = next(one for one in answers if one.status_code == 429)
+        assert int(refused.headers["retry-after"]) > 0
+        assert "at most 3 streams" in refused.json()["detail"]
+    assert sorted(one.status_code for one in followed(application, waiting, 2, key)) == [200, 429]
 
 
 def test_a_job_is_read_as_json(ask: Ask, swept: str) -> None:

@@ -200,6 +200,19 @@ def test_a_link_is_not_asked_without_end(reader: Reader, claimed: str, app: Fast
         answers = [reader.get(f"{link[1]}{form}") for form in ("", ".xlsx", ".pdf")]
     assert [one.status_code for one in answers] == [200, 200, 429]
     assert 0 < int(answers[-1].headers["retry-after"]) <= 121
+    assert reader.data(f"{address}.json")["share"]["opened"] == 2, "what is refused is not done first"
+
+
+def test_passphrases_of_a_link_are_not_tried_without_end(reader: Reader, claimed: str, app: FastAPI) -> None:
+    address = drafted(reader, claimed)
+    reader.ask("POST", f"{address}/freeze")
+    fields = {"expires_in_days": "7", "passphrase": "open sesame"}
+    link = re.search(r"http://localhost(/s/[\w-]+)", reader.submit(f"{address}/share", fields).text)
+    assert link is not None
+    with allowed(app, {Asker.LINK: {Effort.ESTIMATE: 2}}):
+        guesses = [reader.submit(link[1], {"passphrase": f"guess {number}"}) for number in range(3)]
+    assert [one.status_code for one in guesses] == [403, 403, 429]
+    assert reader.submit(link[1], {"passphrase": "open sesame"}).status_code == 303
 
 
 def test_the_list_names_proposals_and_what_to_make_one_of(reader: Reader, claimed: str) -> None:

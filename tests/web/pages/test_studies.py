@@ -234,6 +234,13 @@ def test_buttons_of_the_workspace(reader: Reader, address: str) -> None:
     assert reader.page("/studies?search=renamed").select_one(f'a[href="{address}"]')
 
 
+@pytest.mark.parametrize("button", ["versions", "duplicate", "comparison"])
+def test_a_state_of_more_knobs_than_there_are_is_refused(reader: Reader, address: str, button: str) -> None:
+    state = "&".join(f"count.a{number}=4" for number in range(121))
+    refused = reader.submit(f"{address}/{button}", {"state": state, "version": "1", "expected": "1"})
+    assert refused.status_code == 400 and "120" in refused.text
+
+
 def test_korean_pages_are_korean(korean: Reader, address: str) -> None:
     for path in (
         "/studies",
