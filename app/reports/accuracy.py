@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from app.reports.accuracy_cases import counts_section, memory_section, refusals
 from app.reports.accuracy_runs import (
@@ -129,14 +130,48 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Eviden
     return "\n\n".join(sections) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement of the leading families with measured runs."""
+
+    lead: Summary
+    """With the figures fitted on all of them."""
+    unseen: Summary
+    """With the group of each run left out of the fit."""
+    general: Summary
+    """With the software taken as unknown."""
+    usual: Summary
+    """On GPUs with the software of an estimate that names none."""
+    whole: Summary
+    """Times to train of all families."""
+    most: int
+    """Devices of the largest run. [-]"""
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Agreement:
+        """Return the agreement that a README begins with."""
+        rows = _of(throughput(evidence.headline), LEADING)
+        unseen, general = (
+            summary("", _of(evidence.left_out[kind], LEADING))
+            for kind in ("group_left_out", "software_unknown")
+        )
+        usual = [row for row in _of(throughput(evidence.defaults), LEADING) if _kind(row) == "GPU"]
+        whole = [row for row in evidence.headline.rows if row.metric == "time_to_train_min"]
+        return cls(
+            summary("", rows),
+            unseen,
+            general,
+            summary("", usual),
+            summary("", whole),
+            max((row.devices for row in rows), default=0),
+        )
+
+
 def accuracy_sentence(evidence: Evidence) -> str:
     """Return the agreement with measured runs in a few sentences, for the README."""
-    rows = _of(throughput(evidence.headline), LEADING)
-    lead, unseen = summary("", rows), summary("", _of(evidence.left_out["group_left_out"], LEADING))
-    general = summary("", _of(evidence.left_out["software_unknown"], LEADING))
-    usual = summary("", [row for row in _of(throughput(evidence.defaults), LEADING) if _kind(row) == "GPU"])
-    whole = summary("", [row for row in evidence.headline.rows if row.metric == "time_to_train_min"])
-    most = max((row.devices for row in rows), default=0)
+    found = Agreement.of(evidence)
+    lead, unseen, general, most = found.lead, found.unseen, found.general, found.most
+    usual, whole = found.usual, found.whole
     return (
         f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
         f"one\nto {most:,} devices) the median error is {percent(lead.median)} and nine in ten lie within\n"
@@ -148,6 +183,25 @@ def accuracy_sentence(evidence: Evidence) -> str:
         f"wider\nband holds {whole_percent(usual.coverage)}. Whole times to train, of all families, miss by "
         f"{percent(whole.median)} and {percent(whole.ninetieth)}."
     )
+
+
+def korean_accuracy_sentence(evidence: Evidence) -> str:
+    """Return the same in Korean, for the Korean README."""
+    found = Agreement.of(evidence)
+    lead, unseen, general = found.lead, found.unseen, found.general
+    usual, whole = found.usual, found.whole
+    text = (
+        f"처리량 측정 {lead.supported}건({lead.groups}개 그룹, BERT·GPT·LLaMA·ResNet-50, "
+        f"장치 1~{found.most:,}개)에서 오차의 중앙값은\n{percent(lead.median)}이고, 열 건 중 아홉 건은 "
+        f"{percent(lead.ninetieth)} 이내입니다. 소프트웨어 프로파일은 이 측정값에 맞춘 것입니다.\n"
+        f"그룹을 하나씩 빼고 다시 맞추면 각각 {percent(unseen.median)}와 {percent(unseen.ninetieth)}이고, "
+        f"80 % 범위에 측정값의 {whole_percent(unseen.coverage)}가 들어갑니다.\n"
+        f"소프트웨어를 모른다고 보면 {percent(general.median)}와 {percent(general.ninetieth)}입니다. 소프트웨어를 지정하지 않으면\n"
+        f"GPU에서 통상적인 종류로 계산하며, 오차는 {percent(usual.median)}와 {percent(usual.ninetieth)}, "
+        f"더 넓어진 범위에 {whole_percent(usual.coverage)}가 들어갑니다.\n"
+        f"전체 학습 시간의 오차는 모든 모델군에서 {percent(whole.median)}와 {percent(whole.ninetieth)}입니다."
+    )
+    return text.replace(" %", "%")
 
 
 def throughput(report: ValidationReport) -> list[RowResult]:

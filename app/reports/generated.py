@@ -11,12 +11,13 @@ from app.reports.evidence import collect
 from app.reports.network_choice import PAGE as NETWORKS
 from app.reports.network_choice import with_network_tables
 from app.reports.predictions import PREDICTIONS, predictions_text
-from app.reports.readme import with_answers
+from app.reports.readme import with_answers, with_korean_answers
 from app.sizing.context import SizingContext
 from app.sizing.validation.run import ValidationReport
 
 ACCURACY = "docs/accuracy.md"
 README = "README.md"
+KOREAN_README = "README.ko.md"
 METHODOLOGY = "docs/methodology"
 ERRORS = "data/validation/errors.csv"
 RUNS = f"data/{PREDICTIONS}"
@@ -33,8 +34,8 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     Returns
     -------
     documents : dict of str to str
-        Whole text of the accuracy document, of the tables of errors and of predictions, of the README
-        and of the methodology, the last two with their figures brought up to date. [-]
+        Whole text of the accuracy document, of the tables of errors and of predictions, of both READMEs
+        and of the methodology, the last three with their figures brought up to date. [-]
     """
     data = models_directory().parent
     root = data.parent
@@ -43,6 +44,8 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     documents[ERRORS] = errors_table(evidence.headline)
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
+    korean = (root / KOREAN_README).read_text(encoding="utf-8")
+    documents[KOREAN_README] = with_korean_answers(korean, context, evidence)
     constants = read_constants(data)
     for path in methodology(root):
         name = path.relative_to(root).as_posix()

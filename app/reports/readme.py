@@ -1,11 +1,11 @@
-"""Parts of the README that the program writes: agreement with measured runs, and real answers."""
+"""Parts of both READMEs that the program writes: agreement with measured runs, and real answers."""
 
 from __future__ import annotations
 
 import re
 
 from app.errors import CatalogError
-from app.reports.accuracy import accuracy_sentence
+from app.reports.accuracy import accuracy_sentence, korean_accuracy_sentence
 from app.reports.evidence import Evidence
 from app.reports.wording import voice
 from app.sizing.context import SizingContext
@@ -53,18 +53,53 @@ def with_answers(text: str, context: SizingContext, evidence: Evidence) -> str:
     text : str
         The same with today's figures. [-]
     """
-    shown = REQUEST.search(text)
-    if shown is None:
-        raise CatalogError("README.md shows no request")
-    request = EstimateRequest.model_validate_json(shown["text"])
+    request = request_shown(text, "README.md")
     parts = {
         "accuracy": accuracy_sentence(evidence),
         "estimate": printed(estimate(request, context)),
         "advice": advice(request, context),
     }
+    return filled(text, parts, "README.md")
+
+
+def with_korean_answers(text: str, context: SizingContext, evidence: Evidence) -> str:
+    """Return the Korean README with its generated parts brought up to date.
+
+    Parameters
+    ----------
+    text : str
+        The Korean README. [-]
+    context : SizingContext
+        Catalogue, software profiles and rules. [-]
+    evidence : Evidence
+        Predictions of the measured rows. [-]
+
+    Returns
+    -------
+    text : str
+        The same with today's figures. [-]
+    """
+    request = request_shown(text, "README.ko.md")
+    parts = {
+        "accuracy": korean_accuracy_sentence(evidence),
+        "estimate": printed(estimate(request, context)),
+    }
+    return filled(text, parts, "README.ko.md")
+
+
+def request_shown(text: str, page: str) -> EstimateRequest:
+    """Return the first request that a page shows."""
+    shown = REQUEST.search(text)
+    if shown is None:
+        raise CatalogError(f"{page} shows no request")
+    return EstimateRequest.model_validate_json(shown["text"])
+
+
+def filled(text: str, parts: dict[str, str], page: str) -> str:
+    """Return a page with each of its generated parts put in."""
     unknown = {found["name"] for found in PART.finditer(text)} ^ set(parts)
     if unknown:
-        raise CatalogError(f"README.md: generated parts do not match: {', '.join(sorted(unknown))}")
+        raise CatalogError(f"{page}: generated parts do not match: {', '.join(sorted(unknown))}")
     return PART.sub(lambda found: f"{found[1]}{parts[found['name']]}\n{found[3]}", text)
 
 

@@ -151,6 +151,8 @@ BY_STATUS: dict[int, type[AppError]] = {
         UnsupportedMediaType,
         Misdirected,
         Unprocessable,
+        TooMany,
+        HeadTooLarge,
         ServerError,
         Unavailable,
     )

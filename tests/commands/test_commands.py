@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.__main__ import COMMANDS, command_line
+from app.errors import AppError
 from app.profiles.presets import models_directory
 from app.web.api.examples import CONFIG, GPT3, SIZING
-from app.web.api.reference import PAGE, with_reference
+from app.web.api.reference import PAGE, failures, with_reference
+from app.web.api.responses import MEANINGS
 
 ROOT = models_directory().parents[1]
 
@@ -116,6 +119,22 @@ def test_the_catalogue_is_in_order() -> None:
 def test_the_page_about_the_api_is_current() -> None:
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     assert with_reference(text) == text, "run “rackline docs”"
+
+
+def test_the_page_about_the_api_has_every_status_that_is_answered() -> None:
+    listed = {int(status) for status, *_ in failures()[1:]}
+    raised = {
+        kind.status for kind in kinds(AppError) if kind.__module__ in {"app.errors", "app.web.problems"}
+    }
+    assert listed == raised
+    assert listed >= {*MEANINGS, 429, 431}
+
+
+def kinds(parent: type[AppError]) -> Iterator[type[AppError]]:
+    """Yield every kind of failure below one."""
+    for kind in parent.__subclasses__():
+        yield kind
+        yield from kinds(kind)
 
 
 def test_validate_predicts_without_the_values(tmp_path: Path) -> None:

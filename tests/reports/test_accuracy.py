@@ -10,13 +10,19 @@ from typer.testing import CliRunner
 from app.__main__ import command_line
 from app.catalog import ChipKind
 from app.errors import CatalogError
-from app.reports.accuracy import accuracy_document, accuracy_sentence, size_of, throughput
+from app.reports.accuracy import (
+    accuracy_document,
+    accuracy_sentence,
+    korean_accuracy_sentence,
+    size_of,
+    throughput,
+)
 from app.reports.accuracy_cases import configuration
 from app.reports.constants import read_constants, refreshed
 from app.reports.evidence import LEFT_OUT, Evidence, collect, in_headline, with_default_software
 from app.reports.generated import methodology
 from app.reports.markdown import number, percent, table, whole_percent
-from app.reports.readme import REQUEST, with_answers
+from app.reports.readme import REQUEST, with_answers, with_korean_answers
 from app.sizing.context import SizingContext, load_context
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
@@ -27,7 +33,7 @@ from app.sizing.validation.report import RowResult, summary
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "data"
 LEADING = ("bert", "gpt", "llama", "resnet50")
-PAGES = [ROOT / "README.md", ROOT / "docs" / "accuracy.md", *methodology(ROOT)]
+PAGES = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "docs" / "accuracy.md", *methodology(ROOT)]
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +262,22 @@ def test_the_readme_follows_the_runs(context: SizingContext, evidence: Evidence)
         with_answers(f"{readme}<!-- generated: surprise -->\n<!-- end -->", context, evidence)
     with pytest.raises(CatalogError, match="no request"):
         with_answers("nothing", context, evidence)
+
+
+def test_the_korean_readme_says_the_same(context: SizingContext, evidence: Evidence) -> None:
+    english, korean = (
+        (ROOT / name).read_text(encoding="utf-8").strip() for name in ("README.md", "README.ko.md")
+    )
+    again = with_korean_answers(korean, context, evidence)
+    said = korean_accuracy_sentence(evidence)
+    assert said in again
+    assert set(re.findall(r"[\d.]+%", said)) == {
+        one.replace(" ", "") for one in re.findall(r"[\d.]+ %", accuracy_sentence(evidence))
+    }
+    blocks = [re.search(r"```text\n.*?```", text, re.DOTALL) for text in (english, again)]
+    assert blocks[0] and blocks[1] and blocks[0][0] == blocks[1][0]
+    with pytest.raises(CatalogError, match=r"README\.ko\.md: generated parts do not match: surprise"):
+        with_korean_answers(f"{korean}<!-- generated: surprise -->\n<!-- end -->", context, evidence)
 
 
 def test_the_answer_behind_the_readme_is_an_estimate(context: SizingContext) -> None:
