@@ -246,6 +246,10 @@ def test_the_log_says_an_outage_once_and_its_end(caplog: pytest.LogCaptureFixtur
         passed[0] += failures.SAID_EVERY
         outage.refused(failures.FULL)
         assert len(caplog.records) == 2
+        for reason in (failures.BROKEN, failures.FULL, failures.BROKEN):
+            outage.refused(reason)
+        assert "error of its disk" in caplog.records.pop().getMessage(), "another reason is said, too"
+        assert len(caplog.records) == 2
         passed[0] += failures.CALM
         outage.over()
         outage.over()

@@ -87,7 +87,7 @@ def reason_of(error: BaseException) -> Message | None:
 
 
 class Outage:
-    """Says once in the log that the database cannot be used, from time to time while it lasts, and its end.
+    """Says once in the log why the database cannot be used, from time to time while it lasts, and its end.
 
     What a driver says may hold the address and the name of the user; only our own words are written.
     """
@@ -95,7 +95,9 @@ class Outage:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._said = self._last = float("-inf")
+        self._said: dict[str, float] = {}
+        """Reason → when it was last said."""
+        self._last = float("-inf")
         self._refused = 0
 
     def refused(self, reason: Message) -> Unavailable:
@@ -103,8 +105,8 @@ class Outage:
         with self._lock:
             self._refused += 1
             self._last = self._clock()
-            if self._last - self._said >= SAID_EVERY:
-                self._said = self._last
+            if self._last - self._said.get(str(reason), float("-inf")) >= SAID_EVERY:
+                self._said[str(reason)] = self._last
                 logger.error("%s (%d refused so far)", reason, self._refused)
         return Unavailable(reason)
 
@@ -115,7 +117,8 @@ class Outage:
         with self._lock:
             if self._refused:
                 logger.warning("the database can be used again; %d refused meanwhile", self._refused)
-            self._refused, self._said = 0, float("-inf")
+            self._refused = 0
+            self._said.clear()
 
 
 class PatientPool(QueuePool):
