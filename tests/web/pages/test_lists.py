@@ -130,7 +130,7 @@ def test_what_others_typed_is_text_and_says_no_language(reader: Reader) -> None:
         assert link.get_text() == NAME and link["lang"] == "und"
         assert page.find("b", string="Seoul") is None
     cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
-    assert cells[1] == f"{NAME} 1 · {NAME} 2"
+    assert cells[1] == f"{NAME} 1, {NAME} 2"
     recent = reader.page("/").select_one(f'.recent a[href="/comparisons/{comparison}"]')
     assert recent is not None and recent.get_text() == NAME and recent["lang"] == "und"
 
@@ -141,7 +141,7 @@ def test_options_of_a_comparison_are_those_of_its_page(reader: Reader) -> None:
     shown = [row["label"] for row in reader.data(f"/comparisons/{comparison}.json")["rows"]]
     listed = {one["id"]: one for one in reader.data("/comparisons.json")["items"]}
     assert listed[comparison]["labels"] == shown
-    assert row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")[1] == " · ".join(shown)
+    assert row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")[1] == ", ".join(shown)
 
 
 def test_a_comparison_with_other_options_is_listed_with_those(reader: Reader) -> None:
@@ -149,7 +149,7 @@ def test_a_comparison_with_other_options_is_listed_with_those(reader: Reader) ->
     change = claims("After", "new", "newer", "newest")
     assert reader.ask("PATCH", f"/api/v1/comparisons/{comparison}", json=change).status_code == 200
     cells = row_of(reader.page("/comparisons"), f"/comparisons/{comparison}")
-    assert cells[:2] == ["After", "new · newer · newest"]
+    assert cells[:2] == ["After", "new, newer, newest"]
 
 
 def test_an_estimate_is_listed_with_its_model_and_system(reader: Reader) -> None:
