@@ -11,7 +11,7 @@ from app.reports.evidence import collect
 from app.reports.network_choice import PAGE as NETWORKS
 from app.reports.network_choice import with_network_tables
 from app.reports.predictions import PREDICTIONS, predictions_text
-from app.reports.readme import with_answers, with_korean_answers
+from app.reports.readme import with_answers
 from app.sizing.context import SizingContext
 from app.sizing.validation.run import ValidationReport
 
@@ -45,7 +45,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     korean = (root / KOREAN_README).read_text(encoding="utf-8")
-    documents[KOREAN_README] = with_korean_answers(korean, context, evidence)
+    documents[KOREAN_README] = with_answers(korean, context, evidence, KOREAN_README)
     constants = read_constants(data)
     for path in methodology(root):
         name = path.relative_to(root).as_posix()

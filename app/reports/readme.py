@@ -36,8 +36,12 @@ GPT3_BARE = {
 """The compute of GPT-3 over the peak that a data sheet prints for one DGX A100."""
 
 
-def with_answers(text: str, context: SizingContext, evidence: Evidence) -> str:
-    """Return the README with its generated parts brought up to date.
+HEADLINES = {"README.md": accuracy_sentence, "README.ko.md": korean_accuracy_sentence}
+"""Page → what it begins with of the agreement with measured runs."""
+
+
+def with_answers(text: str, context: SizingContext, evidence: Evidence, page: str = "README.md") -> str:
+    """Return a README with its generated parts brought up to date.
 
     Parameters
     ----------
@@ -47,44 +51,19 @@ def with_answers(text: str, context: SizingContext, evidence: Evidence) -> str:
         Catalogue, software profiles and rules. [-]
     evidence : Evidence
         Predictions of the measured rows. [-]
+    page : str
+        Its name, one of :data:`HEADLINES`. [-]
 
     Returns
     -------
     text : str
         The same with today's figures. [-]
     """
-    request = request_shown(text, "README.md")
-    parts = {
-        "accuracy": accuracy_sentence(evidence),
-        "estimate": printed(estimate(request, context)),
-        "advice": advice(request, context),
-    }
-    return filled(text, parts, "README.md")
-
-
-def with_korean_answers(text: str, context: SizingContext, evidence: Evidence) -> str:
-    """Return the Korean README with its generated parts brought up to date.
-
-    Parameters
-    ----------
-    text : str
-        The Korean README. [-]
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    evidence : Evidence
-        Predictions of the measured rows. [-]
-
-    Returns
-    -------
-    text : str
-        The same with today's figures. [-]
-    """
-    request = request_shown(text, "README.ko.md")
-    parts = {
-        "accuracy": korean_accuracy_sentence(evidence),
-        "estimate": printed(estimate(request, context)),
-    }
-    return filled(text, parts, "README.ko.md")
+    request = request_shown(text, page)
+    parts = {"accuracy": HEADLINES[page](evidence), "estimate": printed(estimate(request, context))}
+    if page == "README.md":
+        parts["advice"] = advice(request, context)
+    return filled(text, parts, page)
 
 
 def request_shown(text: str, page: str) -> EstimateRequest:

@@ -124,7 +124,7 @@ def list_comparisons(
     """Return comparisons, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.comparisons(limit, read_cursor(cursor))
-        labels = repository.labels_of_comparisons(row.id for row in listing.rows)
+        labels = repository.shown.labels(row.id for row in listing.rows)
     items = [
         ComparisonSummary(
             id=row.id,

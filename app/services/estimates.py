@@ -13,7 +13,8 @@ from app.sizing.estimate import estimate
 from app.sizing.kept.documents import EstimateSummary as EstimateSummary
 from app.sizing.request import EstimateRequest
 from app.sizing.scaling import scaled_requests
-from app.store.repository import Repository, Subject
+from app.store.listed_queries import Subject
+from app.store.repository import Repository
 from app.store.tables import EstimateRow
 from app.store.types import new_id
 from app.telemetry import ESTIMATES
@@ -105,7 +106,7 @@ def list_estimates(
     """Return estimates, newest first."""
     with bench.store.transaction(workspace_id) as repository:
         listing = repository.estimates(limit, read_cursor(cursor))
-        subjects = repository.subjects_of_estimates(row.id for row in listing.rows)
+        subjects = repository.shown.subjects(row.id for row in listing.rows)
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 
     def line(row: EstimateRow, subject: Subject) -> EstimateSummary:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import pyotp
 from pyotp.exceptions import OTPVerificationError
 
-from app.errors import BadInput, Conflict, TooMany
+from app.errors import BadInput, Conflict
 from app.services.identity import Identity
-from app.services.passwords import matches
 from app.services.sealing import Unsealable
-from app.services.throttling import begin_attempt, forgive, note_failure, of_account, succeed
+from app.services.throttling import of_account, password_is_right, succeed
 from app.services.workbench import no_such
 from app.store.database import Entrance
 from app.store.identity_tables import Account
@@ -168,14 +167,9 @@ def confirm(identity: Identity, account_id: str, password: str, field: str = "pa
     """
     account = existing_of(identity, account_id)
     moment, subject = now(), of_account(account.sought)
-    begin_attempt(identity.store, (subject,), moment)
-    try:
-        right = matches(password, account.password_hash)
-    except TooMany:
-        forgive(identity.store, (subject,), moment)
-        raise
-    if not right:
-        note_failure(identity.store, account.sought)
+    if not password_is_right(
+        identity.store, password, account.password_hash, account.sought, (subject,), moment
+    ):
         raise BadInput.at(field, "this is not your password")
     succeed(identity.store, subject, (), moment)
     return account

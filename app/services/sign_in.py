@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from app.errors import AppError, BadInput, TooMany
+from app.errors import AppError, BadInput
 from app.services import second_factor
 from app.services.identity import Identity, Visitor, folded
-from app.services.passwords import matches
 from app.services.sessions import Started, start
 from app.services.throttling import (
     begin_attempt,
-    forgive,
     note_failure,
     of_account,
     of_address,
     of_second_factor,
+    password_is_right,
     succeed,
 )
 from app.services.tokens import token_hash
@@ -55,17 +54,10 @@ def sign_in(
     sought = folded(email[:MOST_TYPED])
     subject, place = of_account(sought), of_address(visitor.address)
     moment = now()
-    begin_attempt(identity.store, (subject, place), moment)
     with identity.store.identity() as queries:
         account = queries.people.account_of(sought)
-    try:
-        right = matches(password, None if account is None else account.password_hash)
-    except TooMany:
-        # Nobody has looked at it: who was right must not wait for it.
-        forgive(identity.store, (subject, place), moment)
-        raise
-    if not right:
-        note_failure(identity.store, sought)
+    kept = None if account is None else account.password_hash
+    right = password_is_right(identity.store, password, kept, sought, (subject, place), moment)
     if account is None or not right or account.disabled:
         raise SignInRefused("e-mail address and password do not belong together")
     succeed(identity.store, subject, (place,), moment)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.errors import Message, TooMany
+from app.services.passwords import matches
 from app.store.database import Store
 from app.store.identity_tables import LoginAttempt
 
@@ -113,6 +114,28 @@ def note_failure(store: Store, sought: str) -> None:
     """
     with store.identity() as queries:
         queries.people.count_failure(sought)
+
+
+def password_is_right(
+    store: Store, password: str, kept: str | None, sought: str, subjects: Sequence[Subject], moment: datetime
+) -> bool:
+    """Count an attempt, look at its password, and note a wrong one to be told with the next sign-in.
+
+    Raises
+    ------
+    TooMany
+        When a subject has to wait, or too many sign in at once; then nothing is counted.
+    """
+    begin_attempt(store, subjects, moment)
+    try:
+        right = matches(password, kept)
+    except TooMany:
+        # Nobody has looked at it: who was right must not wait for it.
+        forgive(store, subjects, moment)
+        raise
+    if not right:
+        note_failure(store, sought)
+    return right
 
 
 def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> None:

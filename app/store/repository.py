@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-import sqlalchemy as sa
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
@@ -18,6 +17,7 @@ from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookR
 from app.store.integrity import IntegrityQueries
 from app.store.job_queries import JobQueries
 from app.store.key_queries import KeyQueries
+from app.store.listed_queries import ListedQueries
 from app.store.proposal_queries import ProposalQueries, standing
 from app.store.rate_queries import RateQueries
 from app.store.retention_queries import RetentionQueries
@@ -98,20 +98,6 @@ class Listing(Generic[Listed]):
     next: After | None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What an estimate is of, as its request and the uploads say."""
-
-    preset: str | None
-    """Identifier of the preset of the model."""
-    upload: str | None
-    """Name of the uploaded model; none where it is a preset, stood in the request, or is deleted."""
-    system: str
-    """Identifier of the system."""
-    count: int
-    """How many of it. [-]"""
-
-
 class AlreadyAnswered(Exception):
     """Another request with the same key has been answered meanwhile."""
 
@@ -185,33 +171,6 @@ class Repository:
         )
         return {row.id: row for row in self._session.exec(query)}
 
-    def subjects_of_estimates(self, identifiers: Iterable[str]) -> dict[str, Subject]:
-        """Return what estimates are of, by identifier, without reading what was answered."""
-        asked = col(EstimateRow.request)
-        query = (
-            sa.select(
-                col(EstimateRow.id),
-                asked["model", "preset"].as_string(),
-                col(Profile.name),
-                asked["system"],
-            )
-            .outerjoin(
-                Profile,
-                sa.and_(
-                    col(Profile.workspace_id) == self._workspace_id,
-                    col(Profile.id) == asked["model", "profile_id"].as_string(),
-                ),
-            )
-            .where(
-                col(EstimateRow.workspace_id) == self._workspace_id,
-                col(EstimateRow.id).in_(list(identifiers)),
-            )
-        )
-        return {
-            row[0]: Subject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
-            for row in self._session.execute(query)
-        }
-
     def add_comparison(
         self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]
     ) -> None:
@@ -239,30 +198,6 @@ class Repository:
             .order_by(col(ComparisonOption.position))
         )
         return self._session.exec(query).all()
-
-    def labels_of_comparisons(self, identifiers: Iterable[str]) -> dict[str, list[str]]:
-        """Return what the options of comparisons are called, in their order, by comparison."""
-        # Only figures somebody has published have their label in the request alone.
-        label = sa.func.coalesce(EstimateRow.label, col(ComparisonOption.request)["label"].as_string())
-        query = (
-            sa.select(col(ComparisonOption.comparison_id), label)
-            .outerjoin(
-                EstimateRow,
-                sa.and_(
-                    col(EstimateRow.workspace_id) == self._workspace_id,
-                    col(EstimateRow.id) == col(ComparisonOption.estimate_id),
-                ),
-            )
-            .where(
-                col(ComparisonOption.workspace_id) == self._workspace_id,
-                col(ComparisonOption.comparison_id).in_(list(identifiers)),
-            )
-            .order_by(col(ComparisonOption.comparison_id), col(ComparisonOption.position))
-        )
-        found: dict[str, list[str]] = {}
-        for identifier, called in self._session.execute(query):
-            found.setdefault(identifier, []).append(called)
-        return found
 
     def change_comparison(self, identifier: str, version: int, values: dict[str, Any]) -> bool:
         """Change a comparison of this version; tell whether it was still of it."""
@@ -374,6 +309,11 @@ class Repository:
     def integrity(self) -> IntegrityQueries:
         """The queries of what was frozen."""
         return IntegrityQueries(self._session, self._workspace_id)
+
+    @property
+    def shown(self) -> ListedQueries:
+        """The queries of what lists show of estimates and comparisons."""
+        return ListedQueries(self._session, self._workspace_id)
 
     @property
     def retention(self) -> RetentionQueries:

@@ -13,8 +13,7 @@ from sqlalchemy import text
 
 from app.errors import BadInput, TooMany
 from app.main import make_bench
-from app.services import accounts, passwords, people, profile, second_factor, sessions
-from app.services import sign_in as sign_in_module
+from app.services import accounts, passwords, people, profile, second_factor, sessions, throttling
 from app.services.admission import Credentials, Principal, Role
 from app.services.housekeeping import run_chore
 from app.services.identity import Identity, SessionTimes, Visitor
@@ -263,7 +262,7 @@ def test_who_is_not_looked_at_does_not_wait_for_it(
         raise passwords.crowded()
 
     with monkeypatch.context() as patch:
-        patch.setattr(sign_in_module, "matches", crowd)
+        patch.setattr(throttling, "matches", crowd)
         for _ in range(12):
             with pytest.raises(TooMany, match="too many people"):
                 sign_in(identity, "ann@example.com", PASSWORD, HOME)

@@ -22,7 +22,7 @@ from app.reports.constants import read_constants, refreshed
 from app.reports.evidence import LEFT_OUT, Evidence, collect, in_headline, with_default_software
 from app.reports.generated import methodology
 from app.reports.markdown import number, percent, table, whole_percent
-from app.reports.readme import REQUEST, with_answers, with_korean_answers
+from app.reports.readme import REQUEST, with_answers
 from app.sizing.context import SizingContext, load_context
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
@@ -268,7 +268,7 @@ def test_the_korean_readme_says_the_same(context: SizingContext, evidence: Evide
     english, korean = (
         (ROOT / name).read_text(encoding="utf-8").strip() for name in ("README.md", "README.ko.md")
     )
-    again = with_korean_answers(korean, context, evidence)
+    again = with_answers(korean, context, evidence, "README.ko.md")
     said = korean_accuracy_sentence(evidence)
     assert said in again
     assert set(re.findall(r"[\d.]+%", said)) == {
@@ -277,7 +277,7 @@ def test_the_korean_readme_says_the_same(context: SizingContext, evidence: Evide
     blocks = [re.search(r"```text\n.*?```", text, re.DOTALL) for text in (english, again)]
     assert blocks[0] and blocks[1] and blocks[0][0] == blocks[1][0]
     with pytest.raises(CatalogError, match=r"README\.ko\.md: generated parts do not match: surprise"):
-        with_korean_answers(f"{korean}<!-- generated: surprise -->\n<!-- end -->", context, evidence)
+        with_answers(f"{korean}<!-- generated: surprise -->\n<!-- end -->", context, evidence, "README.ko.md")
 
 
 def test_the_answer_behind_the_readme_is_an_estimate(context: SizingContext) -> None:

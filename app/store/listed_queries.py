@@ -1,0 +1,84 @@
+"""What lists show of estimates and comparisons, read from a few columns: their documents are large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from app.store.tables import ComparisonOption, EstimateRow, Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an estimate is of, as its request and the uploads say."""
+
+    preset: str | None
+    """Identifier of the preset of the model."""
+    upload: str | None
+    """Name of the uploaded model; none where it is a preset, stood in the request, or is deleted."""
+    system: str
+    """Identifier of the system."""
+    count: int
+    """How many of it. [-]"""
+
+
+class ListedQueries:
+    """The queries of one transaction in one workspace."""
+
+    def __init__(self, session: Session, workspace_id: str) -> None:
+        self._session = session
+        self._workspace_id = workspace_id
+
+    def subjects(self, identifiers: Iterable[str]) -> dict[str, Subject]:
+        """Return what estimates are of, by identifier, without reading what was answered."""
+        asked = col(EstimateRow.request)
+        query = (
+            sa.select(
+                col(EstimateRow.id),
+                asked["model", "preset"].as_string(),
+                col(Profile.name),
+                asked["system"],
+            )
+            .outerjoin(
+                Profile,
+                sa.and_(
+                    col(Profile.workspace_id) == self._workspace_id,
+                    col(Profile.id) == asked["model", "profile_id"].as_string(),
+                ),
+            )
+            .where(
+                col(EstimateRow.workspace_id) == self._workspace_id,
+                col(EstimateRow.id).in_(list(identifiers)),
+            )
+        )
+        return {
+            row[0]: Subject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
+            for row in self._session.execute(query)
+        }
+
+    def labels(self, identifiers: Iterable[str]) -> dict[str, list[str]]:
+        """Return what the options of comparisons are called, in their order, by comparison."""
+        # Only figures somebody has published have their label in the request alone.
+        label = sa.func.coalesce(EstimateRow.label, col(ComparisonOption.request)["label"].as_string())
+        query = (
+            sa.select(col(ComparisonOption.comparison_id), label)
+            .outerjoin(
+                EstimateRow,
+                sa.and_(
+                    col(EstimateRow.workspace_id) == self._workspace_id,
+                    col(EstimateRow.id) == col(ComparisonOption.estimate_id),
+                ),
+            )
+            .where(
+                col(ComparisonOption.workspace_id) == self._workspace_id,
+                col(ComparisonOption.comparison_id).in_(list(identifiers)),
+            )
+            .order_by(col(ComparisonOption.comparison_id), col(ComparisonOption.position))
+        )
+        found: dict[str, list[str]] = {}
+        for identifier, called in self._session.execute(query):
+            found.setdefault(identifier, []).append(called)
+        return found
