@@ -6,7 +6,7 @@ A plan says how a model is laid over devices. All fields of :class:`Plans` are a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
@@ -77,6 +77,16 @@ class Plans:
             name: np.asarray(values.get(name, default), dtype=float) for name, default in neutral.items()
         }
         return cls(**arrays)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Plans]) -> Plans:
+        """Return the plans of several, one after the other."""
+        return cls(
+            **{
+                entry.name: np.concatenate([np.ravel(getattr(part, entry.name)) for part in parts])
+                for entry in fields(cls)
+            }
+        )
 
     def take(self, index: Indices) -> Plans:
         """Return some of the plans, whose fields all have the same shape."""

@@ -107,9 +107,7 @@ def sizing_text(answer: Sizing) -> list[str]:
         )
         for option in answer.options[:SHOWN_OPTIONS]
     ]
-    counts = (
-        f"{answer.considered} considered, {answer.searched} searches, {answer.pruned} ruled out by bounds"
-    )
+    counts = f"{answer.considered} considered, {answer.searched} searches"
     lines = [answer.label, "", *(str(sentence) for sentence in sentences(answer)), "", *table([head, *rows])]
     if answer.scaling is not None and answer.scaling.knee_inside:
         lines += ["", f"adding machines stops paying at {answer.scaling.knee} × {answer.scaling.name}"]

@@ -16,7 +16,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest, check, one_system
-from app.sizing.size.restating import may_be_beaten, restated, sampled_option, samples_of
+from app.sizing.size.restating import restated, sampled_option, samples_of
 from app.sizing.size.sentences import sentences
 from app.store.types import new_id
 from app.telemetry import SEARCHES
@@ -56,11 +56,7 @@ def create_sizing(
 def get_sizing(
     bench: Workbench, workspace_id: str, identifier: str, limits: Mapping[str, float | None] | None = None
 ) -> Sizing:
-    """Return a sizing as it was answered, or judged under other limits.
-
-    The options that are there are judged anew from their samples; only where one that was left out might be
-    better under the new limits is it searched again.
-    """
+    """Return a sizing as it was answered, or judged under other limits from its samples."""
     with bench.store.transaction(workspace_id) as repository:
         row = repository.sizing(identifier)
         if row is None:
@@ -71,11 +67,7 @@ def get_sizing(
     asked = document.request.model_copy(update=dict(limits))
     check(asked)
     options = [sampled_option(option, samples.get(option.id)) for option in document.options]
-    answer = restated(document, options, asked)
-    if not may_be_beaten(answer):
-        return answer
-    sized = size(asked, bench.context(workspace_id))
-    return sized.document.model_copy(update={"id": identifier, "label": document.label})
+    return restated(document, options, asked)
 
 
 def option_request(
@@ -83,12 +75,9 @@ def option_request(
     workspace_id: str,
     identifier: str,
     option: str,
-    limits: Mapping[str, float | None] | None = None,
 ) -> EstimateRequest:
-    """Return the estimate request of one option of a sizing; other limits may have found other options."""
+    """Return the estimate request of one option of a sizing."""
     document = get_sizing(bench, workspace_id, identifier)
-    if limits and option not in {entry.id for entry in document.options}:
-        document = get_sizing(bench, workspace_id, identifier, limits)
     found = next((entry for entry in document.options if entry.id == option), None)
     if found is None:
         raise NotFound.named("option", option, [entry.id for entry in document.options])

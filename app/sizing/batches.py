@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.catalog import Catalog
+from app.engine.convergence import samples_law
 from app.engine.loss import critical_batch_at_loss, language_loss
 from app.errors import Message
 from app.sizing.document import CheckWarning
@@ -40,43 +41,39 @@ LANGUAGE = frozenset({"gpt", "llama"})
 """Families whose loss the law of language models gives."""
 
 
-def critical_batch_checks(
-    family: str, parameters: float, tokens: float, batch_tokens: float, catalog: Catalog
-) -> list[CheckWarning]:
-    """Return advice where a language model is trained on steps above its critical batch.
-
-    Parameters
-    ----------
-    family : str
-        Family of the model. [-]
-    parameters : float
-        Weights. [-]
-    tokens : float
-        Tokens trained on. [tokens]
-    batch_tokens : float
-        Tokens of one step. [tokens]
-    catalog : Catalog
-        Figures of the loss law. [-]
-    """
-    if family not in LANGUAGE:
-        return []
+def critical_batch(parameters: float, tokens: float, catalog: Catalog) -> float:
+    """Return the batch at which a language model needs twice its fewest tokens. [tokens]"""
 
     def law(parameter: str) -> float:
         return catalog.figure("loss-law", parameter).si
 
     names = ("parameters_scale", "parameters_exponent", "tokens_scale", "tokens_exponent")
     loss = language_loss(parameters, tokens, *(law(name) for name in names))
-    critical = critical_batch_at_loss(loss, law("critical_batch_scale"), law("critical_batch_exponent"))
-    if batch_tokens <= float(critical):
+    return float(critical_batch_at_loss(loss, law("critical_batch_scale"), law("critical_batch_exponent")))
+
+
+def critical_batch_checks(
+    family: str, parameters: float, tokens: float, batch_tokens: float, catalog: Catalog
+) -> list[CheckWarning]:
+    """Return advice where a language model is trained on steps above its critical batch. [tokens]"""
+    if family not in LANGUAGE:
         return []
+    critical = critical_batch(parameters, tokens, catalog)
+    if batch_tokens <= critical:
+        return []
+    more = samples_law(batch_tokens, 1.0, critical, 1.0) / samples_law(critical, 1.0, critical, 1.0)
     return [
         CheckWarning.of(
             "batch_beyond_critical",
-            "info",
+            "caution",
             Message(
-                "steps of {batch} million tokens lie above the critical batch of some {critical} million; "
-                "more accelerators on a larger batch buy little",
-                {"batch": significant(batch_tokens / 1e6), "critical": significant(float(critical) / 1e6)},
+                "steps of {batch} million tokens lie above the critical batch of some {critical} million: "
+                "the same loss takes about {factor} times the tokens it takes there",
+                {
+                    "batch": significant(batch_tokens / 1e6),
+                    "critical": significant(critical / 1e6),
+                    "factor": significant(float(more)),
+                },
             ),
             "workload.global_batch",
         )

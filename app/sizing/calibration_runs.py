@@ -120,7 +120,7 @@ def _check_kind(system: SystemInput, target: Sizing, context: SizingContext) -> 
 def _prediction(sizing: Sizing, asked: EstimateRequest) -> Prediction:
     """Return the logarithm of a case's step time as a function of profile and normals."""
     rate = asked.assumptions.input_samples_per_second
-    fed = sizing.batch / (rate * sizing.hardware.machines) if rate else 0.0
+    fed = sizing.batch / (rate * sizing.machines_used) if rate else 0.0
 
     def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
         scenario = replace(sizing.scenario, software=profile)

@@ -12,6 +12,7 @@ from app.sizing.failures import Reliability
 from app.sizing.hardware import Hardware
 from app.sizing.planning import Choice, memory_of
 from app.sizing.quantities import significant
+from app.sizing.regimes import DEEPEST_INTERLEAVE
 from app.sizing.runtime import Run
 from app.sizing.scenario import Scenario
 from app.sizing.workload import Training
@@ -66,14 +67,7 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
         )
     used = int(choice.plans.devices[0])
     if used < devices:
-        found.append(
-            CheckWarning.of(
-                "devices_unused",
-                "caution",
-                Message("the plan uses {used} of {devices} accelerators", {"used": used, "devices": devices}),
-                "plan",
-            )
-        )
+        found.append(_idle(choice, hardware, used, devices))
     if float(choice.plans.offload[0]) > 0 and not scenario.is_ipu:
         found.append(
             CheckWarning.of(
@@ -114,6 +108,59 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
             )
         )
     return found
+
+
+def _idle(choice: Choice, hardware: Hardware, used: int, devices: int) -> CheckWarning:
+    """Return the warning that a plan leaves machines or accelerators idle."""
+    machines = hardware.machines - int(hardware.machines_used(choice.plans)[0])
+    advice: Message | str = ""
+    if not choice.space.any_batch and choice.fits:
+        batch = int(choice.plans.global_batch[0])
+        advice = Message("; a global batch other than {batch} may use them", {"batch": batch})
+    if machines:
+        message = Message(
+            "{idle} of {machines} machines stay idle: no plan is faster with them{advice}",
+            {"idle": machines, "machines": hardware.machines, "advice": advice},
+        )
+    else:
+        message = Message(
+            "{idle} of {devices} accelerators stay idle: no plan is faster with them{advice}",
+            {"idle": devices - used, "devices": devices, "advice": advice},
+        )
+    return CheckWarning.of("devices_unused", "caution", message, "system.count", "plan")
+
+
+def bolder_plan(choice: Choice) -> CheckWarning | None:
+    """Return what a faster plan of a kind that was never measured would gain; None where that is little."""
+    fastest = choice.found.fastest
+    seconds = float(choice.found.totals[choice.found.best])
+    if fastest is None or fastest.total > (1.0 - WORTH_SAYING) * seconds:
+        return None
+    traits = []
+    if float(fastest.plans.offload[0]) > float(choice.plans.offload[0]):
+        traits.append(Message("the optimizer on the host"))
+    if float(fastest.plans.interleave[0]) > max(float(choice.plans.interleave[0]), DEEPEST_INTERLEAVE):
+        traits.append(Message("{count} chunks a stage", {"count": int(fastest.plans.interleave[0])}))
+    if float(fastest.plans.tensor[0]) > max(float(choice.plans.tensor[0]), choice.space.devices_per_node):
+        traits.append(Message("tensor parallelism over {count}", {"count": int(fastest.plans.tensor[0])}))
+    if not traits:
+        return None
+    what = traits[0]
+    for trait in traits[1:]:
+        what = Message("{first} and {second}", {"first": what, "second": trait})
+    return CheckWarning.of(
+        "bolder_plan",
+        "info",
+        Message(
+            "a plan with {what} would be {share} % faster, but no published run used one like it",
+            {"what": what, "share": significant(100.0 * (1.0 - fastest.total / seconds), 2)},
+        ),
+        "plan",
+    )
+
+
+WORTH_SAYING = 0.01
+"""Gain of a bolder plan from which on it is told."""
 
 
 def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWarning:
@@ -287,15 +334,15 @@ def model_checks(scenario: Scenario) -> list[CheckWarning]:
     return []
 
 
-def batch_adjusted(asked: int, used: int, devices: int, suggested: int) -> CheckWarning:
-    """Return the warning that a batch does not divide over the devices."""
+def batch_adjusted(asked: int, used: int, devices: int) -> CheckWarning:
+    """Return the warning that a batch divides over few of the devices, so that another is computed."""
     return CheckWarning.of(
         "batch_not_divisible",
         "caution",
         Message(
-            "a global batch of {asked} does not divide over {devices} devices; {used} is computed, and "
-            "{suggested} devices would divide it",
-            {"asked": asked, "devices": devices, "used": used, "suggested": suggested},
+            "a global batch of {asked} divides over few of {devices} accelerators; {used} is computed "
+            "instead",
+            {"asked": asked, "devices": devices, "used": used},
         ),
         "workload.global_batch",
         "system.count",

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from app.engine.records import IpuChip
+from app.engine.plans import Plans
+from app.engine.records import Floats, IpuChip
 from app.engine.search import divisors
 from app.errors import BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.asked_plan import given_fields
-from app.sizing.batches import BatchLimit
 from app.sizing.checks import batch_adjusted
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning
+from app.sizing.failures import reliability
 from app.sizing.hardware import Hardware
-from app.sizing.planning import Choice, choose_plan
-from app.sizing.request import EstimateRequest
+from app.sizing.planning import Choice, Totals, choose_plan, space_of
+from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.risk import RANKED_AT, risk_of
-from app.sizing.runtime import samples_at
+from app.sizing.runtime import central_runs
 from app.sizing.scenario import Scenario
 from app.sizing.software_choice import choose_software
-from app.sizing.workload import Training, batch_candidates, is_convolutional, resolve_training
+from app.sizing.workload import Training, is_convolutional, largest_batch, resolve_training
 
 
 @dataclass(slots=True)
@@ -42,6 +41,11 @@ class Sizing:
     """Share of the memory to leave free; the default of the hardware where None. [-]"""
     warnings: list[CheckWarning]
 
+    @property
+    def machines_used(self) -> int:
+        """Machines that the devices of the plan fill."""
+        return int(self.hardware.machines_used(self.choice.plans)[0])
+
 
 def decide(
     request: EstimateRequest,
@@ -51,6 +55,7 @@ def decide(
     *,
     allowed: Mapping[str, Sequence[float]] | None = None,
     probability: float = RANKED_AT,
+    lean: bool = True,
 ) -> Sizing:
     """Resolve workload and software, then choose batch and plan.
 
@@ -68,6 +73,8 @@ def decide(
         Values of the fields of the plan that are not free; those of the request's plan where None. [-]
     probability : float
         Share of the runs of a plan that stay below the time by which it is ranked. [-]
+    lean : bool
+        False to try every option of every layout. [-]
     """
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
@@ -93,94 +100,59 @@ def decide(
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(request.plan).items()}
-    given = {name: values[0] for name, values in allowed.items() if len(values) == 1}
-    risk = risk_of(scenario, profile.family, context, probability)
-    devices = hardware.devices
-    used = _devices_used(given, devices, scenario.is_ipu)
+    searched = training.global_batch is None
+    batch = training.global_batch or largest_batch(training, context)
     warnings = list(training.warnings)
-
-    def choose(batch: int) -> Choice:
-        return choose_plan(
-            scenario,
-            allowed=allowed,
-            devices=used,
-            available=devices,
-            per_node=hardware.devices_per_machine,
-            global_batch=batch,
-            margin=margin,
-            risk=risk,
-        )
-
-    if training.global_batch is not None:
-        batch = training.global_batch
-        try:
-            choice = choose(batch)
-        except BadInput:
-            adjusted = -(-batch // used) * used
-            if allowed or adjusted == batch:
-                raise
-            choice = choose(adjusted)
-            warnings.append(batch_adjusted(batch, adjusted, used, _dividing_devices(batch, used)))
-            batch = adjusted
-        return Sizing(request, profile, hardware, training, scenario, choice, batch, False, margin, warnings)
-    batch, choice = _best_batch(training, context.batch_limits, used, given, choose)
-    return Sizing(request, profile, hardware, training, scenario, choice, batch, True, margin, warnings)
+    divided = batch if searched or allowed else divided_batch(batch, hardware.devices)
+    if divided != batch:
+        warnings.append(batch_adjusted(batch, divided, hardware.devices))
+    space = space_of(
+        scenario,
+        allowed,
+        devices=hardware.devices,
+        per_node=hardware.devices_per_machine,
+        global_batch=divided,
+        spare=True,
+        any_batch=searched,
+        quarterings=QUARTERINGS if training.target is not None or scenario.is_ipu else 0,
+        lean=lean,
+    )
+    choice = choose_plan(
+        scenario,
+        space,
+        margin=margin,
+        risk=risk_of(scenario, profile.family, context, probability),
+        totals=_totals(scenario, training, hardware, context),
+    )
+    batch = int(choice.plans.global_batch[0])
+    return Sizing(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
 
 
-def _devices_used(given: dict[str, float], devices: int, ipu: bool) -> int:
-    """Devices a plan occupies: all, unless every degree is given and asks for fewer.
+QUARTERINGS = 3
+"""Times the largest batch is quartered: a target costs fewer samples at a smaller one, and an IPU keeps the
+activations of fewer micro-batches."""
 
-    Partitions of IPUs are powers of two (V-IPU user guide); the rest of an odd system stays idle.
+
+def _totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
+    """Return how long whole runs of plans take, with what machines of the kind usually lose to failures.
+
+    What the request assumes of failures, input and money changes no plan.
     """
-    degrees = [given.get(name) for name in ("tensor", "pipeline", "data")]
-    known = [degree for degree in degrees if degree is not None]
-    if len(known) == len(degrees) and np.prod(known) <= devices:
-        return int(np.prod(known))
-    return 1 << (devices.bit_length() - 1) if ipu else devices
+    assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
+
+    def totals(plans: Plans, step: Floats) -> Floats:
+        machines = hardware.machines_used(plans)
+        return central_runs(
+            scenario, plans, step, training, machines=machines, assumed=assumed, input_rate=None
+        ).total
+
+    return totals
 
 
-def _best_batch(
-    training: Training,
-    limits: Mapping[str, BatchLimit],
-    devices: int,
-    given: Mapping[str, float],
-    choose: Callable[[int], Choice],
-) -> tuple[int, Choice]:
-    """Return the global batch, of those worth trying, with the least time to train.
+def divided_batch(batch: int, devices: int) -> int:
+    """Return a global batch that enough devices can share: itself, or the next multiple of the devices.
 
-    Where a target says how many samples a batch costs, the larger batches are compared; else the
-    largest batch that fits is taken, as it is the fastest.
+    A batch of few divisors, as a large prime, would leave most devices idle.
     """
-    found: list[tuple[float, int, Choice]] = []
-    refused: BadInput | None = None
-    unit = int(given.get("data", 1.0) * given.get("micro_batch", 1.0) * given.get("accumulation", 1.0))
-    if not {"micro_batch", "accumulation"} <= set(given):
-        candidates = batch_candidates(training, limits, devices)
-    elif "data" in given:
-        candidates = [unit]
-    else:
-        candidates = [unit * replicas for replicas in reversed(divisors(devices))]
-    for candidate in candidates:
-        batch = -(-candidate // unit) * unit
-        try:
-            choice = choose(batch)
-        except BadInput as reason:
-            refused = reason
-            continue
-        found.append((choice.found.least * samples_at(training, batch) / batch, batch, choice))
-        fitting = sum(entry[2].fits for entry in found)
-        if fitting and (training.target is None or fitting == COMPARED_BATCHES):
-            break
-    if not found:
-        raise refused or BadInput.at("workload.global_batch", "no batch divides over the devices; give one")
-    _, batch, choice = min(found, key=lambda entry: entry[0])
-    return batch, choice
-
-
-COMPARED_BATCHES = 4
-"""Batches that fit and are compared where a target costs more samples at a larger one."""
-
-
-def _dividing_devices(batch: int, devices: int) -> int:
-    """Return the largest number of devices, at most as many, that divides a batch."""
-    return next(count for count in range(devices, 0, -1) if batch % count == 0)
+    copies = max(count for count in divisors(batch) if count <= devices)
+    return batch if 2 * copies >= min(batch, devices) else -(-batch // devices) * devices

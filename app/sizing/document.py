@@ -290,6 +290,8 @@ class PlanSummary(Document):
     """IPU: phases of one stage. [-]"""
     stage_layers: list[int]
     """Layers of each stage. [-]"""
+    idle_machines: int = 0
+    """Machines of the system that the plan does not use. [-]"""
     searched: list[str]
     """Fields that were searched rather than given."""
 

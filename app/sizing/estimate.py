@@ -13,7 +13,14 @@ from app.errors import AppError, BadInput, Message
 from app.profiles.model import ModelProfile
 from app.sizing.bare import bare_estimate
 from app.sizing.batches import critical_batch_checks
-from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
+from app.sizing.checks import (
+    bolder_plan,
+    does_not_fit,
+    model_checks,
+    plan_checks,
+    run_checks,
+    validation_checks,
+)
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
@@ -128,9 +135,7 @@ def _timed(
     context: SizingContext,
 ) -> Timing:
     """Return how long the plan takes, from memory where only money and use are asked about anew."""
-    scenario, hardware, training, plans = (
-        sizing.scenario, sizing.hardware, sizing.training, sizing.choice.plans
-    )  # fmt: skip
+    scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
 
     def make() -> Timing:
         normals = common_normals()
@@ -139,7 +144,7 @@ def _timed(
             scenario,
             plans,
             training,
-            machines=hardware.machines,
+            machines=sizing.machines_used,
             assumed=assumed,
             input_rate=input_rate,
             factors=residual_samples(
@@ -242,7 +247,8 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     timing = _timed(question, sizing, assumed, rate, context)
     run, names = timing.run, timing.regimes
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
-    warnings += run_checks(run, assumed, training)
+    bolder = bolder_plan(sizing.choice)
+    warnings += [*run_checks(run, assumed, training), *([] if bolder is None else [bolder])]
     if training.target is None and training.tokens is not None:
         per_sample = training.tokens.mean
         warnings += critical_batch_checks(

@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.catalog.software import SoftwareCatalog
-from app.engine.records import Fabric, GpuSystem, Intra, IpuChip
+from app.engine.plans import Plans
+from app.engine.records import Fabric, Floats, GpuSystem, Intra, IpuChip
 from app.errors import BadInput, Conflict, NotFound
 
 BRIDGE = "BRIDGE"
@@ -35,6 +38,10 @@ class Hardware:
     fabric: str
     ports_per_node: int
     devices_per_machine: int
+
+    def machines_used(self, plans: Plans) -> Floats:
+        """Return the machines that the devices of each plan fill."""
+        return np.ceil(plans.devices / self.devices_per_machine)
 
     @property
     def machines(self) -> int:

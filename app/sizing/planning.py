@@ -11,7 +11,21 @@ from numpy.typing import NDArray
 from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE, phases_needed
 from app.engine.plans import MemoryUse, Plans
 from app.engine.records import Floats, GpuChip, IpuChip
-from app.engine.search import Evaluated, Space, evaluate_gpu_plans, gpu_plans, ipu_plans, phased
+from app.engine.search import (
+    LARGEST_MICRO_BATCH,
+    Candidates,
+    Evaluated,
+    Space,
+    best_that_differ,
+    candidates_of,
+    evaluate_gpu_plans,
+    first_seen,
+    gpu_plans,
+    ipu_plans,
+    least_on_any_number,
+    nearby_plans,
+    phased,
+)
 from app.sizing.asked_plan import GPU_ONLY, IPU_ONLY, check_devices, check_kind, nothing_legal
 from app.sizing.request import PlanInput
 from app.sizing.scenario import Scenario
@@ -19,8 +33,32 @@ from app.sizing.scenario import Scenario
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases."""
 
+CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
+"""Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
+
+MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
+"""Fields in which plans differ from which fewer devices are tried."""
+
+MOST_DEGREES = 96
+"""Combinations of them that are followed to fewer devices."""
+
+WHOLE = 4
+"""Layouts of which every option is tried where few were before."""
+
+CLOSELY = 12
+"""Plans around which micro-batches and batches are varied finely."""
+
+TINY_SAMPLE = 1e9
+"""Forward work below which micro-batches of more samples than usual still gain. [FLOP]"""
+
+LARGE_MICRO_BATCH = 1e16
+"""Forward work of a micro-batch beyond which a larger one gains nothing. [FLOP]"""
+
 Risk = Callable[[Plans], Floats]
 """Factors on the times of plans, for what is not known of their kind."""
+
+Totals = Callable[[Plans, Floats], Floats]
+"""Time of the whole run of plans, from the time of one step of each. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +85,9 @@ class Searched:
     plans: Plans
     evaluated: Evaluated
     cost: Floats
-    """Time of one step with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+    totals: Floats
+    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
     enumerated: int
     """Combinations of the dimensions that span the plans. [-]"""
     count: int
@@ -58,8 +98,10 @@ class Searched:
     """Memory of one device that a plan was allowed to fill. [B]"""
     elsewhere_limit: float
     """Host or streaming memory of one device; 0 where it is not known. [B]"""
-    fastest: float
-    """Central step time of the fastest plan, whatever its risk; infinite where none fits. [s]"""
+    best: int
+    """Place of the plan that is chosen, else of the one that comes closest to fitting."""
+    fastest: Fastest | None
+    """The fastest plan, whatever its risk; None where none fits."""
 
     @property
     def fits(self) -> bool:
@@ -71,32 +113,41 @@ class Searched:
         """Plans that fit. [-]"""
         return int(self.evaluated.fits.sum())
 
-    @property
-    def best(self) -> int:
-        """Place of the best plan that fits, else of the one that comes closest to fitting."""
-        if self.fits:
-            return int(np.argmin(self.cost))
-        return int(np.argmin(self.fullness))
-
     def alone(self) -> Searched:
         """Return the best plan without the others, which take room."""
         best = np.array([self.best])
         values = self.evaluated
         kept = Evaluated(values.memory[best], values.elsewhere[best], values.fits[best], values.seconds[best])
-        return replace(self, plans=self.plans.take(best), evaluated=kept, cost=self.cost[best])
-
-    @property
-    def least(self) -> float:
-        """Time by which the best plan is ranked; infinite where none fits. [s]"""
-        return float(np.min(self.cost))
+        return replace(
+            self,
+            plans=self.plans.take(best),
+            evaluated=kept,
+            cost=self.cost[best],
+            totals=self.totals[best],
+            best=0,
+        )
 
     @property
     def fullness(self) -> Floats:
         """Fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
-        device = self.evaluated.memory / self.limit
-        if not self.elsewhere_limit:
-            return np.asarray(device)
-        return np.maximum(device, self.evaluated.elsewhere / self.elsewhere_limit)
+        return _fullness(self.evaluated, self.limit, self.elsewhere_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """The plan with the least central time."""
+
+    plans: Plans
+    """One plan. [-]"""
+    total: float
+    """Time of its run. [s]"""
+
+
+def _fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
+    device = evaluated.memory / limit
+    if not elsewhere_limit:
+        return np.asarray(device)
+    return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
 
 
 def space_of(
@@ -104,9 +155,12 @@ def space_of(
     allowed: Mapping[str, Sequence[float]],
     *,
     devices: int,
-    available: int,
     per_node: int,
     global_batch: int,
+    spare: bool = False,
+    any_batch: bool = False,
+    quarterings: int = 0,
+    lean: bool = False,
 ) -> Space:
     """Return the space of a scenario's plans; refuse values that can never be right.
 
@@ -117,13 +171,19 @@ def space_of(
     allowed : mapping
         Values of the fields of the plan that are not free. [-]
     devices : int
-        Accelerators to use. [-]
-    available : int
         Accelerators of the system. [-]
     per_node : int
         Accelerators of one machine. [-]
     global_batch : int
-        Samples per step. [-]
+        Samples per step; the most of them where any batch may be taken. [-]
+    spare : bool
+        True where accelerators may stay idle. [-]
+    any_batch : bool
+        True where smaller batches may be taken. [-]
+    quarterings : int
+        Times that a batch is quartered. [-]
+    lean : bool
+        True to try the options that usually win first, and all around the best of them. [-]
     """
     # Among several values those that cannot be are passed over; a single one is an order.
     orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
@@ -131,7 +191,7 @@ def space_of(
         # Whether an optimizer fits into a host of unknown memory nobody can say.
         allowed = {"offload": (0.0,), **allowed}
     check_kind(scenario, allowed)
-    check_devices(scenario, orders, available)
+    check_devices(scenario, orders, devices)
     return Space(
         devices=devices,
         devices_per_node=per_node,
@@ -142,13 +202,33 @@ def space_of(
         allowed=allowed,
         experts=scenario.table.experts,
         fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
+        largest_micro_batch=_largest_micro_batch(scenario),
+        spare=spare,
+        any_batch=any_batch,
+        quarterings=quarterings,
+        lean=lean,
     )
 
 
+def _largest_micro_batch(scenario: Scenario) -> int:
+    """Return the largest micro-batch worth trying, which depends on the work of a sample."""
+    work = float(np.sum(scenario.table.forward_flop))
+    usual = LARGEST_MICRO_BATCH * max(int(TINY_SAMPLE / work), 1)
+    return max(min(usual, int(LARGE_MICRO_BATCH / work)), 1)
+
+
 def search_space(
-    scenario: Scenario, space: Space, *, margin: float | None = None, risk: Risk | None = None
+    scenario: Scenario,
+    space: Space,
+    *,
+    margin: float | None = None,
+    risk: Risk | None = None,
+    totals: Totals | None = None,
 ) -> Searched:
-    """Return every legal plan of a space with memory, time and rank.
+    """Return the legal plans of a space with memory, time and rank.
+
+    Every combination of options is tried on as many devices as the batch allows. Where devices may idle, the
+    best of each layout are then tried on fewer, and the best of all with other micro-batches and batches.
 
     Parameters
     ----------
@@ -160,38 +240,93 @@ def search_space(
         Share of the memory to leave free; the default of the hardware where None. [-]
     risk : callable or None
         Factors on the times by which plans are ranked; none where None. [-]
+    totals : callable or None
+        Times of whole runs, by which plans of several batches are compared; those of one step where None. [s]
     """
     strict, loose = _limits(scenario, margin)
     find = _ipu_search if scenario.is_ipu else _gpu_search
     plans, evaluated, enumerated, count, limit = find(scenario, space, strict, loose)
     if not plans.tensor.size:
         raise nothing_legal(space)
-    cost = evaluated.seconds
-    if risk is not None:
-        cost = cost * risk(plans)
+
+    def rank(some: Plans, seconds: Floats) -> tuple[Floats, Floats]:
+        total = np.full(seconds.shape, np.inf)
+        fits = np.flatnonzero(np.isfinite(seconds))
+        fitting = some.take(fits)
+        total[fits] = seconds[fits] if totals is None else totals(fitting, seconds[fits])
+        cost = total.copy()
+        if risk is not None:
+            cost[fits] *= np.broadcast_to(risk(fitting), fits.shape)
+        return total, cost
+
+    total, cost = rank(plans, evaluated.seconds)
+    rounds = (_every_option, _nearby) if space.lean and not space.ipu else (_nearby,)
+    for around in rounds if space.spare and evaluated.fits.any() else ():
+        more = around(space, plans, cost)
+        found = _evaluated(scenario, more, limit)
+        more_total, more_cost = rank(more, found.seconds)
+        plans, evaluated = Plans.joined([plans, more]), Evaluated.joined([evaluated, found])
+        total, cost = np.concatenate([total, more_total]), np.concatenate([cost, more_cost])
+        count += more.tensor.size
+    fastest = None
+    if evaluated.fits.any():
+        best = least_on_any_number(plans.devices, cost, total) if space.spare else int(np.argmin(cost))
+        quickest = np.array([np.argmin(total)])
+        fastest = Fastest(plans.take(quickest), float(total[quickest[0]]))
+    else:
+        best = int(np.argmin(_fullness(evaluated, limit, scenario.memory_elsewhere)))
     return Searched(
         plans=plans,
         evaluated=evaluated,
         cost=cost,
+        totals=total,
         enumerated=enumerated,
         count=count,
         borderline=limit > strict,
         limit=limit,
         elsewhere_limit=scenario.memory_elsewhere,
-        fastest=float(np.min(evaluated.seconds)),
+        best=best,
+        fastest=fastest,
     )
+
+
+def _every_option(space: Space, plans: Plans, cost: Floats) -> Plans:
+    """Return the plans of the best layouts with every option, which none of the given ones equals."""
+    best = best_that_differ(plans, cost, ("tensor", "pipeline", "micro_batch"), WHOLE)
+    layouts = (plans.take(best[place : place + 1]) for place in range(best.size))
+    found = [gpu_plans(_layout(space, layout)).plans for layout in layouts]
+    return _new(plans, Plans.joined(found))
+
+
+def _layout(space: Space, layout: Plans) -> Space:
+    """Return the space of one layout, with all its options, also with a micro-batch of twice the samples."""
+    micro_batch = float(layout.micro_batch[0])
+    sizes = space.choices("micro_batch", [micro_batch, 2.0 * micro_batch])
+    degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
+    return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
+
+
+def _nearby(space: Space, plans: Plans, cost: Floats) -> Plans:
+    """Return plans on fewer devices and around the best, which none of the given ones equals."""
+    layouts = best_that_differ(plans, cost, MATERIAL_DEGREES, MOST_DEGREES)
+    best = best_that_differ(plans, cost, CHOICES, CLOSELY)
+    seeds = np.concatenate([best, np.setdiff1d(layouts, best)])
+    return _new(plans, nearby_plans(space, plans.take(seeds), np.arange(best.size)))
+
+
+def _new(known: Plans, found: Plans) -> Plans:
+    """Return the plans that are not among those known, each once."""
+    columns = (np.stack([getattr(plans, name) for name in Plans.__slots__]) for plans in (known, found))
+    return found.take(first_seen(*columns))
 
 
 def choose_plan(
     scenario: Scenario,
+    space: Space,
     *,
-    allowed: Mapping[str, Sequence[float]],
-    devices: int,
-    available: int,
-    per_node: int,
-    global_batch: int,
-    margin: float | None,
+    margin: float | None = None,
     risk: Risk | None = None,
+    totals: Totals | None = None,
 ) -> Choice:
     """Return the best legal plan that fits, or the one that comes closest to fitting.
 
@@ -199,33 +334,19 @@ def choose_plan(
     ----------
     scenario : Scenario
         Model, hardware and software. [-]
-    allowed : mapping
-        Values of the fields of the plan that are not free. [-]
-    devices : int
-        Accelerators to use. [-]
-    available : int
-        Accelerators of the system. [-]
-    per_node : int
-        Accelerators of one machine. [-]
-    global_batch : int
-        Samples per step. [-]
+    space : Space
+        What spans the plans. [-]
     margin : float or None
         Share of the memory to leave free; the default of the hardware where None. [-]
     risk : callable or None
         Factors on the times by which plans are ranked; none where None. [-]
+    totals : callable or None
+        Times of whole runs; those of one step where None. [s]
     """
-    space = space_of(
-        scenario,
-        allowed,
-        devices=devices,
-        available=available,
-        per_node=per_node,
-        global_batch=global_batch,
-    )
-    found = search_space(scenario, space, margin=margin, risk=risk)
+    found = search_space(scenario, space, margin=margin, risk=risk, totals=totals)
     chosen = found.plans.take(np.array([found.best]))
     elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
-    given = {name for name, values in allowed.items() if len(values) == 1}
+    given = {name for name, values in space.allowed.items() if len(values) == 1}
     free = set(PlanInput.model_fields) - {*given, *elsewhere, "sharding_ranks"}
     if space.experts == 1:
         free.discard("expert")
@@ -246,28 +367,48 @@ Found = tuple[Plans, Evaluated, int, int, float]
 
 def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
     """Search below the strict limit, and below the loose one where nothing else fits."""
-    assert not isinstance(scenario.hardware, IpuChip)
     candidates = gpu_plans(space)
-
-    def evaluate(limit: float) -> Evaluated:
-        assert not isinstance(scenario.hardware, IpuChip)
-        return evaluate_gpu_plans(
-            scenario.table,
-            candidates,
-            scenario.hardware,
-            scenario.gpu_software(),
-            scenario.precision,
-            scenario.optimizer,
-            limit=limit,
-            host_memory=scenario.memory_elsewhere,
-        )
-
-    limit, evaluated = strict, evaluate(strict)
+    limit, evaluated = strict, _evaluated_gpu(scenario, candidates, strict)
+    if space.lean and not evaluated.fits.any():
+        return _gpu_search(scenario, replace(space, lean=False), strict, loose)
     if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
-        evaluated = evaluate(loose)
+        evaluated = _evaluated_gpu(scenario, candidates, loose)
         limit = loose if evaluated.fits.any() else strict
-    evaluated.seconds[:] *= scenario.time_factor()
     return candidates.plans, evaluated, candidates.enumerated, candidates.count, limit
+
+
+def _evaluated_gpu(scenario: Scenario, candidates: Candidates, limit: float) -> Evaluated:
+    assert not isinstance(scenario.hardware, IpuChip)
+    evaluated = evaluate_gpu_plans(
+        scenario.table,
+        candidates,
+        scenario.hardware,
+        scenario.gpu_software(),
+        scenario.precision,
+        scenario.optimizer,
+        limit=limit,
+        host_memory=scenario.memory_elsewhere,
+    )
+    evaluated.seconds[:] *= scenario.time_factor()
+    return evaluated
+
+
+def _evaluated(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
+    """Return memory and time of plans that may fill so much of a device."""
+    if not scenario.is_ipu:
+        return _evaluated_gpu(scenario, candidates_of(plans, plans.tensor.size), limit)
+    memory = scenario.memory(plans)
+    fits = np.broadcast_to(_fits(memory, limit), plans.tensor.shape)
+    seconds = np.full(fits.shape, np.inf)
+    kept = np.flatnonzero(fits)
+    if kept.size:
+        seconds[kept] = scenario.step(plans.take(kept)).total
+    return Evaluated(
+        np.broadcast_to(memory.total, fits.shape),
+        np.broadcast_to(memory.streaming, fits.shape),
+        fits,
+        seconds,
+    )
 
 
 def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
@@ -282,15 +423,9 @@ def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -
     limit = next(
         (limit for limit in (strict, loose) if any(_fits(memory, limit).any() for _, memory in tried)), strict
     )
-    plans, memory = next(((p, m) for p, m in tried if _fits(m, limit).any()), tried[-1])
+    plans, _ = next(((p, m) for p, m in tried if _fits(m, limit).any()), tried[-1])
     count = sum(int(some.tensor.size) for some, _ in tried)
-    fits = _fits(memory, limit)
-    seconds = np.full(fits.shape, np.inf)
-    kept = np.flatnonzero(fits)
-    if kept.size:
-        seconds[kept] = scenario.step(plans.take(kept)).total
-    streaming = np.broadcast_to(memory.streaming, fits.shape)
-    return plans, Evaluated(memory.total, streaming, fits, seconds), enumerated, count, limit
+    return plans, _evaluated(scenario, plans, limit), enumerated, count, limit
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:

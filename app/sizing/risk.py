@@ -16,6 +16,12 @@ from app.sizing.spread import residual_quantile
 RANKED_AT = 0.8
 """Share of the runs of a plan that are to stay below the time by which it is ranked."""
 
+UNUSUAL = frozenset({"gpu_wide_tensor", "gpu_deep_interleave", "gpu_offload", "ipu_phased"})
+"""Regimes of plans of a kind that no published run used."""
+
+WORTH_IT = 1.05
+"""How many times as fast a plan of such a kind has to be, beside its risk, to be preferred."""
+
 
 def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
     r"""Return the factors that take the central times of plans to an upper quantile.
@@ -40,8 +46,12 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
         raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
     quantile = residual_quantile(probability)
 
+    preferred = WORTH_IT if probability > 0.5 else 1.0
+
     def factors(plans: Plans) -> Floats:
         masks = regime_masks(scenario, plans, family, context.measured)
-        return np.exp(quantile * deviations(masks, context.residuals.deviations))
+        unusual = np.any(np.broadcast_arrays(*(masks[name] for name in UNUSUAL & set(masks)), False), axis=0)
+        risk = np.exp(quantile * deviations(masks, context.residuals.deviations))
+        return np.where(unusual, preferred * risk, risk)
 
     return factors

@@ -237,48 +237,119 @@ def runs_of(
     """
     batch = plans.global_batch
     step = scenario.step(plans)
-    central = np.asarray(step.total)
+    central = central_runs(
+        scenario, plans, step.total, training, machines=machines, assumed=assumed, input_rate=input_rate
+    )
     sampled = scenario.step(columns(plans), normals).total * factors
     fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
     waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
-    input_wait = np.maximum(fed - central, 0.0)
-    samples = samples_at_batches(training, batch)
-    steps = training_steps(samples, batch)
     step_samples = sampled + waits
     target = training.target
     spread = np.exp(run_deviation * normals["run_length"]) if target is not None else 1.0
-    by_plan = (samples[:, np.newaxis], batch[:, np.newaxis])
-    evaluation = evaluations_time(target, scenario, samples, batch, central + input_wait)
+    by_plan = (central.samples[:, np.newaxis], batch[:, np.newaxis])
     evaluations = evaluations_time(target, scenario, *by_plan, step_samples) * spread
-    trained = steps * (central + input_wait)
-    traineds = steps[:, np.newaxis] * spread * step_samples
-    useful, usefuls = trained + evaluation, traineds + evaluations
-    written = checkpoint_time(
-        scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
-    )
+    trained = central.steps * (step.total + central.input_wait)
+    traineds = central.steps[:, np.newaxis] * spread * step_samples
+    usefuls = traineds + evaluations
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
-    checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
     checkpoints, failed, _, _ = losses(
-        usefuls, written[:, np.newaxis], assumed, rates, machines[:, np.newaxis]
+        usefuls, central.written[:, np.newaxis], assumed, rates, machines[:, np.newaxis]
     )
-    total = useful + checkpoint + failures
     totals = usefuls + checkpoints + failed
     return Runs(
-        samples=samples,
-        steps=steps,
+        samples=central.samples,
+        steps=central.steps,
         step=step,
-        input_wait=input_wait,
-        evaluation=evaluation,
-        checkpoint=checkpoint,
-        failures=failures,
-        total=total,
+        input_wait=central.input_wait,
+        evaluation=central.evaluation,
+        checkpoint=central.checkpoint,
+        failures=central.failures,
+        total=central.total,
         step_samples=step_samples,
         total_samples=totals,
         training_samples=traineds,
-        goodput=goodput(trained, total),
+        goodput=goodput(trained, central.total),
         goodput_samples=goodput(traineds, totals),
-        checkpoint_interval=interval,
-        checkpoint_seconds=written,
+        checkpoint_interval=central.interval,
+        checkpoint_seconds=central.written,
+        mean_time_to_failure=central.mean_time_to_failure,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CentralRuns:
+    """Runs of many plans at central values, one entry per plan."""
+
+    samples: Floats
+    steps: Floats
+    input_wait: Floats
+    evaluation: Floats
+    useful: Floats
+    """Time in steps and evaluations. [s]"""
+    written: Floats
+    """Time of one checkpoint. [s]"""
+    checkpoint: Floats
+    failures: Floats
+    interval: Floats
+    """Between checkpoints. [s]"""
+    mean_time_to_failure: Floats
+
+    @property
+    def total(self) -> Floats:
+        """Time to train. [s]"""
+        return np.asarray(self.useful + self.checkpoint + self.failures)
+
+
+def central_runs(
+    scenario: Scenario,
+    plans: Plans,
+    step: Floats,
+    training: Training,
+    *,
+    machines: Floats,
+    assumed: Reliability,
+    input_rate: float | None,
+) -> CentralRuns:
+    """Return what the runs of many plans take from their step times on, all at central values.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software. [-]
+    plans : Plans
+        Plans, arrays of shape (P,). [-]
+    step : array
+        Time of one step of each. [s]
+    training : Training
+        Samples or target. [-]
+    machines : array
+        Machines of each plan that can fail and that write checkpoints. [-]
+    assumed : Reliability
+        Failures and checkpoints. [-]
+    input_rate : float or None
+        Samples that one machine's input can feed; None for no limit. [samples/s]
+    """
+    batch = plans.global_batch
+    fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
+    input_wait = np.maximum(fed - step, 0.0)
+    samples = samples_at_batches(training, batch)
+    steps = training_steps(samples, batch)
+    evaluation = evaluations_time(training.target, scenario, samples, batch, step + input_wait)
+    useful = steps * (step + input_wait) + evaluation
+    written = checkpoint_time(
+        scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
+    )
+    checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
+    return CentralRuns(
+        samples=samples,
+        steps=steps,
+        input_wait=input_wait,
+        evaluation=evaluation,
+        useful=useful,
+        written=written,
+        checkpoint=checkpoint,
+        failures=failures,
+        interval=interval,
         mean_time_to_failure=mean,
     )
 

@@ -23,7 +23,7 @@ from app.sizing.nearest import UNVALIDATED
 from app.sizing.planning import Risk, Searched, memory_of, search_space
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
-from app.sizing.request import EstimateRequest, PlanInput
+from app.sizing.request import EstimateRequest, PlanInput, WorkloadInput
 from app.sizing.risk import risk_of
 from app.sizing.scenario import Scenario
 from app.sizing.search_documents import (
@@ -102,10 +102,15 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     hardware = context.hardware.system(
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
-    sizing = decide(
-        asked, profile, hardware, context, allowed=allowed_values(request.constraints),
-        probability=request.probability,
-    )  # fmt: skip
+    allowed = allowed_values(request.constraints)
+    sizing = decide(asked, profile, hardware, context, allowed=allowed, probability=request.probability)
+    if sizing.batch_searched:
+        # The plans that are shown share the batch that was chosen.
+        asked = asked.model_copy(update={"workload": _at_batch(asked.workload, sizing.batch)})
+    every = decide(
+        asked, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
+    )
+    sizing = replace(every, batch_searched=sizing.batch_searched)
     found, scenario = sizing.choice.found, sizing.scenario
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
@@ -161,6 +166,10 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
         assumptions=assumptions,
         currency=request.currency,
     )
+
+
+def _at_batch(workload: WorkloadInput, batch: int) -> WorkloadInput:
+    return workload.model_copy(update={"global_batch": batch})
 
 
 def _nothing_fits(sizing: Sizing) -> CheckWarning:

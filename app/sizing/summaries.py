@@ -82,6 +82,7 @@ def plan_summaries(sizing: Sizing, plans: Plans) -> list[PlanSummary]:
     plans : Plans
         Plans of shape (N,). [-]
     """
+    idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
     searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
     found = []
     for place, layers in enumerate(_stage_layers(sizing.scenario, plans)):
@@ -95,6 +96,7 @@ def plan_summaries(sizing: Sizing, plans: Plans) -> list[PlanSummary]:
                 sharding=sharding_name(float(plans.sharding[place])),
                 offload=bool(plans.offload[place] > 0),
                 stage_layers=layers[: whole["pipeline"]],
+                idle_machines=int(idle[place]),
                 searched=searched,
             )
         )

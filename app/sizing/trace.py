@@ -103,7 +103,7 @@ def trace_of(
             source=[],
         )
     )
-    steps += _losses(run, hardware, catalog)
+    steps += _losses(run, plans, hardware, catalog)
     steps.append(
         TraceStep(
             name="time_to_train",
@@ -258,7 +258,7 @@ def _parts(
     return steps
 
 
-def _losses(run: Run, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
+def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
     defaults = catalog.reliability_defaults(hardware.entry.chip_kind)
     figures = (defaults.failure_rate, defaults.restart, defaults.checkpoint_bandwidth)
     interval: JsonValue = run.checkpoint_interval if np.isfinite(run.checkpoint_interval) else None
@@ -278,7 +278,7 @@ def _losses(run: Run, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
             formula="expected work done again and restarts at a constant failure rate",
             inputs={
                 "mean_time_to_failure": mean,
-                "machines": hardware.machines,
+                "machines": float(hardware.machines_used(plans)[0]),
                 "restart": defaults.restart.si,
             },
             value=run.failures,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +13,7 @@ from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
-from app.sizing.batches import BatchLimit
+from app.sizing.batches import LANGUAGE, critical_batch
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
 from app.sizing.hardware import known_id
@@ -288,34 +287,21 @@ def _precision(
     return used
 
 
-MOST_HALVINGS = 8
+def largest_batch(training: Training, context: SizingContext) -> int:
+    """Return the largest global batch at which a workload is known to converge. [samples]
 
-
-def batch_candidates(training: Training, limits: Mapping[str, BatchLimit], devices: int) -> list[int]:
-    """Return the global batches worth trying where none is given, the largest first.
-
-    Multiples of the devices by powers of two, within the range where convergence holds, and their
-    halves: a target costs more samples at a larger batch, and a large batch may not fit.
-
-    Parameters
-    ----------
-    training : Training
-        The workload. [-]
-    limits : mapping
-        Batch limit by family. [-]
-    devices : int
-        Accelerators. [-]
+    To a target half the largest batch of its reference points. Else what published recipes of the family
+    used; for a language model never more than the critical batch of so many tokens.
     """
-    profile = training.profile
-    convolutional = is_convolutional(profile.operators(training.tokens, training.image_size))
-    limit = limits.get(profile.family, limits["resnet50" if convolutional else ""])
-    most = limit.limit / (training.tokens.rows if limit.unit == "token" and training.tokens else 1.0)
     if training.target is not None:
-        most = max(float(training.target.batches[-1]) / 2.0, 1.0)
-    batch = devices
-    if batch > most:
-        batch = 1 << max(int(most).bit_length() - 1, 0)
-    while batch * 2 <= most:
-        batch *= 2
-    halves = [batch >> halving for halving in range(MOST_HALVINGS)]
-    return [value for place, value in enumerate(halves) if value >= 1 and batch % (1 << place) == 0]
+        return max(int(float(training.target.batches[-1]) / 2.0), 1)
+    profile, tokens = training.profile, training.tokens
+    limits, catalog = context.batch_limits, context.catalog
+    convolutional = is_convolutional(profile.operators(tokens, training.image_size))
+    limit = limits.get(profile.family, limits["resnet50" if convolutional else ""])
+    per_sample = tokens.rows if limit.unit == "token" and tokens else 1.0
+    most = limit.limit / per_sample
+    if profile.family in LANGUAGE and tokens is not None and training.samples:
+        trained = training.samples * tokens.mean
+        most = min(most, critical_batch(float(profile.parameters), trained, catalog) / tokens.mean)
+    return max(int(most), 1)

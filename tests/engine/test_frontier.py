@@ -1,4 +1,4 @@
-"""The front of time and cost, bounds, and the knee of a scaling curve."""
+"""The front of time and cost, the roofline, and the knee of a scaling curve."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from app.engine.frontier import (
-    dominated,
     parallel_efficiency,
     pareto_front,
     roofline_device_seconds,
     scaling_knee,
-    step_time_bound,
 )
 from app.errors import BadInput
 
@@ -47,23 +45,10 @@ def test_options_that_never_end_are_not_on_the_front() -> None:
     assert not pareto_front(np.empty(0), np.empty(0)).size
 
 
-@given(VALUES)
-def test_what_is_dominated_at_its_bounds_is_not_on_the_front_above_them(times: np.ndarray) -> None:
-    costs = times[::-1].copy()
-    bound_time, bound_cost = 5.0, 5.0
-    if dominated(bound_time, bound_cost, times, costs):
-        for excess in (0.0, 0.5, 3.0):
-            joined = pareto_front(
-                np.append(times, bound_time + excess), np.append(costs, bound_cost + excess)
-            )
-            assert not joined[-1]
-
-
 def test_bounds_of_a_step_are_those_of_the_roofline() -> None:
     """A GPT-3 sample of 2048 tokens takes 6 N D operations: 312 TFLOP/s give 6.9 s of a device."""
     seconds = roofline_device_seconds(6 * 175e9 * 2048, 312e12)
     assert float(seconds) == pytest.approx(6.89, rel=1e-3)
-    assert float(step_time_bound(1536, seconds, 1024)) == pytest.approx(10.34, rel=1e-3)
 
 
 @pytest.mark.parametrize("serial", [0.02, 0.1, 0.2])

@@ -36,7 +36,6 @@ def searched(
         scenario,
         allowed,
         devices=devices,
-        available=devices,
         per_node=4 if scenario.is_ipu else 8,
         global_batch=batch,
     )
@@ -46,15 +45,14 @@ def searched(
 def chosen(
     scenario: Scenario, given_plan: Mapping[str, float] | None = None, margin: float | None = None
 ) -> Choice:
-    return choose_plan(
+    space = space_of(
         scenario,
-        allowed={name: (value,) for name, value in (given_plan or {}).items()},
+        {name: (value,) for name, value in (given_plan or {}).items()},
         devices=16,
-        available=16,
         per_node=4 if scenario.is_ipu else 8,
         global_batch=64,
-        margin=margin,
     )
+    return choose_plan(scenario, space, margin=margin)
 
 
 def with_host_memory(scenario: Scenario, share: float) -> Scenario:
@@ -175,7 +173,7 @@ def test_plans_that_cannot_be_are_refused_by_name(
 
 def test_a_risk_moves_the_rank_and_not_the_times() -> None:
     scenario = scenario_of("gpt2-355m")
-    space = space_of(scenario, {}, devices=16, available=16, per_node=8, global_batch=64)
+    space = space_of(scenario, {}, devices=16, per_node=8, global_batch=64)
 
     def wary(plans: Plans) -> Floats:
         return np.where(plans.tensor == 1, 1e6, 1.0)

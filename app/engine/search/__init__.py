@@ -1,9 +1,10 @@
 """Search over plans: every legal one as arrays, memory first, then time for what fits."""
 
 from app.engine.search.evaluate import CHUNK, Evaluated, evaluate_gpu_plans
-from app.engine.search.gpu_plans import gpu_plans
+from app.engine.search.gpu_plans import candidates_of, gpu_plans
 from app.engine.search.ipu_plans import ipu_plans, phased
-from app.engine.search.selection import best_that_differ, pareto_set
+from app.engine.search.nearby import nearby_plans
+from app.engine.search.selection import best_that_differ, first_seen, least_on_any_number, pareto_set
 from app.engine.search.space import LARGEST_MICRO_BATCH, Candidates, Space, divisors, tensor_degrees
 
 __all__ = [
@@ -13,10 +14,14 @@ __all__ = [
     "Evaluated",
     "Space",
     "best_that_differ",
+    "candidates_of",
     "divisors",
     "evaluate_gpu_plans",
+    "first_seen",
     "gpu_plans",
     "ipu_plans",
+    "least_on_any_number",
+    "nearby_plans",
     "pareto_set",
     "phased",
     "tensor_degrees",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -42,6 +42,11 @@ class Evaluated:
     """True where both stay inside what there is. [-]"""
     seconds: Floats
     """Time of one step; infinite where a plan does not fit. [s]"""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluated]) -> Evaluated:
+        """Return what was found of several sets of candidates, one after the other."""
+        return cls(*(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)))
 
 
 def evaluate_gpu_plans(

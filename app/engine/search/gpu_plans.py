@@ -5,18 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 
 import numpy as np
 
+from app.engine.gpu.work import WORK_KEYS
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats, Indices
-from app.engine.search.space import Candidates, Space, divisors, layouts
+from app.engine.search.selection import distinct_columns
+from app.engine.search.space import Candidates, Layout, Space, divisors, layouts
 from app.errors import FieldError, Message, TooLarge
 
 Combination = tuple[int, ...]
 MODES = [float(mode) for mode in Recompute]
 STAGES = [float(stage) for stage in Sharding]
 SWITCH = [0.0, 1.0]
+EXCHANGE_KEYS = ("tensor", "pipeline", "data", "expert", "sharding_ranks")
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
 MOST_PLANS = 2_000_000
@@ -113,20 +117,42 @@ def gpu_plans(space: Space) -> Candidates:
     )
 
 
+def candidates_of(plans: Plans, enumerated: int) -> Candidates:
+    """Return plans with the few combinations that most of their work depends on.
+
+    Parameters
+    ----------
+    plans : Plans
+        Legal plans, all different, fields of shape (N,). [-]
+    enumerated : int
+        Combinations they were taken from. [-]
+
+    Examples
+    --------
+    >>> plans = Plans.of(**{name: np.ones(2) for name in Plans.__slots__} | {"data": np.array([1.0, 2.0])})
+    >>> found = candidates_of(plans, 2)
+    >>> found.work_index.tolist(), found.exchange_index.tolist()
+    ([0, 0], [0, 1])
+    """
+    work, by_work = _distinct(np.stack([getattr(plans, name) for name in WORK_KEYS]))
+    exchange, by_exchange = _distinct(np.stack([getattr(plans, name) for name in EXCHANGE_KEYS]))
+    return Candidates(
+        plans=plans,
+        work=Plans.of(**dict(zip(WORK_KEYS, work, strict=True))),
+        work_index=by_work,
+        exchange=_exchange_keys(exchange),
+        exchange_index=by_exchange,
+        enumerated=enumerated,
+    )
+
+
 def _distinct(columns: Floats) -> tuple[Floats, Indices]:
-    """Return distinct columns of whole numbers, and which of them each column is."""
-    code = np.zeros(columns.shape[1], dtype=np.int64)
-    for row in columns.astype(np.int64):
-        # Places of values, of which there are few, keep the code of a column inside a whole number.
-        seen = np.zeros(row.max(initial=0) + 1, dtype=bool)
-        seen[row] = True
-        place = np.cumsum(seen)
-        code = code * place[-1] + place[row] - 1
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return columns[:, first], inverse.ravel()
+    """Return distinct columns, and which of them each column is."""
+    first, inverse = distinct_columns(columns)
+    return columns[:, first], inverse
 
 
-def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats]:
+def _divided(space: Space, found: Sequence[Layout]) -> tuple[Floats, Floats]:
     """Return the layouts with every way to interleave their stages and to spread their experts.
 
     Rows of the first array are tensor, pipeline, data, micro-batch, accumulation, interleave and experts
@@ -136,24 +162,21 @@ def _divided(space: Space, found: Sequence[Combination]) -> tuple[Floats, Floats
     times: list[int] = []
     ways: list[Combination] = []
     ranks: list[Combination] = []
-    for (tensor, pipeline, data), group in itertools.groupby(found, key=lambda layout: layout[:3]):
+    for (tensor, pipeline, data), group in itertools.groupby(found, key=itemgetter(0, 1, 2)):
         shared = _ranks(space, tensor, data)
         apart = _expert_degrees(space, data) if shared else []
         equal = _chunks(space, pipeline)
         every = list(itertools.product(equal, apart))
         single = [one for one in every if one[0] == 1]
         group_ranks = (*shared, *[0] * (width - len(shared)))
-        for micro_batch in (layout[3] for layout in group):
+        for accumulation in (layout[4] for layout in group):
             # Chunks need rounds of one micro-batch per stage.
-            rounds = space.global_batch // (data * micro_batch)
-            possible = single if rounds % pipeline else every
+            possible = single if accumulation % pipeline else every
             times.append(len(possible))
             ways.extend(possible)
             _check_count(len(ways))
             ranks.append(group_ranks)
-    layout = np.array(found, dtype=float).reshape(-1, 4)
-    accumulation = space.global_batch / (layout[:, 2] * layout[:, 3])
-    degrees = np.concatenate([layout.T, accumulation[np.newaxis]])
+    degrees = np.array(found, dtype=float).reshape(-1, 5).T
     which = np.repeat(np.arange(len(found)), times)
     return (
         np.concatenate([degrees[:, which], np.array(ways, dtype=float).reshape(-1, 2).T]),
@@ -174,6 +197,9 @@ def _check_count(count: int) -> None:
 def _chunks(space: Space, pipeline: int) -> list[int]:
     """Return the numbers of equal chunks a stage can be cut into."""
     natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
+    if space.lean:
+        # None, the shallowest and the deepest.
+        natural = sorted({*natural[:2], natural[-1]})
     return [
         int(chunks)
         for chunks in space.effective("interleave", natural)
@@ -204,6 +230,10 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     transformer = space.heads > 0
     modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
+    splits = SWITCH if tensor and transformer else SWITCH[:1]
+    if space.lean:
+        stages = [stage for stage in stages if stage != Sharding.GRADIENTS]
+        splits, ranks = splits[-1:], 1
     sharding = [
         (stage, float(slot))
         for stage in space.effective("sharding", stages if data else STAGES[:1])
@@ -213,9 +243,9 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
         (float(recompute), float(sequence), float(stage), slot, float(offload))
         for recompute, sequence, (stage, slot), offload in itertools.product(
             space.effective("recompute", modes),
-            space.effective("sequence_parallel", SWITCH if tensor and transformer else SWITCH[:1]),
+            space.effective("sequence_parallel", splits),
             sharding,
-            space.choices("offload", SWITCH),
+            space.choices("offload", SWITCH[:1] if space.lean else SWITCH),
         )
     ]
 
@@ -241,11 +271,10 @@ def _work_keys(distinct: Floats, modes: Floats) -> Plans:
 
 def _exchange_keys(distinct: Floats) -> Plans:
     """Return the combinations of degrees and shards."""
-    names = ("tensor", "pipeline", "data", "expert", "sharding_ranks")
-    return Plans.of(**dict(zip(names, distinct, strict=True)))
+    return Plans.of(**dict(zip(EXCHANGE_KEYS, distinct, strict=True)))
 
 
-def _enumerated(space: Space, found: Sequence[Combination]) -> int:
+def _enumerated(space: Space, found: Sequence[Layout]) -> int:
     """Return the combinations of all values of all dimensions, whether or not they have an effect."""
     sizes = (
         len(space.choices("interleave", divisors(space.depth))),

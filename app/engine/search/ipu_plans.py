@@ -54,14 +54,13 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     phases = space.choices("phases", [1.0])
     rows: list[tuple[float, ...]] = []
     enumerated = 0
-    for tensor, pipeline, data, micro_batch in layouts(space):
+    for tensor, pipeline, data, micro_batch, accumulation in layouts(space):
         shares = _shares(space, data)
         every = list(itertools.product(modes, offload, phases, shares))
         ways = len(space.choices("rts", range(data.bit_length()))) * len(
             space.choices("rts_optimizer", range(2))
         )
         enumerated += len(modes) * len(offload) * len(phases) * ways
-        accumulation = max(space.global_batch / (data * micro_batch), 1.0)
         rows.extend(
             (tensor, pipeline, data, micro_batch, recompute, off, cut, *share, accumulation)
             for recompute, off, cut, share in every

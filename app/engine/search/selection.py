@@ -41,18 +41,9 @@ def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int
     [1, 2]
     """
     finite = np.flatnonzero(np.isfinite(cost))
-    wanted = min(finite.size, max(64 * keep, 1024))
-    while True:
-        nearest = (
-            finite if wanted == finite.size else finite[np.argpartition(cost[finite], wanted - 1)[:wanted]]
-        )
-        order = nearest[np.argsort(cost[nearest], kind="stable")]
-        table = np.stack([getattr(plans, name)[order] for name in names])
-        _, first = np.unique(table, axis=1, return_index=True) if order.size else (None, np.empty(0, int))
-        found = order[np.sort(first)][:keep]
-        if found.size == keep or wanted == finite.size:
-            return np.asarray(found, dtype=np.intp)
-        wanted = min(finite.size, 8 * wanted)
+    order = finite[np.argsort(cost[finite], kind="stable")]
+    first, _ = distinct_columns(np.stack([getattr(plans, name)[order] for name in names]))
+    return np.asarray(order[np.sort(first)][:keep], dtype=np.intp)
 
 
 def pareto_set(first: Floats, second: Floats) -> Indices:
@@ -83,3 +74,66 @@ def pareto_set(first: Floats, second: Floats) -> Indices:
     better = np.ones(order.size, dtype=bool)
     better[1:] = second[order][1:] < least[:-1]
     return np.asarray(order[better], dtype=np.intp)
+
+
+def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
+    """Return the index of the plan that is chosen where devices may idle.
+
+    On every number of devices the plan of least cost among those that use at most so many would be chosen; of
+    all these the fastest is, so that more devices never make the choice slower.
+
+    Parameters
+    ----------
+    devices : array
+        Devices each plan uses, (N,). [-]
+    cost : array
+        What ranks plans, (N,); infinite where a plan is out, but not everywhere. [-]
+    seconds : array
+        Time of each, (N,). [s]
+
+    Returns
+    -------
+    index : int
+        Its place. [-]
+
+    Examples
+    --------
+    On two devices the second plan would be chosen, on four the third, which is slower but less uncertain:
+
+    >>> least_on_any_number(np.array([2.0, 2.0, 4.0]), np.array([9.0, 8.0, 7.5]), np.array([9.0, 7.0, 7.2]))
+    1
+    """
+    order = np.lexsort((seconds, cost, devices))
+    ranked = cost[order]
+    # Places at which a plan is cheaper than every one on as many devices or fewer.
+    before = np.minimum.accumulate(np.concatenate([[np.inf], ranked[:-1]]))
+    last = np.append(np.diff(devices[order]) > 0, True)
+    leading = np.maximum.accumulate(np.where(ranked < before, np.arange(order.size), 0))
+    chosen = order[np.unique(leading[last])]
+    chosen = chosen[np.isfinite(cost[chosen])]
+    return int(chosen[np.lexsort((cost[chosen], seconds[chosen]))[0]])
+
+
+def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
+    """Return the places of distinct columns of whole numbers, and which of them each column is."""
+    code = np.zeros(columns.shape[1], dtype=np.int64)
+    for row in columns.astype(np.int64):
+        # Places of values, of which there are few, keep the code of a column inside a whole number.
+        seen = np.zeros(row.max(initial=0) + 1, dtype=bool)
+        seen[row] = True
+        place = np.cumsum(seen)
+        code = code * place[-1] + place[row] - 1
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return first, inverse.ravel()
+
+
+def first_seen(known: Floats, columns: Floats) -> Indices:
+    """Return the places of columns of whole numbers that neither stand before nor are known.
+
+    Examples
+    --------
+    >>> first_seen(np.array([[1.0, 2.0]]), np.array([[2.0, 3.0, 3.0, 4.0]])).tolist()
+    [1, 3]
+    """
+    first, _ = distinct_columns(np.concatenate([known, columns], axis=1))
+    return np.asarray(np.sort(first[first >= known.shape[1]]) - known.shape[1], dtype=np.intp)

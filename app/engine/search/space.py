@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
@@ -10,15 +10,23 @@ from app.engine.plans import Plans
 from app.engine.records import Indices
 
 LARGEST_MICRO_BATCH = 1024
+"""Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
+
+MICRO_BATCHES = tuple(sorted({base << power for base in (2, 3) for power in range(24)} | {1}))
+"""Micro-batches that are tried where no global batch has to be divided."""
+
+FEW_ROUNDS = 16
+"""Micro-batches a copy up to which rounding them down wastes much of a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """What spans the plans of one model on one system at one global batch."""
+    """What spans the plans of one model on one system."""
 
     devices: int
     devices_per_node: int
     global_batch: int
+    """Samples per step; the most of them where any batch may be taken."""
     depth: int
     """Layers a pipeline can be cut between. [-]"""
     heads: int
@@ -30,6 +38,15 @@ class Space:
     """Experts of a layer that can be spread over copies. [-]"""
     fused_attention: bool = False
     """True where attention keeps nothing that could be recomputed selectively."""
+    largest_micro_batch: int = LARGEST_MICRO_BATCH
+    spare: bool = False
+    """True where devices may stay idle."""
+    any_batch: bool = False
+    """True where smaller global batches may be taken; devices may then stay idle as well."""
+    quarterings: int = 0
+    """Times that a batch is quartered, where a smaller one needs fewer samples."""
+    lean: bool = False
+    """True for the options that usually win alone: the others are tried around the best of these."""
 
     def choices(self, name: str, natural: Sequence[float]) -> Sequence[float]:
         """Return the values of a field: those that are allowed, else the natural ones."""
@@ -139,15 +156,27 @@ def tensor_degrees(space: Space) -> list[int]:
     [1, 2, 4, 8, 16]
     """
     if "tensor" in space.allowed:
-        return [int(t) for t in space.allowed["tensor"] if space.devices % t == 0 and _splits(space, int(t))]
+        asked = (int(t) for t in space.allowed["tensor"])
+        return [t for t in asked if _uses(space, space.devices, t) and _splits(space, t)]
     if not space.heads:
         return [1]
     node = min(space.devices_per_node, space.devices)
     return [
         t
         for t in divisors(space.heads)
-        if space.devices % t == 0 and (t & (t - 1) == 0 if space.ipu else node % t == 0 or t % node == 0)
+        if _uses(space, space.devices, t)
+        and (is_power_of_two(t) if space.ipu else node % t == 0 or t % node == 0)
     ]
+
+
+def _uses(space: Space, devices: int, degree: int) -> bool:
+    """Return whether a degree uses devices as it should: all of them, or some where others may idle."""
+    return degree <= devices if space.spare else devices % degree == 0
+
+
+def is_power_of_two(number: int) -> bool:
+    """Return True for 1, 2, 4, 8 and so on."""
+    return number & (number - 1) == 0
 
 
 def _splits(space: Space, tensor: int) -> bool:
@@ -183,11 +212,21 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
     """
     left = space.devices // tensor
     if "pipeline" in space.allowed:
-        return [int(p) for p in space.allowed["pipeline"] if left % p == 0 and p <= space.depth]
+        asked = (int(p) for p in space.allowed["pipeline"])
+        return [p for p in asked if _uses(space, left, p) and p <= space.depth]
     if not space.heads and not space.ipu:
         return [1]
-    degrees = [p for p in divisors(left) if p <= space.depth]
-    return [p for p in degrees if p & (p - 1) == 0] if space.ipu else degrees
+    if space.ipu:
+        return [p for p in _powers_of_two(min(left, space.depth)) if _uses(space, left, p)]
+    if space.spare:
+        # More stages than the fewest with as many layers each shorten none of them.
+        fewest = {-(-space.depth // layers) for layers in range(1, space.depth + 1)}
+        return sorted(p for p in fewest if p <= left)
+    return [p for p in divisors(left) if p <= space.depth]
+
+
+def _powers_of_two(most: int) -> list[int]:
+    return [1 << power for power in range(most.bit_length())]
 
 
 def micro_batches(space: Space, share: int) -> list[int]:
@@ -218,16 +257,26 @@ def micro_batches(space: Space, share: int) -> list[int]:
     """
     named = space.allowed.get("micro_batch")
     tried = divisors(share) if named is None else [int(value) for value in named if share % value == 0]
+    if space.lean and named is None:
+        # The largest of each octave.
+        tried = list({value.bit_length(): value for value in tried}.values())
     return [
         value
         for value in tried
-        if (named is not None or value <= LARGEST_MICRO_BATCH)
+        if (named is not None or value <= space.largest_micro_batch)
         and space.allows("accumulation", share // value)
     ]
 
 
-def layouts(space: Space) -> list[tuple[int, int, int, int]]:
-    """Tensor, pipeline, data and micro-batch of all plans that use all devices.
+Layout = tuple[int, int, int, int, int]
+"""Tensor, pipeline and data degree, micro-batch, and micro-batches a copy."""
+
+
+def layouts(space: Space) -> list[Layout]:
+    """Layouts of all plans: degrees, micro-batch and micro-batches of every copy in a step.
+
+    Where devices may idle, each tensor and pipeline degree comes with the most copies the batch allows and
+    the number before; :func:`~app.engine.search.nearby.nearby_plans` goes on from the best of them.
 
     Parameters
     ----------
@@ -247,14 +296,84 @@ def layouts(space: Space) -> list[tuple[int, int, int, int]]:
     --------
     >>> space = Space(devices=2, devices_per_node=8, global_batch=2, depth=2, heads=2, ipu=False, allowed={})
     >>> layouts(space)
-    [(1, 1, 2, 1), (1, 2, 1, 1), (1, 2, 1, 2), (2, 1, 1, 1), (2, 1, 1, 2)]
+    [(1, 1, 2, 1, 1), (1, 2, 1, 1, 2), (1, 2, 1, 2, 1), (2, 1, 1, 1, 2), (2, 1, 1, 2, 1)]
+
+    Three devices and any batch up to 9, in micro-batches of 2: a copy on each, or two with twice the samples:
+
+    >>> free = Space(devices=3, devices_per_node=8, global_batch=9, depth=1, heads=0, ipu=False,
+    ...     allowed={"micro_batch": [2.0]}, spare=True, any_batch=True)
+    >>> layouts(free)
+    [(1, 1, 3, 2, 1), (1, 1, 2, 2, 2)]
     """
-    found: list[tuple[int, int, int, int]] = []
+    found: list[Layout] = []
     for tensor in tensor_degrees(space):
         for pipeline in pipeline_degrees(space, tensor):
-            data = space.devices // (tensor * pipeline)
-            if not space.allows("data", data) or space.global_batch % data:
-                continue
-            share = space.global_batch // data
-            found.extend((tensor, pipeline, data, micro) for micro in micro_batches(space, share))
+            most = space.devices // (tensor * pipeline)
+            shares = _free_shares(space, pipeline, most) if space.any_batch else _shares(space, most)
+            found.extend((tensor, pipeline, *share) for share in shares)
     return found
+
+
+def _shares(space: Space, most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield copies, micro-batch and micro-batches a copy that make up the global batch."""
+    for data in _copies(space, most):
+        share = space.global_batch // data
+        for micro_batch in micro_batches(space, share):
+            yield data, micro_batch, share // micro_batch
+
+
+def _copies(space: Space, most: int) -> list[int]:
+    """Return the numbers of copies that divide the global batch."""
+    if not space.spare:
+        return [most] if space.allows("data", most) and space.global_batch % most == 0 else []
+    possible = [
+        data
+        for data in divisors(space.global_batch)
+        if data <= most and space.allows("data", data) and (not space.ipu or is_power_of_two(data))
+    ]
+    return possible if "data" in space.allowed else possible[-1 if space.ipu or space.lean else -2 :]
+
+
+def _free_shares(space: Space, pipeline: int, most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield copies, micro-batch and micro-batches a copy that come near the largest global batch."""
+    bound = min(space.largest_micro_batch, space.global_batch)
+    tried = [size for size in MICRO_BATCHES if size <= bound and not (space.lean and size % 3 == 0)]
+    sizes = space.choices("micro_batch", [float(size) for size in tried])
+    for micro_batch in map(int, sizes):
+        rounds = max(space.global_batch // micro_batch, 1)
+        if "data" in space.allowed:
+            copies = [int(data) for data in space.allowed["data"] if data <= most]
+        elif {"micro_batch", "accumulation"} <= set(space.allowed):
+            copies = [most]
+        else:
+            copies = copies_of(space, most, rounds, 0 if space.lean else 1)
+        for data in copies:
+            if "accumulation" in space.allowed:
+                each = [int(value) for value in space.allowed["accumulation"]]
+            else:
+                each = rounds_of(space, pipeline, max(rounds // data, 1))
+            for accumulation in each:
+                yield data, micro_batch, accumulation
+
+
+def copies_of(space: Space, most: int, rounds: int, fewer: int) -> list[int]:
+    """Return the numbers of copies worth trying for so many micro-batches a step, falling.
+
+    As many as there may be; and some fewer, each of which has a micro-batch more, so that less of the batch
+    is lost where they are few.
+    """
+    top = min(most, rounds)
+    if space.ipu:
+        return [1 << (top.bit_length() - 1)]
+    found = [top]
+    if rounds // top < FEW_ROUNDS:
+        found += [rounds // (rounds // top + more) for more in range(1, fewer + 1)]
+    return [data for data in dict.fromkeys(found) if data]
+
+
+def rounds_of(space: Space, pipeline: int, most: int) -> list[int]:
+    """Return the numbers of micro-batches a copy worth trying, falling: also whole rounds of a pipeline."""
+    found = [most >> 2 * quartered for quartered in range(space.quarterings + 1)]
+    if not space.ipu:
+        found += [value - value % pipeline for value in found]
+    return [value for value in dict.fromkeys(found) if value]

@@ -182,7 +182,7 @@ def _phase(
         scenario,
         plans,
         training,
-        machines=hardware.machines,
+        machines=sizing.machines_used,
         assumed=reliability(
             context.catalog.reliability_defaults(hardware.entry.chip_kind), request.assumptions
         ),

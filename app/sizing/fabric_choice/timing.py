@@ -122,7 +122,7 @@ def run_on(cluster: Cluster, sizing: Sizing, plans: Plans, reference: Plans) -> 
         scenario,
         plans,
         training,
-        machines=cluster.hardware.machines,
+        machines=sizing.machines_used,
         assumed=cluster.assumed,
         input_rate=cluster.request.assumptions.input_samples_per_second,
         factors=factors,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ from app.errors import BadInput, Message
 from app.sizing.context import SizingContext
 from app.sizing.document import Default
 from app.sizing.models import resolve_model, summarise
-from app.sizing.size.bounds import Bounds
 from app.sizing.size.candidates import Candidate, Candidates
 from app.sizing.size.curve import curve_of
 from app.sizing.size.documents import LeftOut, ScalingCurve, Sizing
-from app.sizing.size.exploring import Explored, Explorer
+from app.sizing.size.exploring import Explorer
 from app.sizing.size.options import option_document
 from app.sizing.size.request import SizingRequest, check
 from app.sizing.size.restating import SampledOption, limits_of, restated
@@ -41,8 +39,6 @@ def size(
     request: SizingRequest,
     context: SizingContext,
     executor: Executor | None = None,
-    *,
-    exhaustive: bool = False,
 ) -> Sized:
     """Return the sizing of a request; its ``id`` is left to whoever keeps it.
 
@@ -54,8 +50,6 @@ def size(
         Catalogue, software profiles and uploads. [-]
     executor : Executor or None
         Runs searches; one after the other where None. [-]
-    exhaustive : bool
-        True to search every candidate, whatever its bounds say. [-]
 
     Returns
     -------
@@ -72,7 +66,7 @@ def size(
             most=MOST_ROWS,
         )
     context = context.at_prices(request.assumptions)
-    explorer, systems, searcher = _explorer(request, context, executor, exhaustive=exhaustive)
+    explorer, systems, searcher = _explorer(request, context, executor)
     explored = explorer.explore(systems, refine=request.counts is None)
     if not explored.options:
         raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
@@ -111,17 +105,16 @@ def size(
         options=[],
         pareto=[],
         scaling=None,
-        considered=len(explored.options) + len(explored.pruned) + len(explored.impossible),
+        considered=len(explored.options) + len(explored.impossible),
         searched=searches,
-        pruned=len(explored.pruned),
-        left_out=_left_out(explorer, explored),
+        left_out=[_left_out(candidate) for candidate in explored.impossible],
         defaults=_defaults(request, batch_searched=sizing.batch_searched),
         warnings=[],
     )
     document = restated(document, sampled, request)
     if document.recommended is not None:
         name = by_id[document.recommended].candidate.hardware.entry.id
-        scaling = _curve(explorer, name, systems[name], request)
+        scaling = _curve(explorer, name, request)
         document = document.model_copy(
             update={"scaling": scaling, "warnings": [] if scaling is None else scaling.warnings}
         )
@@ -151,19 +144,19 @@ def scaling(
     """
     context = context.at_prices(request.assumptions)
     explorer, systems, searcher = _explorer(
-        request.model_copy(update={"systems": [system]}), context, executor, exhaustive=True
+        request.model_copy(update={"systems": [system]}), context, executor
     )
     explored = explorer.explore(systems, refine=False)
     if not explored.options:
         raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
-    found = _curve(explorer, system, systems[system], request)
+    found = _curve(explorer, system, request)
     if found is None:
         raise BadInput.at("systems.0", "{system} holds the model at none of its counts", system=system)
     return found
 
 
 def _explorer(
-    request: SizingRequest, context: SizingContext, executor: Executor | None, *, exhaustive: bool
+    request: SizingRequest, context: SizingContext, executor: Executor | None
 ) -> tuple[Explorer, dict[str, list[int]], Searcher]:
     check(request)
     rate = request.assumptions.input_samples_per_second
@@ -172,40 +165,18 @@ def _explorer(
     profile = resolve_model(request.model, context)
     candidates = Candidates(request, profile, context)
     searcher = Searcher(request, profile, context, executor)
-    bounds = Bounds(context, rate, searcher)
-    explorer = Explorer(candidates, searcher, bounds, limits_of(request), exhaustive=exhaustive)
+    explorer = Explorer(candidates, searcher, limits_of(request))
     return explorer, candidates.systems(), searcher
 
 
-def _curve(explorer: Explorer, system: str, counts: list[int], request: SizingRequest) -> ScalingCurve | None:
-    options = explorer.curve(system, counts)
+def _curve(explorer: Explorer, system: str, request: SizingRequest) -> ScalingCurve | None:
+    known = explorer.explored.of(system)
     impossible = [entry for entry in explorer.explored.impossible if entry.hardware.entry.id == system]
-    return curve_of(options, impossible, request.currency)
+    return curve_of([known[count] for count in sorted(known)], impossible, request.currency)
 
 
-def _left_out(explorer: Explorer, explored: Explored) -> list[LeftOut]:
-    def bound(candidate: Candidate) -> LeftOut:
-        seconds, cost = explorer.least(candidate)
-        hardware, holds = candidate.hardware, math.isfinite(seconds)
-        return LeftOut(
-            system=hardware.entry.id,
-            count=hardware.count,
-            reason="bound" if holds else "memory",
-            least_time=seconds if holds else None,
-            least_cost=cost if holds and candidate.priced else None,
-        )
-
-    def impossible(candidate: Candidate) -> LeftOut:
-        hardware = candidate.hardware
-        return LeftOut(
-            system=hardware.entry.id,
-            count=hardware.count,
-            reason="no_plan",
-            least_time=None,
-            least_cost=None,
-        )
-
-    return [*map(bound, explored.pruned), *map(impossible, explored.impossible)]
+def _left_out(candidate: Candidate) -> LeftOut:
+    return LeftOut(system=candidate.hardware.entry.id, count=candidate.hardware.count, reason="no_plan")
 
 
 def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from app.catalog import ChipKind
-from app.engine.collectives import node_bandwidth
-from app.engine.records import Floats, GpuSystem, IpuChip
+from app.engine.records import Floats, IpuChip
 from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
@@ -186,41 +185,6 @@ def _same_links(one: Hardware, other: Hardware) -> bool:
         for mine, theirs in pairs
         for entry in fields(mine)
         if entry.name != "name"
-    )
-
-
-def same_nodes(one: Hardware, other: Hardware) -> bool:
-    """Return True for GPU systems of the same chips and nodes, whatever their fabrics and hosts' memory.
-
-    Parameters
-    ----------
-    one, other : Hardware
-        Systems. [-]
-    """
-    if not isinstance(one.engine, GpuSystem) or not isinstance(other.engine, GpuSystem):
-        return False
-    return _same_links(one, replace(other, engine=replace(other.engine, fabric=one.engine.fabric)))
-
-
-def no_slower(one: Hardware, other: Hardware) -> bool:
-    """Return True where of two systems of like chips, nodes and hosts one has the better fabric throughout.
-
-    No plan on as many machines is faster on the other, and every plan needs the same memory on both.
-
-    Parameters
-    ----------
-    one, other : Hardware
-        Systems. [-]
-    """
-    if not (same_nodes(one, other) and _same_hosts(one, other)):
-        return False
-    assert isinstance(one.engine, GpuSystem) and isinstance(other.engine, GpuSystem)
-    mine, theirs = one.engine.fabric, other.engine.fabric
-    latencies = ("hop_latency", "tree_latency", "message_latency")
-    return (
-        float(node_bandwidth(mine)) >= float(node_bandwidth(theirs))
-        and mine.tree_share >= theirs.tree_share
-        and all(getattr(mine, name) <= getattr(theirs, name) for name in latencies)
     )
 
 

@@ -68,12 +68,7 @@ class LeftOut(Document):
 
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="How many of it. [-]")
-    reason: Literal["bound", "memory", "no_plan"] = Field(
-        description="bound: cannot be among the best at its least time and cost; memory: cannot hold the "
-        "model; no_plan: no legal plan."
-    )
-    least_time: float | None = Field(description="No plan is faster. [s]")
-    least_cost: float | None = Field(description="No plan is cheaper. [currency]")
+    reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
 
 
 class Change(Document):
@@ -147,7 +142,6 @@ class Sizing(Document):
     scaling: ScalingCurve | None = Field(description="Scaling of the recommended system.")
     considered: int = Field(description="Systems at counts that were looked at. [-]")
     searched: int = Field(description="Searches for a plan; systems of the same hardware share them. [-]")
-    pruned: int = Field(description="Systems at counts that a bound left out. [-]")
     left_out: list[LeftOut] = Field(description="Systems at counts without an option, and why.")
     defaults: list[Default] = Field(description="What was not asked for and taken.")
     warnings: list[CheckWarning] = Field(description="What has to be known to read it.")

@@ -85,27 +85,6 @@ def restated(document: Sizing, options: Sequence[SampledOption], request: Sizing
     )
 
 
-def may_be_beaten(document: Sizing) -> bool:
-    """Return True where a candidate left out by its bound might be among the best under these limits.
-
-    Parameters
-    ----------
-    document : Sizing
-        A restated sizing. [-]
-    """
-    by_id = {option.id: option for option in document.options}
-    if document.cheapest is None or document.fastest is None:
-        return any(entry.reason == "bound" for entry in document.left_out)
-    cost, time = by_id[document.cheapest].cost, by_id[document.fastest].time_to_train
-    dearest = float("inf") if cost is None else cost.value
-    slowest = float("inf") if time is None else time.value
-    return any(
-        entry.reason == "bound"
-        and ((entry.least_cost or 0.0) < dearest or (entry.least_time or 0.0) < slowest)
-        for entry in document.left_out
-    )
-
-
 def samples_of(stored: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, tuple[Floats, Floats]]:
     """Return samples as they were kept, as arrays; a run without a price is above every budget."""
     return {name: (np.array(pair[0]), _costs(pair[1], len(pair[0]))) for name, pair in stored.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -102,10 +102,6 @@ class Searcher:
         """Searches made so far."""
         return len(self._found)
 
-    def found(self, group: Group, machines: int) -> Found | None:
-        """Return what has been found for so many machines of a group; None where nothing yet."""
-        return self._found.get((id(group), machines))
-
     def options(self, candidates: Iterable[Candidate]) -> list[Option | None]:
         """Return the option of each candidate; None where no plan is legal."""
         wanted = list(candidates)
@@ -145,7 +141,7 @@ class Searcher:
     def _runs(self, group: Group, sizings: Sequence[Sizing]) -> list[Run]:
         scenario, training = sizings[0].scenario, group.training
         normals = common_normals()
-        plans = stacked([sizing.choice.plans for sizing in sizings])
+        plans = Plans.joined([sizing.choice.plans for sizing in sizings])
         factors = [
             residual_samples(
                 self._regimes(sizing),
@@ -160,7 +156,7 @@ class Searcher:
             scenario,
             plans,
             training,
-            machines=np.array([float(sizing.hardware.machines) for sizing in sizings]),
+            machines=np.array([float(sizing.machines_used) for sizing in sizings]),
             assumed=group.reliability,
             input_rate=self.request.assumptions.input_samples_per_second,
             factors=np.stack(factors),
@@ -212,16 +208,6 @@ class Searcher:
             warnings += model_checks(sizing.scenario)
         codes = [warning.code for warning in warnings] + ([] if run is not None else ["does_not_fit"])
         return Found(sizing=sizing, run=run, status=status, codes=tuple(dict.fromkeys(codes)))
-
-
-def stacked(plans: Sequence[Plans]) -> Plans:
-    """Return plans of one each as one array of them."""
-    return Plans(
-        **{
-            entry.name: np.concatenate([np.ravel(getattr(plan, entry.name)) for plan in plans])
-            for entry in fields(Plans)
-        }
-    )
 
 
 def _key(candidate: Candidate) -> Key:

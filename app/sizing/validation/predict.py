@@ -19,7 +19,7 @@ from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.failures import log_deviation
-from app.sizing.planning import choose_plan
+from app.sizing.planning import choose_plan, space_of
 from app.sizing.risk import risk_of
 from app.sizing.runtime import evaluations_time, samples_at_batch
 from app.sizing.scenario import Scenario
@@ -225,16 +225,10 @@ def _searched(case: Case, scenario: Scenario, context: SizingContext, batch: int
     if case.sharding and not scenario.is_ipu:
         allowed["sharding"] = (case.sharding,)
     try:
-        choice = choose_plan(
-            scenario,
-            allowed=allowed,
-            devices=case.devices,
-            available=case.devices,
-            per_node=case.devices_per_node,
-            global_batch=batch,
-            margin=None,
-            risk=risk_of(scenario, case.family, context),
+        space = space_of(
+            scenario, allowed, devices=case.devices, per_node=case.devices_per_node, global_batch=batch
         )
+        choice = choose_plan(scenario, space, risk=risk_of(scenario, case.family, context))
     except AppError:
         return None
     return choice.plans if choice.fits else None

@@ -167,10 +167,7 @@ def _shown(found: Sizing, query: Mapping[str, str], refused_ones: bool) -> dict[
 
 
 @router.post("/sizings/{identifier}/options/{option}/estimate")
-def open_estimate(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, option: str
-) -> Response:
-    """Make the estimate of an option, as found under the limits of the query, and go there."""
-    limits = limit_fields(dict(request.query_params))
-    asked = option_request(bench, workspace, identifier, option, limits)
+def open_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, option: str) -> Response:
+    """Make the estimate of an option and go there."""
+    asked = option_request(bench, workspace, identifier, option)
     return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)

@@ -85,9 +85,9 @@ def test_a_micro_batch_that_is_asked_for_may_be_larger_than_those_that_are_tried
 def test_layouts_use_all_devices_and_the_whole_batch_once(asked: Space) -> None:
     found = layouts(asked)
     assert len(found) == len(set(found))
-    for tensor, pipeline, data, micro_batch in found:
+    for tensor, pipeline, data, micro_batch, accumulation in found:
         assert tensor * pipeline * data == asked.devices
-        assert asked.global_batch % (data * micro_batch) == 0
+        assert asked.global_batch == data * micro_batch * accumulation
 
 
 @given(asked=spaces, draw=st.data())
