@@ -42,10 +42,10 @@ MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
 MOST_DEGREES = 96
 """Combinations of them that are followed to fewer devices."""
 
-WHOLE = 4
+WHOLE = 3
 """Layouts of which every option is tried where few were before."""
 
-CLOSELY = 12
+CLOSELY = 8
 """Plans around which micro-batches and batches are varied finely."""
 
 TINY_SAMPLE = 1e9
@@ -262,7 +262,7 @@ def search_space(
     total, cost = rank(plans, evaluated.seconds)
     rounds = (_every_option, _nearby) if space.lean and not space.ipu else (_nearby,)
     for around in rounds if space.spare and evaluated.fits.any() else ():
-        more = around(space, plans, cost)
+        more = around(space, plans, cost, total)
         found = _evaluated(scenario, more, limit)
         more_total, more_cost = rank(more, found.seconds)
         plans, evaluated = Plans.joined([plans, more]), Evaluated.joined([evaluated, found])
@@ -290,9 +290,10 @@ def search_space(
     )
 
 
-def _every_option(space: Space, plans: Plans, cost: Floats) -> Plans:
+def _every_option(space: Space, plans: Plans, cost: Floats, total: Floats) -> Plans:
     """Return the plans of the best layouts with every option, which none of the given ones equals."""
-    best = best_that_differ(plans, cost, ("tensor", "pipeline", "micro_batch"), WHOLE)
+    layout = ("tensor", "pipeline", "micro_batch")
+    best = np.union1d(*(best_that_differ(plans, by, layout, WHOLE) for by in (cost, total)))
     layouts = (plans.take(best[place : place + 1]) for place in range(best.size))
     found = [gpu_plans(_layout(space, layout)).plans for layout in layouts]
     return _new(plans, Plans.joined(found))
@@ -306,10 +307,13 @@ def _layout(space: Space, layout: Plans) -> Space:
     return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
 
 
-def _nearby(space: Space, plans: Plans, cost: Floats) -> Plans:
+def _nearby(space: Space, plans: Plans, cost: Floats, total: Floats) -> Plans:
     """Return plans on fewer devices and around the best, which none of the given ones equals."""
     layouts = best_that_differ(plans, cost, MATERIAL_DEGREES, MOST_DEGREES)
-    best = best_that_differ(plans, cost, CHOICES, CLOSELY)
+    # A plan that is less certain may be the faster one.
+    degrees = ("tensor", "pipeline")
+    best = np.union1d(*(best_that_differ(plans, by, degrees, CLOSELY) for by in (cost, total)))
+    best = np.union1d(best, best_that_differ(plans, cost, CHOICES, CLOSELY))
     seeds = np.concatenate([best, np.setdiff1d(layouts, best)])
     return _new(plans, nearby_plans(space, plans.take(seeds), np.arange(best.size)))
 

@@ -24,12 +24,13 @@ WORTH_IT = 1.05
 
 
 def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
-    r"""Return the factors that take the central times of plans to an upper quantile.
+    r"""Return the factors by which plans of a kind that no published run used are ranked as slower.
 
-    .. math:: f = e^{q_P \sigma}
+    .. math:: f = 1.05 \, e^{q_P (\sigma - \sigma_0)}
 
-    where :math:`\sigma` is the deviation that the regimes of a plan add up to. What is uncertain in the
-    software's figures moves all plans alike and does not change their order.
+    where :math:`\sigma` is the deviation that the regimes of a plan add up to and :math:`\sigma_0` what they
+    would without those of its kind; 1 for every plan as published runs have it. What else is uncertain moves
+    all plans alike, or says how well a number of devices is known and not which plan to take on them.
 
     Parameters
     ----------
@@ -45,13 +46,16 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
     if not 0.5 <= probability < 1.0:
         raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
     quantile = residual_quantile(probability)
-
     preferred = WORTH_IT if probability > 0.5 else 1.0
 
     def factors(plans: Plans) -> Floats:
         masks = regime_masks(scenario, plans, family, context.measured)
-        unusual = np.any(np.broadcast_arrays(*(masks[name] for name in UNUSUAL & set(masks)), False), axis=0)
-        risk = np.exp(quantile * deviations(masks, context.residuals.deviations))
-        return np.where(unusual, preferred * risk, risk)
+        usual = {name: mask for name, mask in masks.items() if name not in UNUSUAL}
+        unusual = np.zeros(plans.devices.shape, dtype=bool)
+        for name in UNUSUAL & set(masks):
+            unusual |= masks[name]
+        known = context.residuals.deviations
+        risk = np.exp(quantile * (deviations(masks, known) - deviations(usual, known)))
+        return np.where(unusual, preferred * risk, 1.0)
 
     return factors

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,11 +70,23 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
         found = set(_fewer_copies(space, pipeline, data, micro_batch))
         if place in near:
             most = space.devices // int(plans.tensor[place] * pipeline)
-            found.update(_close(space, pipeline, most, micro_batch, data * micro_batch * accumulation))
+            devices = int(plans.tensor[place] * pipeline)
+            whole = space.devices_per_node // math.gcd(devices, space.devices_per_node)
+            found.update(_close(space, pipeline, most, whole, micro_batch, data * micro_batch * accumulation))
         places += [place] * len(found)
         shares += found
     alike = plans.take(np.array(places, dtype=np.intp))
-    return _legal(alike, np.array(shares, dtype=float).reshape(-1, 3))
+    taken = np.array(shares, dtype=float).reshape(-1, 3)
+    # Where shards lie, over all copies or inside a machine, is another matter on other numbers of copies.
+    sharded = (
+        np.flatnonzero(alike.sharding > 0) if "sharding_ranks" not in space.allowed else np.empty(0, int)
+    )
+    wide = alike.take(sharded)
+    inside = np.maximum(np.floor(space.devices_per_node / wide.tensor), 1.0)
+    flipped = np.where(wide.sharding_ranks < wide.data, wide.data, inside)
+    several = np.flatnonzero((flipped > 1) & (flipped <= wide.data))
+    other = replace(wide, sharding_ranks=flipped).take(several)
+    return _legal(Plans.joined([alike, other]), np.concatenate([taken, taken[sharded][several]]))
 
 
 def _fewer_copies(space: Space, pipeline: int, data: int, micro_batch: int) -> Iterator[Share]:
@@ -106,8 +120,10 @@ def _rounds(space: Space, pipeline: int, most: int) -> list[int]:
     return rounds_of(space, pipeline, max(most, 1))
 
 
-def _close(space: Space, pipeline: int, most: int, micro_batch: int, batch: int) -> Iterator[Share]:
-    """Yield shares with other micro-batches and other batches on as many devices."""
+def _close(
+    space: Space, pipeline: int, most: int, whole: int, micro_batch: int, batch: int
+) -> Iterator[Share]:
+    """Yield shares with other micro-batches and batches; so many whole copies fill machines."""
     if not space.any_batch:
         return
     for size in _sizes(space, micro_batch, most):
@@ -119,7 +135,9 @@ def _close(space: Space, pipeline: int, most: int, micro_batch: int, batch: int)
         else:
             copies = copies_of(space, most, rounds, FEWER_COPIES)
             if abs(size - micro_batch) < 2 and not space.ipu:
-                copies += sorted({min(most, rounds) * part // 16 for part in SIXTEENTHS} - {0, *copies})
+                copies += [min(most, rounds) * part // 16 for part in SIXTEENTHS]
+            copies += [data - data % whole for data in copies]
+            copies = [data for data in dict.fromkeys(copies) if data]
         for data in copies:
             largest = max(rounds // data, 1)
             yield from ((data, size, each) for each in _rounds(space, pipeline, largest))
