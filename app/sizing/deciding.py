@@ -12,7 +12,7 @@ from app.engine.search import divisors
 from app.errors import BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.asked_plan import given_fields
-from app.sizing.batches import BatchLimit
+from app.sizing.batches import BatchLimits
 from app.sizing.checks import batch_adjusted
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning
@@ -141,7 +141,7 @@ def _devices_used(given: dict[str, float], devices: int, ipu: bool) -> int:
 
 def _best_batch(
     training: Training,
-    limits: Mapping[str, BatchLimit],
+    limits: BatchLimits,
     devices: int,
     given: Mapping[str, float],
     choose: Callable[[int], Choice],

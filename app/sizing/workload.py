@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +13,7 @@ from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
-from app.sizing.batches import BatchLimit
+from app.sizing.batches import BatchLimits, batch_limit
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
 from app.sizing.hardware import known_id
@@ -51,6 +50,8 @@ class Training:
     global_batch: int | None
     precision: Precision
     optimizer: str
+    kind: str = "pretrain"
+    """Kind of the workload, which says what is trained and in which batches. [-]"""
     defaults: list[Default] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
 
@@ -291,7 +292,7 @@ def _precision(
 MOST_HALVINGS = 8
 
 
-def batch_candidates(training: Training, limits: Mapping[str, BatchLimit], devices: int) -> list[int]:
+def batch_candidates(training: Training, limits: BatchLimits, devices: int) -> list[int]:
     """Return the global batches worth trying where none is given, the largest first.
 
     Multiples of the devices by powers of two, within the range where convergence holds, and their
@@ -302,13 +303,13 @@ def batch_candidates(training: Training, limits: Mapping[str, BatchLimit], devic
     training : Training
         The workload. [-]
     limits : mapping
-        Batch limit by family. [-]
+        Batch limit by kind of workload and family. [-]
     devices : int
         Accelerators. [-]
     """
     profile = training.profile
     convolutional = is_convolutional(profile.operators(training.tokens, training.image_size))
-    limit = limits.get(profile.family, limits["resnet50" if convolutional else ""])
+    limit = batch_limit(limits, training.kind, profile.family, convolutional)
     most = limit.limit / (training.tokens.rows if limit.unit == "token" and training.tokens else 1.0)
     if training.target is not None:
         most = max(float(training.target.batches[-1]) / 2.0, 1.0)
