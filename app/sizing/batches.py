@@ -19,6 +19,8 @@ from app.sizing.quantities import significant
 class BatchLimit:
     """Global batch up to which convergence holds, as far as published recipes show."""
 
+    kind: str
+    """Kind of workload, as finetune; blank for pre-training. [-]"""
     family: str
     limit: float
     unit: str
@@ -26,15 +28,30 @@ class BatchLimit:
     note: str
 
 
-def load_batch_limits(directory: Path) -> Mapping[str, BatchLimit]:
-    """Load data/batch_limits.csv by family; the empty family is the default."""
+BatchLimits = Mapping[tuple[str, str], BatchLimit]
+"""Batch limits by kind of workload and family; blank is pre-training, and any other family."""
+
+
+def load_batch_limits(directory: Path) -> BatchLimits:
+    """Load data/batch_limits.csv by kind of workload and family."""
     with (directory / "batch_limits.csv").open(encoding="utf-8", newline="") as handle:
         return {
-            row["family"]: BatchLimit(
-                row["family"], float(row["limit"]), row["unit"], row["source"], row["note"]
+            (row["kind"], row["family"]): BatchLimit(
+                row["kind"], row["family"], float(row["limit"]), row["unit"], row["source"], row["note"]
             )
             for row in csv.DictReader(handle)
         }
+
+
+def batch_limit(limits: BatchLimits, kind: str, family: str, convolutional: bool) -> BatchLimit:
+    """Return the limit of a kind of workload; what has no rows of its own is held to that of pre-training.
+
+    A family without a row takes that of ResNet-50 where it is convolutional and the kind has one, else the
+    kind's default.
+    """
+    families = (family, "resnet50", "") if convolutional else (family, "")
+    keys = [(of_kind, of_family) for of_kind in (kind, "") for of_family in families]
+    return next(limits[key] for key in keys if key in limits)
 
 
 LANGUAGE = frozenset({"gpt", "llama"})

@@ -13,7 +13,7 @@ from app.catalog.software import SoftwareCatalog, SoftwareProfile, load_software
 from app.errors import BadInput, FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
-from app.sizing.batches import BatchLimit, load_batch_limits
+from app.sizing.batches import BatchLimits, load_batch_limits
 from app.sizing.hardware import HardwareFinder
 from app.sizing.nearest import MeasuredRun, Outcome, load_family_errors, load_outcomes, measured_runs
 from app.sizing.regimes import Measured, chip_series
@@ -66,8 +66,8 @@ class SizingContext:
     residuals: Residuals
     runs: tuple[MeasuredRun, ...]
     """Configurations of the measured runs."""
-    batch_limits: Mapping[str, BatchLimit]
-    """Global batch up to which convergence holds, by family."""
+    batch_limits: BatchLimits
+    """Global batch up to which convergence holds, by kind of workload and family."""
     family_errors: Mapping[tuple[str, str], float]
     """Median absolute log-error of throughput by family and chip, as `rackline docs` last wrote it."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
-from app.sizing.batches import LANGUAGE, critical_batch
+from app.sizing.batches import LANGUAGE, batch_limit, critical_batch
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
 from app.sizing.hardware import known_id
@@ -50,6 +50,8 @@ class Training:
     global_batch: int | None
     precision: Precision
     optimizer: str
+    kind: str = "pretrain"
+    """Kind of the workload, which says what is trained and in which batches. [-]"""
     defaults: list[Default] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
 
@@ -296,12 +298,11 @@ def largest_batch(training: Training, context: SizingContext) -> int:
     if training.target is not None:
         return max(int(float(training.target.batches[-1]) / 2.0), 1)
     profile, tokens = training.profile, training.tokens
-    limits, catalog = context.batch_limits, context.catalog
     convolutional = is_convolutional(profile.operators(tokens, training.image_size))
-    limit = limits.get(profile.family, limits["resnet50" if convolutional else ""])
+    limit = batch_limit(context.batch_limits, training.kind, profile.family, convolutional)
     per_sample = tokens.rows if limit.unit == "token" and tokens else 1.0
     most = limit.limit / per_sample
-    if profile.family in LANGUAGE and tokens is not None and training.samples:
+    if not limit.kind and profile.family in LANGUAGE and tokens is not None and training.samples:
         trained = training.samples * tokens.mean
-        most = min(most, critical_batch(float(profile.parameters), trained, catalog) / tokens.mean)
+        most = min(most, critical_batch(float(profile.parameters), trained, context.catalog) / tokens.mean)
     return max(int(most), 1)
