@@ -31,7 +31,7 @@ from app.catalog.figures import (
     Unit,
 )
 from app.catalog.files import Problem
-from app.catalog.load import load_catalog
+from app.catalog.load import load_catalog, load_training
 from app.catalog.vendor_ratios import Machinery, VendorRatio, VendorRun
 
 __all__ = [
@@ -66,4 +66,5 @@ __all__ = [
     "VendorRun",
     "check_directory",
     "load_catalog",
+    "load_training",
 ]

@@ -24,7 +24,17 @@ def check_sheets(sheets: Sheets) -> list[Problem]:
     problems = list(sheets.problems)
     if problems:
         return problems
-    for part in (_lists, _facts, _competitors, _claims, _curves, _aliases, _presence, ratio_problems):
+    for part in (
+        _lists,
+        _facts,
+        _competitors,
+        _claims,
+        _curves,
+        _aliases,
+        _training,
+        _presence,
+        ratio_problems,
+    ):
         problems.extend(part(sheets))
     return sorted(problems, key=lambda problem: (problem.file, problem.line))
 
@@ -98,8 +108,7 @@ def _facts(sheets: Sheets) -> Iterator[Problem]:
             yield row.problem("direction", f"unknown direction “{row['direction']}”")
         if row["status"] == Status.REJECTED and not row["note"]:
             yield row.problem("note", "a rejected figure needs the reason")
-        if row["source"] == RECALLED and RECALLED not in row["note"] and row["status"] == Status.ACCEPTED:
-            yield row.problem("note", "a recalled figure must say so: “recalled, unverified”")
+        yield from _recalled(row)
         field = fields.get(row["parameter"])
         if field is None:
             yield row.problem("parameter", f"unknown parameter “{row['parameter']}”")
@@ -205,6 +214,53 @@ def _aliases(sheets: Sheets) -> Iterator[Problem]:
     for row in sheets.rows["aliases"]:
         if row["system"] not in systems:
             yield row.problem("system", f"“{row['system']}” is not a system")
+
+
+TRAINING = frozenset(
+    (
+        "seq_len",
+        "image_size",
+        "tokens",
+        "samples",
+        "epochs",
+        "dataset_samples",
+        "target",
+        "global_batch",
+        "batch_tokens",
+    )
+)
+"""Parameters of a published training."""
+
+
+def _training(sheets: Sheets) -> Iterator[Problem]:
+    """Check how the model presets were trained."""
+    sources = _names(sheets, "sources", "id")
+    targets = {row["item"] for row in sheets.rows["items"] if "target" in row["kinds"].split()}
+    seen: set[tuple[str, str]] = set()
+    for row in sheets.rows["training"]:
+        yield from _provenance(row, sources)
+        yield from _recalled(row)
+        parameter = row["parameter"]
+        if parameter not in TRAINING:
+            yield row.problem("parameter", f"unknown parameter “{parameter}”")
+        elif parameter == "target":
+            if row["unit"] != "id" or row["value"] not in targets:
+                yield row.problem("value", f"unknown target “{row['value']}”")
+        else:
+            faults: list[Problem] = []
+            value = number(row, "value", faults)
+            yield from faults
+            if row["unit"] != "1" or value is None or value <= 0:
+                yield row.problem("value", "a positive number with unit 1 is needed")
+        for model in row["models"].split():
+            if row["status"] == Status.ACCEPTED and (model, parameter) in seen:
+                yield row.problem("models", f"a second accepted {parameter} of {model}")
+            seen.add((model, parameter))
+
+
+def _recalled(row: Row) -> Iterator[Problem]:
+    if row["source"] == RECALLED and RECALLED not in row["note"] and row["status"] == Status.ACCEPTED:
+        yield row.problem("note", "a recalled figure must say so: “recalled, unverified”")
 
 
 def _presence(sheets: Sheets) -> Iterator[Problem]:

@@ -98,6 +98,7 @@ COLUMNS = {
         "status",
         "note",
     ),
+    "training": ("models", "parameter", "value", "unit", "source", "as_of", "status", "note"),
     "sources": ("id", "kind", "title", "publisher", "published", "url"),
     "units": ("unit", "dimension", "factor", "si_unit", "description"),
     "fields": ("parameter", "units", "varies", "description"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from app.catalog.catalog import Catalog
@@ -74,6 +75,21 @@ def _catalog(sheets: Sheets) -> Catalog:
         vendor_ratios=vendor_ratios(sheets, sources),
         units=units,
     )
+
+
+def load_training(directory: Path) -> dict[str, tuple[Figure, ...]]:
+    """Return how each model preset was trained, as far as it was published: data/training.csv."""
+    sheets = read_sheets(directory)
+    units = {row["unit"]: _unit(row) for row in sheets.rows["units"]}
+    sources = {row["id"]: _source(row) for row in sheets.rows["sources"]}
+    found: dict[str, tuple[Figure, ...]] = {}
+    for row in sheets.rows["training"]:
+        for model in row["models"].split():
+            cells = {**row.cells, "item": model, "condition": "", "low": "", "high": "", "direction": ""}
+            figure = _figure(replace(row, cells=cells), units, sources)
+            if figure.status is Status.ACCEPTED:
+                found[model] = (*found.get(model, ()), figure)
+    return found
 
 
 def _unit(row: Row) -> Unit:

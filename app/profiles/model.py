@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
+from app.catalog import Figure, Source
 from app.engine.operators import Kind, OperatorTable, Pointwise
 from app.engine.records import Tokens
 from app.errors import BadInput, Message
@@ -40,10 +41,100 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The parameter count its authors give, and how they count where that differs."""
+    """What was published of a model: its parameter count, and how it was trained."""
 
-    parameters: float
+    parameters: float | None = None
     note: str = ""
+    """How the authors count the parameters where that differs."""
+    training: tuple[Figure, ...] = field(default=(), compare=False)
+    """Figures of the training: lengths, amount and batch. What nobody published is an assumption, marked
+    by its source."""
+
+    @property
+    def seq_len(self) -> int | None:
+        """Length of a sequence in that training. [tokens]"""
+        return self._whole("seq_len")
+
+    @property
+    def image_size(self) -> int | None:
+        """Side of an image in that training. [pixels]"""
+        return self._whole("image_size")
+
+    @property
+    def tokens(self) -> float | None:
+        """Tokens trained on. [-]"""
+        return self._value("tokens")
+
+    @property
+    def epochs(self) -> float | None:
+        """Passes over the data set. [-]"""
+        return self._value("epochs")
+
+    @property
+    def dataset_samples(self) -> float | None:
+        """Samples of the data set. [-]"""
+        return self._value("dataset_samples")
+
+    @property
+    def samples(self) -> float | None:
+        """Samples trained on, where they are stated or follow from the epochs. [-]"""
+        epochs, size = self.epochs, self.dataset_samples
+        return epochs * size if epochs is not None and size is not None else self._value("samples")
+
+    @property
+    def target(self) -> str | None:
+        """Quality at which the training stops: a convergence target of the catalogue."""
+        found = self._figure("target")
+        return found.text if found else None
+
+    @property
+    def global_batch(self) -> int | None:
+        """Samples of one step. [-]"""
+        tokens, seq_len = self._value("batch_tokens"), self.seq_len
+        if tokens is not None and seq_len is not None:
+            return round(tokens / seq_len)
+        return self._whole("global_batch")
+
+    @property
+    def amount(self) -> Figure | None:
+        """The figure that says how long the training was."""
+        return next(filter(None, map(self._figure, ("target", "tokens", "epochs", "samples"))), None)
+
+    @property
+    def source(self) -> Source | None:
+        """Where the length of the training was read."""
+        return self.amount.source if self.amount else None
+
+    @property
+    def assumed(self) -> bool:
+        """True where nobody published how long the model was trained."""
+        return self.amount is not None and self.amount.source.id == ASSUMED
+
+    @property
+    def workload(self) -> dict[str, str | int | float]:
+        """The fields of a request that repeat that training; the batch is left to the search."""
+        fields = {
+            name: value
+            for name in ("seq_len", "image_size", "tokens", "epochs", "dataset_samples", "samples")
+            if (value := self._value(name)) is not None
+        }
+        whole = {name: int(value) if value == int(value) else value for name, value in fields.items()}
+        return {**whole, "target": self.target} if self.target else whole
+
+    def _figure(self, parameter: str) -> Figure | None:
+        return next((figure for figure in self.training if figure.parameter == parameter), None)
+
+    def _value(self, parameter: str) -> float | None:
+        found = self._figure(parameter)
+        return found.value if found else None
+
+    def _whole(self, parameter: str) -> int | None:
+        value = self._value(parameter)
+        return None if value is None else round(value)
+
+
+ASSUMED = "rackline-assumption"
+"""Source of the figures of a training that nobody published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +165,7 @@ class ModelProfile:
     """preset, config, onnx, layers, transformer or total_flop. [-]"""
     body: Body
     source: ModelSource | None = None
-    published: Published | None = None
+    published: Published = Published()
     assumptions: tuple[Message, ...] = ()
     default_seq_len: int | None = None
     default_image_size: int | None = None
@@ -196,7 +287,7 @@ class ModelProfile:
             if self.source is None
             else {"title": self.source.title, "url": self.source.url, "date": self.source.date},
             "published": None
-            if self.published is None
+            if self.published.parameters is None
             else {"parameters": self.published.parameters, "note": self.published.note},
             "assumptions": [message_to_json(message) for message in self.assumptions],
             "default_seq_len": self.default_seq_len,
@@ -219,7 +310,7 @@ class ModelProfile:
             origin=str(document["origin"]),
             body=body_from_json(cast("Mapping[str, object]", document["body"])),
             source=None if source is None else ModelSource(**source),
-            published=None if published is None else Published(**published),  # type: ignore[arg-type]
+            published=Published(**published) if published else Published(),  # type: ignore[arg-type]
             assumptions=tuple(
                 message_from_json(entry)
                 for entry in cast("list[Mapping[str, object]]", document.get("assumptions", []))

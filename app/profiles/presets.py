@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from app.catalog import load_training
 from app.errors import CatalogError, Message, NotFound
 from app.profiles.model import ModelProfile
 
@@ -21,6 +23,7 @@ def models_directory() -> Path:
 def presets() -> dict[str, ModelProfile]:
     """Return every preset by identifier, in the order of the files."""
     found: dict[str, ModelProfile] = {}
+    training = load_training(models_directory().parent)
     for path in sorted(models_directory().glob("*.json")):
         for entry in json.loads(path.read_text(encoding="utf-8"))["models"]:
             try:
@@ -39,7 +42,8 @@ def presets() -> dict[str, ModelProfile]:
                         {"file": path.name, "id": profile.id},
                     )
                 )
-            found[profile.id] = profile
+            published = replace(profile.published, training=training.get(profile.id, ()))
+            found[profile.id] = replace(profile, published=published)
     return found
 
 

@@ -21,7 +21,7 @@ from app.catalog.entries import Entry
 from app.catalog.software import ABSOLUTE, SoftwareProfile, figure_unit
 from app.catalog.software import SoftwareFigure as SoftwareFact
 from app.errors import NotFound
-from app.profiles.model import ModelProfile
+from app.profiles.model import ModelProfile, Published
 from app.profiles.presets import presets
 from app.services.listing import Item, Page, stretch
 from app.sizing.catalogue.documents import (
@@ -169,7 +169,7 @@ def model(profile: ModelProfile) -> Model:
         name=profile.name,
         family=profile.family,
         parameters=Quantity.exact(profile.parameters, "1"),
-        published=published and PublishedParameters(parameters=published.parameters, note=published.note),
+        published=published_parameters(published),
         forward_flop_per_sample=Quantity.exact(profile.forward_flop_per_sample, "FLOP"),
         seq_len=profile.default_seq_len,
         image_size=profile.default_image_size,
@@ -177,6 +177,13 @@ def model(profile: ModelProfile) -> Model:
         status="accepted",
         assumptions=[str(assumption) for assumption in profile.assumptions],
     )
+
+
+def published_parameters(published: Published) -> PublishedParameters | None:
+    """Return the parameters a model's authors give, as a document."""
+    if published.parameters is None:
+        return None
+    return PublishedParameters(parameters=published.parameters, note=published.note)
 
 
 def operators(profile: ModelProfile) -> list[OperatorSummary]:
