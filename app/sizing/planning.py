@@ -302,7 +302,9 @@ def _every_option(space: Space, plans: Plans, cost: Floats, total: Floats) -> Pl
 def _layout(space: Space, layout: Plans) -> Space:
     """Return the space of one layout, with all its options, also with a micro-batch of twice the samples."""
     micro_batch = float(layout.micro_batch[0])
-    sizes = space.choices("micro_batch", [micro_batch, 2.0 * micro_batch])
+    most = space.global_batch / float(layout.data[0])
+    larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
+    sizes = space.choices("micro_batch", [micro_batch, *larger])
     degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
     return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
 

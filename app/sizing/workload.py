@@ -292,17 +292,22 @@ def _precision(
 def largest_batch(training: Training, context: SizingContext) -> int:
     """Return the largest global batch at which a workload is known to converge. [samples]
 
-    To a target half the largest batch of its reference points. Else what published recipes of the family
-    used; for a language model never more than the critical batch of so many tokens.
+    To a target half the largest batch of its reference points. Else what published recipes of the family used,
+    or the model's own; for a language model never more than the critical batch of so many tokens.
     """
     if training.target is not None:
         return max(int(float(training.target.batches[-1]) / 2.0), 1)
     profile, tokens = training.profile, training.tokens
     convolutional = is_convolutional(profile.operators(tokens, training.image_size))
     limit = batch_limit(context.batch_limits, training.kind, profile.family, convolutional)
-    per_sample = tokens.rows if limit.unit == "token" and tokens else 1.0
-    most = limit.limit / per_sample
-    if not limit.kind and profile.family in LANGUAGE and tokens is not None and training.samples:
+    most = limit.limit / (tokens.rows if limit.unit == "token" and tokens else 1.0)
+    if limit.kind:
+        return max(int(most), 1)
+    published = profile.published
+    if published.global_batch is not None:
+        longer = (published.seq_len or 1) / tokens.rows if tokens and published.seq_len else 1.0
+        most = max(most, published.global_batch * longer)
+    if profile.family in LANGUAGE and tokens is not None and training.samples:
         trained = training.samples * tokens.mean
         most = min(most, critical_batch(float(profile.parameters), trained, context.catalog) / tokens.mean)
     return max(int(most), 1)
