@@ -114,7 +114,7 @@ def decide(
         global_batch=divided,
         spare=True,
         any_batch=searched,
-        quarterings=QUARTERINGS if training.target is not None or scenario.is_ipu else 0,
+        quarterings=_quarterings(training, scenario),
         lean=lean,
     )
     choice = choose_plan(
@@ -128,9 +128,14 @@ def decide(
     return Sizing(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
 
 
-QUARTERINGS = 3
-"""Times the largest batch is quartered: a target costs fewer samples at a smaller one, and an IPU keeps the
-activations of fewer micro-batches."""
+def _quarterings(training: Training, scenario: Scenario) -> int:
+    """Return how often the largest batch is quartered.
+
+    A target costs fewer samples at a smaller one, and an IPU keeps the activations of fewer micro-batches.
+    """
+    if scenario.is_ipu:
+        return 2
+    return 3 if training.target is not None else 0
 
 
 def _totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:

@@ -42,10 +42,10 @@ MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
 MOST_DEGREES = 96
 """Combinations of them that are followed to fewer devices."""
 
-WHOLE = 3
+WHOLE = 2
 """Layouts of which every option is tried where few were before."""
 
-CLOSELY = 8
+CLOSELY = 5
 """Plans around which micro-batches and batches are varied finely."""
 
 TINY_SAMPLE = 1e9
@@ -403,18 +403,18 @@ def _evaluated(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
     """Return memory and time of plans that may fill so much of a device."""
     if not scenario.is_ipu:
         return _evaluated_gpu(scenario, candidates_of(plans, plans.tensor.size), limit)
-    memory = scenario.memory(plans)
+    return _timed(scenario, plans, scenario.memory(plans), limit)
+
+
+def _timed(scenario: Scenario, plans: Plans, memory: MemoryUse, limit: float) -> Evaluated:
+    """Return memory and time of plans whose memory is known."""
     fits = np.broadcast_to(_fits(memory, limit), plans.tensor.shape)
     seconds = np.full(fits.shape, np.inf)
     kept = np.flatnonzero(fits)
     if kept.size:
         seconds[kept] = scenario.step(plans.take(kept)).total
-    return Evaluated(
-        np.broadcast_to(memory.total, fits.shape),
-        np.broadcast_to(memory.streaming, fits.shape),
-        fits,
-        seconds,
-    )
+    total, streaming = (np.broadcast_to(part, fits.shape) for part in (memory.total, memory.streaming))
+    return Evaluated(total, streaming, fits, seconds)
 
 
 def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
@@ -423,15 +423,18 @@ def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -
     if not plans.tensor.size:
         nothing = np.empty(0)
         return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated, 0, strict
-    tried = [(plans, scenario.memory(plans))]
-    if "phases" not in space.allowed and not _fits(tried[0][1], strict).any():
-        tried.append(_phased(scenario, plans))
-    limit = next(
-        (limit for limit in (strict, loose) if any(_fits(memory, limit).any() for _, memory in tried)), strict
-    )
-    plans, _ = next(((p, m) for p, m in tried if _fits(m, limit).any()), tried[-1])
-    count = sum(int(some.tensor.size) for some, _ in tried)
-    return plans, _evaluated(scenario, plans, limit), enumerated, count, limit
+    memory = scenario.memory(plans)
+    count = plans.tensor.size
+    if "phases" not in space.allowed:
+        # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
+        outside = np.flatnonzero(~_fits(memory, strict))
+        in_phases = _phased(scenario, plans.take(outside)) if outside.size else None
+        if in_phases is not None:
+            count += in_phases.tensor.size
+            plans = Plans.joined([plans, in_phases])
+            memory = scenario.memory(plans)
+    limit = next((limit for limit in (strict, loose) if _fits(memory, limit).any()), strict)
+    return plans, _timed(scenario, plans, memory, limit), enumerated, count, limit
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
@@ -460,7 +463,7 @@ def _fits(memory: MemoryUse, limit: float) -> NDArray[np.bool_]:
     return np.asarray(inside)
 
 
-def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
+def _phased(scenario: Scenario, plans: Plans) -> Plans | None:
     """Return the plans that keep their optimizer off chip, cut into the phases they need."""
     off_chip = np.flatnonzero(plans.offload > 0)
     offloaded = plans.take(off_chip) if off_chip.size else plans
@@ -475,9 +478,7 @@ def _phased(scenario: Scenario, plans: Plans) -> tuple[Plans, MemoryUse]:
         optimizer=scenario.optimizer,
     )
     found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
-    if not found.tensor.size:
-        return plans, scenario.memory(plans)
-    return found, scenario.memory(found)
+    return found if found.tensor.size else None
 
 
 def memory_of(chip: GpuChip | IpuChip) -> float:

@@ -292,8 +292,8 @@ def _precision(
 def largest_batch(training: Training, context: SizingContext) -> int:
     """Return the largest global batch at which a workload is known to converge. [samples]
 
-    To a target half the largest batch of its reference points. Else what published recipes of the family used,
-    or the model's own; for a language model never more than the critical batch of so many tokens.
+    To a target half the largest batch of its reference points. Else what published recipes of the family or
+    the model's own used; for a language model never more than the critical batch of so many tokens.
     """
     if training.target is not None:
         return max(int(float(training.target.batches[-1]) / 2.0), 1)

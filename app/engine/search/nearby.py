@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.engine.plans import Plans
-from app.engine.records import Indices
-from app.engine.search.space import MICRO_BATCHES, Space, copies_of, divisors, is_power_of_two, rounds_of
+from app.engine.records import Floats, Indices
+from app.engine.search.space import MICRO_BATCHES, Space, copies_of, divisors, is_power_of_two
 
 BATCHES = tuple(2.0 ** (power / 4.0) for power in range(-6, 7))
 """Multiples of a batch that are tried between it and its neighbours by quartering."""
@@ -64,43 +64,97 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
     places: list[int] = []
     shares: list[Share] = []
     for place in range(plans.tensor.size):
-        pipeline, data, micro_batch, accumulation = (
-            int(getattr(plans, name)[place]) for name in ("pipeline", "data", "micro_batch", "accumulation")
-        )
-        found = set(_fewer_copies(space, pipeline, data, micro_batch))
-        if place in near:
-            most = space.devices // int(plans.tensor[place] * pipeline)
-            devices = int(plans.tensor[place] * pipeline)
-            whole = space.devices_per_node // math.gcd(devices, space.devices_per_node)
-            found.update(_close(space, pipeline, most, whole, micro_batch, data * micro_batch * accumulation))
+        seed = Seed.of(space, plans, place)
+        found = set(_fewer_copies(space, seed))
+        if place in near and space.any_batch:
+            found.update(_close(space, seed))
         places += [place] * len(found)
         shares += found
     alike = plans.take(np.array(places, dtype=np.intp))
-    taken = np.array(shares, dtype=float).reshape(-1, 3)
-    # Where shards lie, over all copies or inside a machine, is another matter on other numbers of copies.
-    sharded = (
-        np.flatnonzero(alike.sharding > 0) if "sharding_ranks" not in space.allowed else np.empty(0, int)
+    found = _with_shares(alike, np.array(shares, dtype=float).reshape(-1, 3))
+    return _legal(space, Plans.joined([found, _sharded_elsewhere(space, found), *_in_chunks(space, found)]))
+
+
+def _with_shares(plans: Plans, shares: Floats) -> Plans:
+    """Return plans with other shares; what lies over all copies still does."""
+    data, micro_batch, accumulation = shares.T
+    return replace(
+        plans,
+        data=data,
+        micro_batch=micro_batch,
+        accumulation=accumulation,
+        sharding_ranks=np.where(plans.sharding_ranks == plans.data, data, plans.sharding_ranks),
+        rts_optimizer=np.where(plans.rts_optimizer == plans.data, data, plans.rts_optimizer),
     )
-    wide = alike.take(sharded)
-    inside = np.maximum(np.floor(space.devices_per_node / wide.tensor), 1.0)
-    flipped = np.where(wide.sharding_ranks < wide.data, wide.data, inside)
-    several = np.flatnonzero((flipped > 1) & (flipped <= wide.data))
-    other = replace(wide, sharding_ranks=flipped).take(several)
-    return _legal(Plans.joined([alike, other]), np.concatenate([taken, taken[sharded][several]]))
 
 
-def _fewer_copies(space: Space, pipeline: int, data: int, micro_batch: int) -> Iterator[Share]:
+def _sharded_elsewhere(space: Space, plans: Plans) -> Plans:
+    """Return plans with their shards inside a machine in place of over all copies, and the reverse.
+
+    Which is better is another matter on other numbers of copies.
+    """
+    sharded = np.flatnonzero((plans.sharding > 0) & ("sharding_ranks" not in space.allowed))
+    found = plans.take(sharded)
+    inside = np.maximum(np.floor(space.devices_per_node / found.tensor), 1.0)
+    other = np.where(found.sharding_ranks < found.data, found.data, inside)
+    return replace(found, sharding_ranks=other).take(np.flatnonzero((other > 1) & (other <= found.data)))
+
+
+def _in_chunks(space: Space, plans: Plans) -> list[Plans]:
+    """Return plans whose stages are whole with the fewest chunks and the most, where rounds allow any."""
+    if space.ipu or "interleave" in space.allowed:
+        return []
+    layers = space.depth / plans.pipeline
+    free = (plans.pipeline > 1) & (plans.interleave == 1) & (layers == np.floor(layers)) & (layers > 1)
+    free &= plans.accumulation % plans.pipeline == 0
+    found = plans.take(np.flatnonzero(free))
+    stages = (space.depth / found.pipeline).astype(int).tolist()
+    fewest = np.array([divisors(stage)[1] for stage in stages], dtype=float)
+    return [replace(found, interleave=fewest), replace(found, interleave=np.array(stages, dtype=float))]
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Where a plan stands: its stages, copies and batch, and the copies that devices have room for."""
+
+    pipeline: int
+    data: int
+    micro_batch: int
+    batch: int
+    most: int
+    """Copies that all devices have room for. [-]"""
+    whole: int
+    """Copies that fill whole machines. [-]"""
+
+    @classmethod
+    def of(cls, space: Space, plans: Plans, place: int) -> Seed:
+        """Return where one of several plans stands."""
+        tensor, pipeline, data, micro_batch, accumulation = (
+            int(getattr(plans, name)[place])
+            for name in ("tensor", "pipeline", "data", "micro_batch", "accumulation")
+        )
+        devices = tensor * pipeline
+        return cls(
+            pipeline=pipeline,
+            data=data,
+            micro_batch=micro_batch,
+            batch=data * micro_batch * accumulation,
+            most=space.devices // devices,
+            whole=space.devices_per_node // math.gcd(devices, space.devices_per_node),
+        )
+
+
+def _fewer_copies(space: Space, seed: Seed) -> Iterator[Share]:
     """Yield shares of fewer copies with the same micro-batch."""
     if "data" in space.allowed:
         return
-    for copies in _steps_down(space, data):
+    for data in _steps_down(space, seed.data):
         if space.any_batch:
-            rounds = max(space.global_batch // micro_batch, 1) // copies
-            yield from ((copies, micro_batch, each) for each in _rounds(space, pipeline, rounds))
-        elif space.global_batch % (copies * micro_batch) == 0:
-            accumulation = space.global_batch // (copies * micro_batch)
+            yield from _rounds(space, seed, data, seed.micro_batch)
+        elif space.global_batch % (data * seed.micro_batch) == 0:
+            accumulation = space.global_batch // (data * seed.micro_batch)
             if space.allows("accumulation", accumulation):
-                yield copies, micro_batch, accumulation
+                yield data, seed.micro_batch, accumulation
 
 
 def _steps_down(space: Space, data: int) -> list[int]:
@@ -114,72 +168,60 @@ def _steps_down(space: Space, data: int) -> list[int]:
     return [copies for copies in found if not space.ipu or is_power_of_two(copies)]
 
 
-def _rounds(space: Space, pipeline: int, most: int) -> list[int]:
+def _rounds(space: Space, seed: Seed, data: int, micro_batch: int) -> list[Share]:
+    """Return shares of so many copies with the largest batch, and with the batch of the seed."""
     if "accumulation" in space.allowed:
-        return [int(value) for value in space.allowed["accumulation"]]
-    return rounds_of(space, pipeline, max(most, 1))
+        return [(data, micro_batch, int(value)) for value in space.allowed["accumulation"]]
+    largest = max(space.global_batch // (data * micro_batch), 1)
+    found = {largest, min(max(round(seed.batch / (data * micro_batch)), 1), largest)}
+    if seed.pipeline > 1 and not space.ipu:
+        found |= {value - value % seed.pipeline for value in found}
+    return [(data, micro_batch, value) for value in found if value]
 
 
-def _close(
-    space: Space, pipeline: int, most: int, whole: int, micro_batch: int, batch: int
-) -> Iterator[Share]:
-    """Yield shares with other micro-batches and batches; so many whole copies fill machines."""
-    if not space.any_batch:
-        return
-    for size in _sizes(space, micro_batch, most):
+def _close(space: Space, seed: Seed) -> Iterator[Share]:
+    """Yield shares with other micro-batches, other batches, and copies a little fewer."""
+    for size in _sizes(space, seed):
         rounds = space.global_batch // size
         if not rounds:
             continue
         if "data" in space.allowed:
-            copies = [int(data) for data in space.allowed["data"] if data <= most]
+            copies = [int(data) for data in space.allowed["data"] if data <= seed.most]
         else:
-            copies = copies_of(space, most, rounds, FEWER_COPIES)
-            if abs(size - micro_batch) < 2 and not space.ipu:
-                copies += [min(most, rounds) * part // 16 for part in SIXTEENTHS]
-            copies += [data - data % whole for data in copies]
-            copies = [data for data in dict.fromkeys(copies) if data]
-        for data in copies:
-            largest = max(rounds // data, 1)
-            yield from ((data, size, each) for each in _rounds(space, pipeline, largest))
-            if space.quarterings and "accumulation" not in space.allowed:
-                around = {round(batch * multiple / (data * size)) for multiple in BATCHES}
-                yield from ((data, size, each) for each in around if 0 < each < largest)
+            copies = copies_of(space, seed.pipeline, seed.most, rounds, FEWER_COPIES)
+            if size == seed.micro_batch and not space.ipu:
+                copies += [copies[0] * part // 16 for part in SIXTEENTHS]
+            copies += [data - data % seed.whole for data in copies]
+        for data in dict.fromkeys(data for data in copies if data):
+            yield from _rounds(space, seed, data, size)
+        if space.quarterings and "accumulation" not in space.allowed and copies:
+            largest = max(rounds // copies[0], 1)
+            around = {round(seed.batch * multiple / (copies[0] * size)) for multiple in BATCHES}
+            yield from ((copies[0], size, each) for each in around if 0 < each < largest)
 
 
-def _sizes(space: Space, micro_batch: int, most: int) -> list[int]:
-    """Return micro-batches near one, finely, and those that few rounds on all copies fill the batch with."""
+def _sizes(space: Space, seed: Seed) -> list[int]:
+    """Return micro-batches near the seed's, finely, and those that fill the batch in few rounds."""
     if "micro_batch" in space.allowed:
         return [int(size) for size in space.allowed["micro_batch"]]
-    step = max((1 << (micro_batch.bit_length() - 1)) // FINE, 1)
-    start = max(micro_batch // 2 // step * step, 1)
-    filling = {space.global_batch // (most * rounds) for rounds in (1, 2, 3, 4)}
-    near = {size for size in filling if micro_batch // 2 < size < 2 * micro_batch}
-    sizes = sorted(near | set(range(start, 2 * micro_batch, step)))
-    return [size for size in sizes if size <= space.largest_micro_batch]
+    size = seed.micro_batch
+    step = max((1 << (size.bit_length() - 1)) // FINE, 1)
+    filling = {space.global_batch // (seed.most * rounds) for rounds in (1, 2, 3, 4)}
+    near = {other for other in filling if size // 2 < other < 2 * size}
+    sizes = near | {size} | set(range(max(size // 2 // step * step, 1), 2 * size, step))
+    return [other for other in sorted(sizes) if other <= space.largest_micro_batch]
 
 
-def _legal(alike: Plans, shares: np.ndarray) -> Plans:
-    """Return plans with other shares, without those that may not have them."""
-    data, micro_batch, accumulation = shares.T
-    everywhere = alike.sharding_ranks == alike.data
-    ranks = np.where(everywhere, data, alike.sharding_ranks)
-    whole_state = alike.rts_optimizer == alike.data
-    changed = {
-        "data": data,
-        "micro_batch": micro_batch,
-        "accumulation": accumulation,
-        "sharding_ranks": ranks,
-        "rts_optimizer": np.where(whole_state, data, alike.rts_optimizer),
-    }
-    values = {name: changed.get(name, getattr(alike, name)) for name in Plans.__slots__}
-    several = np.where(alike.sharding > 0, data > 1, True)
+def _legal(space: Space, plans: Plans) -> Plans:
+    """Return the plans that may be."""
+    data, ranks = plans.data, plans.sharding_ranks
     legal = (
-        ((alike.interleave == 1) | (accumulation % alike.pipeline == 0))
-        & (data % alike.expert == 0)
+        ((plans.interleave == 1) | (plans.accumulation % plans.pipeline == 0))
+        & (data % plans.expert == 0)
         & (data % ranks == 0)
-        & (everywhere | (ranks < data))
-        & (data % alike.rts == 0)
-        & (data % values["rts_optimizer"] == 0)
-        & several
+        & (data % plans.rts == 0)
+        & (data % plans.rts_optimizer == 0)
+        & ((plans.sharding == 0) | ((data > 1) & (ranks > 1)))
+        & (plans.devices <= space.devices)
     )
-    return Plans(**{name: np.asarray(value, dtype=float)[legal] for name, value in values.items()})
+    return plans.take(np.flatnonzero(legal))

@@ -346,7 +346,7 @@ def _free_shares(space: Space, pipeline: int, most: int) -> Iterator[tuple[int, 
         elif {"micro_batch", "accumulation"} <= set(space.allowed):
             copies = [most]
         else:
-            copies = copies_of(space, most, rounds, 0 if space.lean else 1)
+            copies = copies_of(space, pipeline, most, rounds, 0 if space.lean else 1)
         for data in copies:
             if "accumulation" in space.allowed:
                 each = [int(value) for value in space.allowed["accumulation"]]
@@ -356,18 +356,19 @@ def _free_shares(space: Space, pipeline: int, most: int) -> Iterator[tuple[int, 
                 yield data, micro_batch, accumulation
 
 
-def copies_of(space: Space, most: int, rounds: int, fewer: int) -> list[int]:
-    """Return the numbers of copies worth trying for so many micro-batches a step, falling.
+def copies_of(space: Space, pipeline: int, most: int, rounds: int, fewer: int) -> list[int]:
+    """Return the numbers of copies worth trying for so many micro-batches a step.
 
-    As many as there may be; and some fewer, each of which has a micro-batch more, so that less of the batch
-    is lost where they are few.
+    As many as there may be; the most of them whose micro-batches go through the stages in whole rounds; and
+    some fewer, each of which has a micro-batch more, so that less of the batch is lost where they are few.
     """
     top = min(most, rounds)
     if space.ipu:
         return [1 << (top.bit_length() - 1)]
-    found = [top]
-    if rounds // top < FEW_ROUNDS:
-        found += [rounds // (rounds // top + more) for more in range(1, fewer + 1)]
+    each = rounds // top
+    found = [top, min(rounds // (-(-each // pipeline) * pipeline), most)]
+    if each < FEW_ROUNDS:
+        found += [rounds // (each + more) for more in range(1, fewer + 1)]
     return [data for data in dict.fromkeys(found) if data]
 
 
