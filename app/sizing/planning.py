@@ -45,7 +45,7 @@ MOST_DEGREES = 96
 WHOLE = 2
 """Layouts of which every option is tried where few were before."""
 
-CLOSELY = 5
+CLOSELY = 6
 """Plans around which micro-batches and batches are varied finely."""
 
 TINY_SAMPLE = 1e9

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.engine.plans import Plans
 from app.sizing.deciding import decide
 from app.sizing.failures import reliability
 from app.sizing.models import resolve_model
 from app.sizing.runtime import run_of, runs_of
-from app.sizing.size.searching import stacked
 from app.sizing.spread import common_normals
 from tests.sizing.asking import asked, sizing_context
 
@@ -42,7 +42,7 @@ def test_many_runs_at_once_are_those_of_each_alone(system: str, workload: dict[s
     machines = np.array([float(one.hardware.machines) for one in found])
     together = runs_of(
         found[0].scenario,
-        stacked([one.choice.plans for one in found]),
+        Plans.joined([one.choice.plans for one in found]),
         found[0].training,
         machines=machines,
         factors=factors,

@@ -233,7 +233,7 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     splits = SWITCH if tensor and transformer else SWITCH[:1]
     if space.lean:
         stages = [stage for stage in stages if stage != Sharding.GRADIENTS]
-        splits, ranks = splits[-1:], 1
+        splits = splits[-1:]
     sharding = [
         (stage, float(slot))
         for stage in space.effective("sharding", stages if data else STAGES[:1])

@@ -258,8 +258,8 @@ def micro_batches(space: Space, share: int) -> list[int]:
     named = space.allowed.get("micro_batch")
     tried = divisors(share) if named is None else [int(value) for value in named if share % value == 0]
     if space.lean and named is None:
-        # The largest of each octave.
-        tried = list({value.bit_length(): value for value in tried}.values())
+        # Small ones, and the largest of each octave.
+        tried = list({max(value, 8).bit_length() * 8 + min(value, 8): value for value in tried}.values())
     return [
         value
         for value in tried

@@ -70,9 +70,9 @@ def asked(**parts: Any) -> SizingRequest:
     return SizingRequest.model_validate({**BERT, **parts})
 
 
-def sized(*, exhaustive: bool = False, **parts: Any) -> Sizing:
+def sized(**parts: Any) -> Sizing:
     """Return the sizing of :func:`asked`."""
-    return size(asked(**parts), sizing_context(), exhaustive=exhaustive).document
+    return size(asked(**parts), sizing_context()).document
 
 
 def at_random(seed: int) -> SizingRequest:
