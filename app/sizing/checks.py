@@ -111,21 +111,38 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
 
 
 def _idle(choice: Choice, hardware: Hardware, used: int, devices: int) -> CheckWarning:
-    """Return the warning that a plan leaves machines or accelerators idle."""
-    machines = hardware.machines - int(hardware.machines_used(choice.plans)[0])
-    advice: Message | str = ""
-    if not choice.space.any_batch and choice.fits:
-        batch = int(choice.plans.global_batch[0])
-        advice = Message("; a global batch other than {batch} may use them", {"batch": batch})
+    """Return the warning that a plan leaves accelerators idle, and whether the batch is the reason."""
+    plans = choice.plans
+    copy = int(plans.tensor[0] * plans.pipeline[0])
+    batch, copies = int(plans.global_batch[0]), devices // copy
+    if not choice.space.any_batch and batch % copies:
+        return CheckWarning.of(
+            "batch_not_divisible",
+            "caution",
+            Message(
+                "{batch} samples do not divide over {copies} copies of the model ({each} each); {used} of "
+                "{devices} accelerators are used, and a batch of {whole} would use more",
+                {
+                    "batch": batch,
+                    "copies": copies,
+                    "each": significant(batch / copies),
+                    "used": used,
+                    "devices": devices,
+                    "whole": -(-batch // copies) * copies,
+                },
+            ),
+            "workload.global_batch",
+            "system.count",
+        )
+    machines = hardware.machines - int(hardware.machines_used(plans)[0])
+    message = Message(
+        "{idle} of {devices} accelerators stay idle: no plan is faster with them",
+        {"idle": devices - used, "devices": devices},
+    )
     if machines:
         message = Message(
-            "{idle} of {machines} machines stay idle: no plan is faster with them{advice}",
-            {"idle": machines, "machines": hardware.machines, "advice": advice},
-        )
-    else:
-        message = Message(
-            "{idle} of {devices} accelerators stay idle: no plan is faster with them{advice}",
-            {"idle": devices - used, "devices": devices, "advice": advice},
+            "{idle} of {machines} machines stay idle: no plan is faster with them",
+            {"idle": machines, "machines": hardware.machines},
         )
     return CheckWarning.of("devices_unused", "caution", message, "system.count", "plan")
 

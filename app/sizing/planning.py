@@ -263,11 +263,13 @@ def search_space(
     rounds = (_every_option, _nearby) if space.lean and not space.ipu else (_nearby,)
     for around in rounds if space.spare and evaluated.fits.any() else ():
         more = around(space, plans, cost, total)
+        if not more.tensor.size:
+            continue
         found = _evaluated(scenario, more, limit)
         more_total, more_cost = rank(more, found.seconds)
         plans, evaluated = Plans.joined([plans, more]), Evaluated.joined([evaluated, found])
         total, cost = np.concatenate([total, more_total]), np.concatenate([cost, more_cost])
-        count += more.tensor.size
+        enumerated, count = enumerated + more.tensor.size, count + more.tensor.size
     fastest = None
     if evaluated.fits.any():
         best = least_on_any_number(plans.devices, cost, total) if space.spare else int(np.argmin(cost))
@@ -430,7 +432,7 @@ def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -
         outside = np.flatnonzero(~_fits(memory, strict))
         in_phases = _phased(scenario, plans.take(outside)) if outside.size else None
         if in_phases is not None:
-            count += in_phases.tensor.size
+            count, enumerated = count + in_phases.tensor.size, enumerated + in_phases.tensor.size
             plans = Plans.joined([plans, in_phases])
             memory = scenario.memory(plans)
     limit = next((limit for limit in (strict, loose) if _fits(memory, limit).any()), strict)
