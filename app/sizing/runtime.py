@@ -254,7 +254,8 @@ def runs_of(
     traineds = steps[:, np.newaxis] * spread * step_samples
     useful, usefuls = trained + evaluation, traineds + evaluations
     written = checkpoint_time(
-        scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
+        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),
+        assumed.bandwidth * machines,
     )
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)

@@ -358,6 +358,7 @@ LABELS = {
     "gpu_wide_tensor": "tensor parallel across machines",
     "gpu_deep_interleave": "more chunks per pipeline stage than published runs",
     "gpu_offload": "optimizer on the host",
+    "gpu_adapters": "adapters on frozen weights",
     "gpu_long_sequence": "samples of more than 8,192 tokens",
     "ipu_known": "IPU software with measured runs",
     "ipu_few_accumulations": "fewer than four micro-batches a step on IPUs",

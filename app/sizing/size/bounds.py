@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from app.engine.collectives import exposed_time
 from app.engine.convergence import training_steps
 from app.engine.gpu.exchanges import gradient_exchanges
-from app.engine.gpu.memory import GRADIENT_BYTES, MASTER_BYTES, STATE_BYTES
-from app.engine.gpu.operators import element_bytes
+from app.engine.gpu.memory import trained_bytes
+from app.engine.gpu.operators import QUANTISED_BYTES, element_bytes
 from app.engine.gpu.step import gradient_accumulation_time
 from app.engine.gpu.weights import device_weights
 from app.engine.ipu.update import fixed_update_time, gradient_allreduce_time
@@ -54,7 +54,7 @@ class GroupBound:
         alike: GroupBound | None = None,
     ) -> None:
         training = group.training
-        table = training.profile.operators(training.tokens, training.image_size)
+        table = training.operators()
         entry = group.hardware.entry
         convolutional = is_convolutional(table)
         software = choose_software(group.software, convolutional, entry.chip, entry.chip_kind, context, [])
@@ -109,10 +109,11 @@ class GroupBound:
         if not isinstance(system, GpuSystem):
             return True
         size = element_bytes(self._scenario.precision)
-        state = STATE_BYTES[self._scenario.optimizer] + (MASTER_BYTES if size < MASTER_BYTES else 0.0)
+        state, gradient = trained_bytes(self._scenario.optimizer, size, table.master_weights)
         state = 0.0 if system.host_memory else state
-        dense = float(np.sum(np.where(table.sparse > 0, 0.0, table.weights * table.count)))
-        held = dense * (size + GRADIENT_BYTES + state) / devices + system.kernels.framework_memory
+        stored = np.where(table.quantised > 0, QUANTISED_BYTES, size) + table.trained * (gradient + state)
+        dense = np.where(table.sparse > 0, 0.0, table.weights * table.count)
+        held = float(np.sum(dense * stored)) / devices + system.kernels.framework_memory
         return held <= system.chip.memory_capacity
 
     def _batches(self, devices: int) -> list[int]:
@@ -176,7 +177,16 @@ class GroupBound:
             plans = Plans.of(tensor=tensor, pipeline=stages, data=data, sharding_ranks=ranks)
             weights = device_weights(table, plans)
             # Gradients of experts may be few: those of the other weights are exchanged in any case.
-            dense = replace(weights, layers=weights.layers - weights.experts, experts=0.0 * weights.experts)
+            none = 0.0 * weights.experts
+            dense = replace(
+                weights,
+                layers=weights.layers - weights.experts,
+                experts=none,
+                trained=weights.trained - weights.trained_experts,
+                trained_experts=none,
+                quantised=weights.quantised - weights.quantised_experts,
+                quantised_experts=none,
+            )
             times = gradient_exchanges(
                 table, plans, hardware, self._scenario.gpu_software(), self._scenario.precision, dense
             )
@@ -240,7 +250,7 @@ class GroupBound:
         system = self._scenario.hardware
         assert isinstance(system, GpuSystem)
         neutral = Plans.of(tensor=tensor, micro_batch=micro, accumulation=np.full(tensor.shape, 2.0))
-        held = self._scenario.table.parameters / tensor
+        held = self._scenario.table.trained_parameters / tensor
         bandwidth = system.chip.memory_bandwidth * system.chip.achieved_bandwidth
         summing = gradient_accumulation_time(held, element_bytes(self._scenario.precision), bandwidth)
         slots = []
