@@ -241,7 +241,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     run, names = timing.run, timing.regimes
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     warnings += run_checks(run, assumed, training)
-    if training.target is None and training.tokens is not None:
+    if training.kind == "pretrain" and training.target is None and training.tokens is not None:
         per_sample = training.tokens.mean
         warnings += critical_batch_checks(
             sizing.profile.family,

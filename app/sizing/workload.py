@@ -46,7 +46,7 @@ class Adapters:
     """True where the frozen weights are stored in 4 bit."""
 
 
-PAPERS = {
+ADAPTER_PAPERS = {
     "lora": (8, ("q_proj", "v_proj"), "Hu et al. 2021, arXiv 2106.09685, appendix D.4"),
     "qlora": (64, "all", "Dettmers et al. 2023, arXiv 2305.14314, section 4"),
 }
@@ -112,8 +112,8 @@ def resolve_training(
         if asked.kind not in FROM_SCRATCH:
             raise BadInput.at(
                 "workload.target",
-                "a target counts the samples of whole training, not of kind {kind}; give samples, tokens or "
-                "epochs with dataset_samples",
+                "targets are known for pre-training, not for kind {kind}; give samples, tokens, or epochs "
+                "with dataset_samples",
                 kind=asked.kind,
             )
         known = known_id(context.catalog, "target", asked.target, "workload.target")
@@ -154,7 +154,7 @@ def _adapters(
     asked: WorkloadInput, profile: ModelProfile, chip: GpuChip | IpuChip, defaults: list[Default]
 ) -> Adapters | None:
     """Return the adapters asked for, with those of the method's paper where nothing is said."""
-    if asked.kind not in PAPERS:
+    if asked.kind not in ADAPTER_PAPERS:
         for name in ("lora_rank", "lora_modules"):
             if getattr(asked, name) is not None:
                 raise BadInput.at(
@@ -167,7 +167,7 @@ def _adapters(
     if isinstance(chip, IpuChip):
         raise BadInput.at(
             "workload.kind",
-            "frozen weights are computed on GPUs only; choose a GPU system, or kind finetune",
+            "LoRA and QLoRA are computed on GPUs only; choose a GPU system, or kind finetune",
         )
     known = adaptable_modules(profile.operators())
     if not known:
@@ -176,7 +176,7 @@ def _adapters(
             "{model} has no transformer layers that adapters could be added to; choose kind finetune",
             model=profile.name,
         )
-    rank, modules, paper = PAPERS[asked.kind]
+    rank, modules, paper = ADAPTER_PAPERS[asked.kind]
     if asked.lora_rank is None:
         why = Message("the rank of {paper}", {"paper": paper})
         defaults.append(Default.of("workload.lora_rank", rank, why))
@@ -188,7 +188,7 @@ def _adapters(
             )
     if asked.lora_modules is None:
         chosen = tuple(modules) if modules != "all" and set(modules) <= set(known) else known
-        why = Message("the products that have adapters in {paper}", {"paper": paper})
+        why = Message("the target modules of {paper}", {"paper": paper})
         defaults.append(Default.of("workload.lora_modules", ", ".join(chosen), why))
     else:
         chosen = _chosen_modules(asked.lora_modules, known)
@@ -197,13 +197,13 @@ def _adapters(
 
 def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str, ...]:
     groups = {"all": known, "attention": tuple(name for name in ATTENTION_MODULES if name in known)}
-    names = [asked] if isinstance(asked, str) else asked
+    names = [name.strip() for name in asked.split(",")] if isinstance(asked, str) else asked
     chosen = {module for name in names for module in groups.get(name, (name,))}
     wrong = sorted(chosen - set(known))
     if wrong or not chosen:
         raise BadInput.at(
             "workload.lora_modules",
-            "{value} is no product of this model; give all, attention, or some of {known}",
+            "{value} is not a module of this model; choose all, attention, or some of {known}",
             value=", ".join(wrong) or "-",
             known=", ".join(known),
         )
