@@ -185,10 +185,14 @@ def adapted(
             rows.append(_dequantise(operator))
         for target in chosen.get(place, []):
             rows += _adapter(operator, target, rank)
-    made = OperatorTable.of(
-        rows, depth=table.depth, hidden=table.hidden, tokens=table.tokens, heads=table.attention_heads
+    return OperatorTable.of(
+        rows,
+        depth=table.depth,
+        hidden=table.hidden,
+        tokens=table.tokens,
+        heads=table.attention_heads,
+        master_weights=0.0 if quantised else 1.0,
     )
-    return replace(made, master_weights=0.0) if quantised else made
 
 
 def _operator(table: OperatorTable, place: int) -> Operator:

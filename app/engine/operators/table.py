@@ -193,7 +193,14 @@ class OperatorTable:
 
     @classmethod
     def of(
-        cls, operators: Iterable[Operator], *, depth: int, hidden: float, tokens: float, heads: float = 0.0
+        cls,
+        operators: Iterable[Operator],
+        *,
+        depth: int,
+        hidden: float,
+        tokens: float,
+        heads: float = 0.0,
+        master_weights: float = 1.0,
     ) -> OperatorTable:
         """Return the table of the given operators."""
         rows = tuple(operators)
@@ -208,6 +215,7 @@ class OperatorTable:
             hidden=hidden,
             tokens=tokens,
             attention_heads=heads,
+            master_weights=master_weights,
             **columns,
         )
 
