@@ -297,6 +297,8 @@ class GpuKernels:
     """Between one device and the host's memory, one direction, as achieved. [B/s]"""
     memory_margin: float
     """Share of the memory left free where nothing else is asked. [-]"""
+    dequantise_factor: float
+    """Time to turn weights from 4 bit over that of reading and writing them. [-]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.spread import SAMPLES, common_normals
 from app.sizing.taken import assumption_defaults, system_defaults
 from app.sizing.trace import source_ref
+from app.sizing.workload import ADAPTER_PAPERS
 
 DEFAULT_PEAK = "fp16_dense"
 
@@ -48,6 +49,11 @@ def bare_estimate(
         Catalogue. [-]
     """
     asked = request.assumptions
+    if request.workload.kind in ADAPTER_PAPERS:
+        raise BadInput.at(
+            "workload.kind",
+            "a bare figure has no layers that adapters could be added to; give a preset or a config",
+        )
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     utilization = 1.0 if asked.utilization is None else asked.utilization

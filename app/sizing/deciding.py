@@ -78,7 +78,7 @@ def decide(
     """
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
-    table = profile.operators(training.tokens, training.image_size)
+    table = training.operators()
     software = choose_software(
         request.software,
         is_convolutional(table),

@@ -216,6 +216,10 @@ class ModelSummary(Document):
     """Family whose measured runs come nearest."""
     parameters: float
     """Parameters, counted from the operators. [-]"""
+    kind: str = "pretrain"
+    """How it is trained: pretrain, continue, finetune, lora or qlora."""
+    trained_parameters: float | None = None
+    """Parameters that training changes: those of the adapters with lora and qlora, else all. [-]"""
     forward_flop_per_sample: float
     """Forward pass of one sample. [FLOP]"""
     seq_len: int | None

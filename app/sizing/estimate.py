@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from app import __version__
 from app.errors import AppError, BadInput, Message
 from app.profiles.model import ModelProfile
@@ -249,7 +247,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     bolder = bolder_plan(sizing.choice)
     warnings += [*run_checks(run, assumed, training), *([] if bolder is None else [bolder])]
-    if training.target is None and training.tokens is not None:
+    if training.kind == "pretrain" and training.target is None and training.tokens is not None:
         per_sample = training.tokens.mean
         warnings += critical_batch_checks(
             sizing.profile.family,
@@ -272,7 +270,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
         )  # fmt: skip
     taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
     batch = float(plans.global_batch[0])
-    flop = 3.0 * float(np.sum(scenario.table.forward_flop))
+    flop = scenario.table.training_flop
     peak = scenario.peak * float(plans.devices[0])
     step = run.step_samples
     per_row = training.tokens.mean if training.tokens else None
@@ -314,9 +312,7 @@ def _common(
         "label": label,
         "engine_version": __version__,
         "catalog_version": context.catalog.version,
-        "model": summarise(
-            sizing.profile, training.seq_len, training.image_size, float(np.sum(scenario.table.forward_flop))
-        ),
+        "model": summarise(training, scenario.table),
         "system": system_summary(hardware),
         "plan": plan_summary(sizing, plans),
         "software": scenario.software.id,

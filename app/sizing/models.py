@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from app.engine.operators import OperatorTable
 from app.errors import Message, Unprocessable
 from app.profiles.config import config_profile
 from app.profiles.layer_table import layers_profile
@@ -11,6 +14,7 @@ from app.profiles.transformer import figure_profile, transformer_profile
 from app.sizing.context import SizingContext
 from app.sizing.document import ModelSummary, Text
 from app.sizing.request import ModelInput
+from app.sizing.workload import Training
 
 
 def resolve_model(asked: ModelInput, context: SizingContext) -> ModelProfile:
@@ -36,18 +40,19 @@ def resolve_model(asked: ModelInput, context: SizingContext) -> ModelProfile:
     return figure_profile(asked.total_flop)
 
 
-def summarise(
-    profile: ModelProfile, seq_len: int | None, image_size: int | None, forward_flop: float
-) -> ModelSummary:
-    """Return what an answer says of its model."""
+def summarise(training: Training, table: OperatorTable) -> ModelSummary:
+    """Return what an answer says of its model, and of what is trained of it."""
+    profile = training.profile
     return ModelSummary(
         id=profile.id,
         name=profile.name,
         family=profile.family,
         parameters=profile.parameters,
-        forward_flop_per_sample=forward_flop,
-        seq_len=seq_len,
-        image_size=image_size,
+        kind=training.kind,
+        trained_parameters=table.trained_parameters,
+        forward_flop_per_sample=float(np.sum(table.forward_flop)),
+        seq_len=training.seq_len,
+        image_size=training.image_size,
         assumptions=[
             Text.of(message if isinstance(message, Message) else Message(str(message)))
             for message in profile.assumptions

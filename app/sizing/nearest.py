@@ -25,6 +25,7 @@ UNVALIDATED = frozenset(
         "gpu_wide_tensor",
         "gpu_deep_interleave",
         "gpu_offload",
+        "gpu_adapters",
     }
 )
 """Regimes of data/residuals.csv in which nothing was measured."""

@@ -36,6 +36,7 @@ REGIMES = (
     "gpu_deep_interleave",
     "gpu_offload",
     "gpu_long_sequence",
+    "gpu_adapters",
     "ipu_known",
     "ipu_few_accumulations",
     "ipu_other_family",
@@ -168,11 +169,12 @@ def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured
         "gpu_pipeline": plans.pipeline > 1,
         "gpu_many_devices": plans.devices > MANY_DEVICES,
         "gpu_few_samples": few & (family not in DECODERS),
-        "gpu_pcie": boards and 2.0 * table.parameters > LARGE_GRADIENTS,
+        "gpu_pcie": boards and 2.0 * table.trained_parameters > LARGE_GRADIENTS,
         "gpu_experts": table.active_parameters < table.parameters,
         "gpu_wide_tensor": plans.tensor > machine.devices,
         "gpu_deep_interleave": plans.interleave > DEEPEST_INTERLEAVE,
         "gpu_offload": plans.offload > 0,
+        "gpu_adapters": table.trained_parameters < table.parameters,
         "gpu_long_sequence": table.tokens > LONG_SEQUENCE,
     }
     return {name: np.asarray(mask) for name, mask in found.items()}

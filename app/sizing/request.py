@@ -125,6 +125,18 @@ class ModelInput(Schema):
 class WorkloadInput(Schema):
     """What is to be trained."""
 
+    kind: Literal["pretrain", "continue", "finetune", "lora", "qlora"] = "pretrain"
+    """Train from scratch, continue that, fine-tune all weights, or only adapters: beside frozen weights, with
+    qlora in 4 bit."""
+    lora_rank: Whole | None = Field(
+        None, description="Rank of the adapters of lora and qlora; left out, that of the method's paper. [-]"
+    )
+    lora_modules: str | list[str] | None = Field(
+        None,
+        description="Products with adapters: attention, all, or a list of q_proj, k_proj, v_proj, o_proj, "
+        "gate_proj, up_proj and down_proj; left out, those of the method's paper.",
+        examples=["all"],
+    )
     workload_id: str | None = Field(None, description="Identifier of an uploaded sample of the data.")
     samples: Number | None = None
     """Samples to train on. [-]"""

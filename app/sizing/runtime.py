@@ -337,7 +337,8 @@ def central_runs(
     evaluation = evaluations_time(training.target, scenario, samples, batch, step + input_wait)
     useful = steps * (step + input_wait) + evaluation
     written = checkpoint_time(
-        scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
+        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),
+        assumed.bandwidth * machines,
     )
     checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
     return CentralRuns(

@@ -120,12 +120,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     return Search(
         engine_version=__version__,
         catalog_version=context.catalog.version,
-        model=summarise(
-            profile,
-            sizing.training.seq_len,
-            sizing.training.image_size,
-            float(np.sum(scenario.table.forward_flop)),
-        ),
+        model=summarise(sizing.training, scenario.table),
         system=system_summary(hardware),
         software=scenario.software.id,
         precision_used=scenario.precision.value,
@@ -214,7 +209,7 @@ def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingCo
     step = scenario.step(several)
     column = Plans(**{name: getattr(several, name)[:, np.newaxis] for name in Plans.__slots__})
     sampled = np.broadcast_to(scenario.step(column, normals).total, (chosen.size, _samples(normals)))
-    flop = 3.0 * float(np.sum(scenario.table.forward_flop))
+    flop = scenario.table.training_flop
     first = float(found.cost[chosen[0]])
     answer = []
     plans = plan_summaries(sizing, several)

@@ -52,7 +52,7 @@ NETWORK = (
 )
 """Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
 
-LATER = ("gpu_software_unnamed",)
+LATER = ("gpu_software_unnamed", "gpu_adapters")
 """Regimes that came after the networks."""
 
 COLUMNS = (

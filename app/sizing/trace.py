@@ -9,7 +9,9 @@ import numpy as np
 from pydantic import JsonValue
 
 from app.catalog import Catalog, Figure, Source
-from app.engine.plans import Plans
+from app.engine.gpu.operators import QUANTISED_BYTES
+from app.engine.operators import Pointwise
+from app.engine.plans import Plans, Recompute
 from app.engine.records import IpuChip
 from app.sizing.context import SizingContext
 from app.sizing.document import SourceRef, TraceStep
@@ -20,6 +22,8 @@ from app.sizing.workload import Training
 
 NARAYANAN = "Narayanan et al., SC 2021, section 2.2 and appendix"
 WILLIAMS = "Williams, Waterman, Patterson, CACM 52(4), 2009"
+HU = "Hu et al. 2021, arXiv 2106.09685, section 4"
+DETTMERS = "Dettmers et al. 2023, arXiv 2305.14314, section 3"
 DALY = "Daly, Future Generation Computer Systems 22, 2006"
 SHOWN_PARAMETERS = (
     "matrix_efficiency",
@@ -72,6 +76,7 @@ def trace_of(
     """
     catalog = context.catalog
     steps = [_peak(scenario, catalog), _software(scenario, catalog), _flop(scenario)]
+    steps += _adapters(scenario, plans, training)
     steps += _parts(scenario, plans, run, hardware, catalog)
     batch = float(plans.global_batch[0])
     if training.target is not None:
@@ -161,16 +166,69 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
 
 
 def _flop(scenario: Scenario) -> TraceStep:
-    forward = float(np.sum(scenario.table.forward_flop))
+    table = scenario.table
+    forward = float(np.sum(table.forward_flop))
+    frozen = table.trained_parameters < table.parameters
     return TraceStep(
         name="training_flop_per_sample",
-        formula="3 × forward FLOP: the backward pass costs twice the forward pass",
-        inputs={"forward_flop": forward, "parameters": scenario.table.parameters},
-        value=3.0 * forward,
+        formula=(
+            "2 × forward FLOP, 3 × those of adapters and attention: frozen weights have no gradients; MFU "
+            "counts only these"
+            if frozen
+            else "3 × forward FLOP: the backward pass costs twice the forward pass"
+        ),
+        inputs={
+            "forward_flop": forward,
+            "parameters": table.parameters,
+            "trained_parameters": table.trained_parameters,
+        },
+        value=table.training_flop,
         unit="FLOP",
-        reference="Kaplan et al. 2020, section 2.1; operators of the model",
+        reference=HU if frozen else "Kaplan et al. 2020, section 2.1; operators of the model",
         source=[],
     )
+
+
+def _adapters(scenario: Scenario, plans: Plans, training: Training) -> list[TraceStep]:
+    """Return what is trained where weights are frozen, and the time to turn them from 4 bit."""
+    adapters, table = training.adapters, scenario.table
+    if adapters is None:
+        return []
+    steps = [
+        TraceStep(
+            name="trained_parameters",
+            formula="sum of rank × (inner + columns) over the products with adapters",
+            inputs={"rank": adapters.rank, "modules": ", ".join(adapters.modules)},
+            value=table.trained_parameters,
+            unit="parameters",
+            reference=HU,
+            source=[],
+        )
+    ]
+    if not adapters.quantised or isinstance(scenario.hardware, IpuChip):
+        return steps
+    unpacked = table.pointwise == Pointwise.DEQUANTISE
+    times = scenario.operator_times(plans)
+    again = 2.0 if plans.recompute[0] == Recompute.FULL else 1.0
+    once = float(np.sum((again * times.forward + times.backward)[unpacked]))
+    steps.append(
+        TraceStep(
+            name="dequantisation",
+            formula="passes × weights in 4 bit × (bytes stored + bytes of the products) × factor / memory "
+            "bandwidth, for one micro-batch over all stages; part of memory_bound",
+            inputs={
+                "weights": float(np.sum(table.weights * table.count * table.quantised)),
+                "stored_bytes": QUANTISED_BYTES,
+                "factor": scenario.hardware.kernels.dequantise_factor,
+                "passes": again + 1.0,
+            },
+            value=once,
+            unit="s",
+            reference=DETTMERS,
+            source=[],
+        )
+    )
+    return steps
 
 
 FORMULAS = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.catalog import ConvergenceTarget
 from app.engine.convergence import samples_of_epochs
-from app.engine.operators import Kind, OperatorTable
+from app.engine.operators import ATTENTION_MODULES, Kind, OperatorTable, adaptable_modules, adapted
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
@@ -36,6 +36,25 @@ NEAREST = {
 """Formats in the order in which they stand in for one another."""
 
 
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What is trained where a model's own weights are frozen."""
+
+    rank: int
+    modules: tuple[str, ...]
+    quantised: bool
+    """True where the frozen weights are stored in 4 bit."""
+
+
+ADAPTER_PAPERS = {
+    "lora": (8, ("q_proj", "v_proj"), "Hu et al. 2021, arXiv 2106.09685, appendix D.4"),
+    "qlora": (64, "all", "Dettmers et al. 2023, arXiv 2305.14314, section 4"),
+}
+"""Rank and modules of adapters by kind of workload, and the paper whose they are."""
+
+HIGHEST_RANK = 4096
+
+
 @dataclass(slots=True)
 class Training:
     """A workload with all that was taken for granted."""
@@ -52,8 +71,19 @@ class Training:
     optimizer: str
     kind: str = "pretrain"
     """Kind of the workload, which says what is trained and in which batches. [-]"""
+    adapters: Adapters | None = None
+    """What is trained of a frozen model; None where all weights are. [-]"""
     defaults: list[Default] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
+
+    def operators(self) -> OperatorTable:
+        """Return the operators of one sample, with adapters where the model's weights are frozen."""
+        table = self.profile.operators(self.tokens, self.image_size)
+        if self.adapters is None:
+            return table
+        return adapted(
+            table, self.adapters.modules, float(self.adapters.rank), quantised=self.adapters.quantised
+        )
 
 
 def resolve_training(
@@ -77,7 +107,15 @@ def resolve_training(
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     target = None
+    adapters = _adapters(asked, profile, chip, defaults)
     if asked.target is not None:
+        if asked.kind not in FROM_SCRATCH:
+            raise BadInput.at(
+                "workload.target",
+                "targets are known for pre-training, not for kind {kind}; give samples, tokens, or epochs "
+                "with dataset_samples",
+                kind=asked.kind,
+            )
         known = known_id(context.catalog, "target", asked.target, "workload.target")
         target = context.catalog.convergence(known)
     seq_len, image_size = _size(asked, profile, target, defaults)
@@ -101,9 +139,75 @@ def resolve_training(
         global_batch=asked.global_batch,
         precision=precision,
         optimizer=optimizer,
+        kind=asked.kind,
+        adapters=adapters,
         defaults=defaults,
         warnings=warnings,
     )
+
+
+FROM_SCRATCH = frozenset({"pretrain", "continue"})
+"""Kinds that reference points of convergence are known for."""
+
+
+def _adapters(
+    asked: WorkloadInput, profile: ModelProfile, chip: GpuChip | IpuChip, defaults: list[Default]
+) -> Adapters | None:
+    """Return the adapters asked for, with those of the method's paper where nothing is said."""
+    if asked.kind not in ADAPTER_PAPERS:
+        for name in ("lora_rank", "lora_modules"):
+            if getattr(asked, name) is not None:
+                raise BadInput.at(
+                    f"workload.{name}",
+                    "kind {kind} trains all weights and has no adapters; choose kind lora or qlora, or leave "
+                    "this out",
+                    kind=asked.kind,
+                )
+        return None
+    if isinstance(chip, IpuChip):
+        raise BadInput.at(
+            "workload.kind",
+            "LoRA and QLoRA are computed on GPUs only; choose a GPU system, or kind finetune",
+        )
+    known = adaptable_modules(profile.operators())
+    if not known:
+        raise BadInput.at(
+            "workload.kind",
+            "{model} has no transformer layers that adapters could be added to; choose kind finetune",
+            model=profile.name,
+        )
+    rank, modules, paper = ADAPTER_PAPERS[asked.kind]
+    if asked.lora_rank is None:
+        why = Message("the rank of {paper}", {"paper": paper})
+        defaults.append(Default.of("workload.lora_rank", rank, why))
+    else:
+        rank = asked.lora_rank
+        if not 1 <= rank <= HIGHEST_RANK:
+            raise BadInput.at(
+                "workload.lora_rank", "{value} is not between 1 and {most}", value=rank, most=HIGHEST_RANK
+            )
+    if asked.lora_modules is None:
+        chosen = tuple(modules) if modules != "all" and set(modules) <= set(known) else known
+        why = Message("the target modules of {paper}", {"paper": paper})
+        defaults.append(Default.of("workload.lora_modules", ", ".join(chosen), why))
+    else:
+        chosen = _chosen_modules(asked.lora_modules, known)
+    return Adapters(rank, chosen, quantised=asked.kind == "qlora")
+
+
+def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    groups = {"all": known, "attention": tuple(name for name in ATTENTION_MODULES if name in known)}
+    names = [name.strip() for name in asked.split(",")] if isinstance(asked, str) else asked
+    chosen = {module for name in names for module in groups.get(name, (name,))}
+    wrong = sorted(chosen - set(known))
+    if wrong or not chosen:
+        raise BadInput.at(
+            "workload.lora_modules",
+            "{value} is not a module of this model; choose all, attention, or some of {known}",
+            value=", ".join(wrong) or "-",
+            known=", ".join(known),
+        )
+    return tuple(name for name in known if name in chosen)
 
 
 def is_convolutional(table: OperatorTable) -> bool:

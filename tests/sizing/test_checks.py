@@ -48,7 +48,7 @@ def test_the_batch_of_imagenet_in_an_hour_does_not_divide_over_160() -> None:
     workload = {"seq_len": None, "samples": 1281167 * 90, "global_batch": 8192}
     found = answer(**RESNET, workload=workload, system={"count": 20})
     said = warning(found, "batch_not_divisible")
-    assert "51.2 each" in said.message and "128 of 160" in said.message and "8320" in said.message
+    assert "51.2 each" in said.message and "128 of 160" in said.message and "8,320" in said.message
     assert found.plan is not None
     assert (found.plan.global_batch, found.plan.idle_machines) == (8192, 4)
     assert said.fields == ["workload.global_batch", "system.count"]

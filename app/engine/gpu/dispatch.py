@@ -123,7 +123,7 @@ def update_kernels(table: OperatorTable, plans: Plans, software: GpuSoftware) ->
     >>> dense_layer(name="classes", inputs=8, outputs=8).tensors
     2.0
     """
-    trained = (table.weights > 0) & (table.sparse == 0)
+    trained = (table.weights > 0) & (table.sparse == 0) & (table.trained > 0)
     tensors = float(np.sum(np.where(trained, table.tensors * table.count, 0.0))) / plans.pipeline
     one_by_one = software.optimizer_kernels > 0
     copies = np.where(plans.data > 1, BUCKET_COPIES, 0.0) if one_by_one else 0.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from app.engine.collectives import collective_time
-from app.engine.gpu.operators import element_bytes
+from app.engine.gpu.operators import QUANTISED_BYTES, element_bytes
 from app.engine.gpu.weights import DeviceWeights, device_weights
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans
@@ -47,7 +47,9 @@ class MessageGroup:
     gradients: Floats
     """Gradients of one device. [B]"""
     copied: Floats
-    """Weights of one device, as they are gathered. [B]"""
+    """Trained weights of one device, as they are gathered after an update. [B]"""
+    stored: Floats
+    """All weights of one device, as they are gathered where each rank holds its share of them. [B]"""
     buckets: Floats
     """Messages into which an all-reduce of the gradients is cut. [-]"""
     ranks: Floats
@@ -99,21 +101,25 @@ def message_groups(
     ``tests/engine/gpu/test_exchanges.py`` holds worked values.
 
     >>> [entry.name for entry in fields(MessageGroup)][:3]
-    ['gradients', 'copied', 'buckets']
+    ['gradients', 'copied', 'stored']
     """
     size = element_bytes(precision)
-    routed = np.where(plans.expert > 1, weights.experts, 0.0)
+    held = np.stack([weights.total, weights.trained, weights.quantised])
+    of_experts = np.stack([weights.experts, weights.trained_experts, weights.quantised_experts])
+    routed = np.where(plans.expert > 1, of_experts, 0.0)
     local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
-    groups = [(weights.total - routed, plans.data, plans.sharding_ranks, local)]
+    groups = [(held - routed, plans.data, plans.sharding_ranks, local)]
     if np.any(routed > 0):
         copies = plans.data / plans.expert
         near = np.maximum(np.floor(local / plans.expert), 1.0)
         groups.append((routed, copies, np.minimum(plans.sharding_ranks, copies), near))
     found = []
-    for held, ranks, shards, inside in groups:
-        gradients = np.asarray(held * max(size, software.gradient_bytes))
+    for (whole, trained, quantised), ranks, shards, inside in groups:
+        gradients = np.asarray(trained * max(size, software.gradient_bytes))
         buckets = np.clip(np.ceil(gradients / system.kernels.bucket_bytes), 1.0, system.kernels.most_buckets)
-        found.append(MessageGroup(gradients, np.asarray(held * size), buckets, ranks, shards, inside))
+        stored = np.asarray((whole - quantised) * size + quantised * QUANTISED_BYTES)
+        copied = np.asarray(trained * size)
+        found.append(MessageGroup(gradients, copied, stored, buckets, ranks, shards, inside))
     return found
 
 
@@ -183,6 +189,7 @@ def gradient_exchanges(
     for group in groups:
         data, shards, near = group.ranks, group.shards, group.inside
         gradients, copied, buckets = group.gradients, group.copied, group.buckets
+        changed = gradients > 0.0
         bucket, reduced, between = collectives(
             2.0,
             (gradients / buckets, data, near),
@@ -192,16 +199,16 @@ def gradient_exchanges(
         once, gathered, of_layer, layer_gradients = collectives(
             1.0,
             *((gradients, shards, near), (copied, shards, near)),
-            *((copied / layers, shards, near), (gradients / layers, shards, near)),
+            *((group.stored / layers, shards, near), (gradients / layers, shards, near)),
         )
         found.append(
             (
-                buckets * bucket,
-                np.where(shards < data, reduced, once),
-                once,
-                gathered,
-                layers * (2.0 * of_layer + layer_gradients),
-                between,
+                np.where(changed, buckets * bucket, 0.0),
+                np.where(changed, np.where(shards < data, reduced, once), 0.0),
+                np.where(changed, once, 0.0),
+                np.where(changed, gathered, 0.0),
+                layers * (2.0 * of_layer + np.where(changed, layer_gradients, 0.0)),
+                np.where(changed, between, 0.0),
             )
         )
     return Exchanges(*(np.asarray(sum(times)) for times in zip(*found, strict=True)))

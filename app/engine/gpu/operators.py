@@ -24,6 +24,10 @@ TF32_ROW_PADDING = 4.0
 ROW_BYTES = 4.0
 """Bytes of an element of a looked-up row, which keeps single precision."""
 
+QUANTISED_BYTES = (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0
+"""Bytes of a weight stored in 4 bit with doubly quantised constants: one of 8 bit for 64 weights, one of
+32 bit for 256 of those. Dettmers et al. 2023, section 3."""
+
 LOOP_KERNELS = 2.0
 """Kernels of one step of a recurrent layer in one direction: product and gates."""
 
@@ -232,7 +236,9 @@ def _products(setting: _Setting, index: Indices) -> Evaluated:
     every = np.stack([np.ones_like(steps), np.ones_like(steps), np.where(looped, 0.0, 1.0)])
     times = np.where(every > 0, steps, 1.0)
     seconds = (seconds + waited * every) * times
-    wanted = np.stack([np.ones_like(steps), setting.column("input_gradient", index), np.ones_like(steps)])
+    wanted = np.stack(
+        [np.ones_like(steps), setting.column("input_gradient", index), setting.column("trained", index)]
+    )
     flop = 2.0 * rows[0] * columns[0] * inner[0] * batch * steps * wanted.sum(axis=0)
     limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
     return (
@@ -276,7 +282,8 @@ def _grouped(setting: _Setting, index: Indices) -> Evaluated:
     bound = np.where(limited, Bound.COMPUTE, Bound.MEMORY).astype(float)
     moved = _layout_traffic(setting, image)
     one = one + moved / setting.bandwidth
-    return one, 2.0 * one, 3.0 * flop, 3.0 * (traffic + moved), bound
+    back = 1.0 + setting.column("trained", index)
+    return one, back * one, (1.0 + back) * flop, (1.0 + back) * (traffic + moved), bound
 
 
 def _depthwise(setting: _Setting, index: Indices) -> Evaluated:
@@ -332,9 +339,12 @@ def _unfused_attention(setting: _Setting, index: Indices) -> Evaluated:
 
 def _pointwise(setting: _Setting, index: Indices) -> Evaluated:
     kind = np.asarray(setting.table.pointwise)[index]
-    passes = pointwise_passes(kind)
+    trained = np.asarray(setting.table.trained)[index]
+    passes = pointwise_passes(kind, trained)
     lookup = np.asarray(setting.table.kind)[index] == Kind.EMBEDDING
-    passes = np.where(lookup, np.array(EMBEDDING_PASSES)[:, np.newaxis], passes)
+    written = EMBEDDING_PASSES[1] * trained
+    gathered = np.stack([np.full_like(written, EMBEDDING_PASSES[0]), written])
+    passes = np.where(lookup, gathered, passes)
     passes = passes.reshape(passes.shape + (1,) * setting.dimensions)
     elements = setting.divided("elements", index, Split.COLUMNS) * setting.micro_batch
     unit = elements * setting.size / setting.bandwidth
@@ -353,6 +363,14 @@ def _pointwise(setting: _Setting, index: Indices) -> Evaluated:
     forward = np.where(table, row * (ROW_BYTES + setting.size), forward)
     backward = np.where(table, row * (2.0 * ROW_BYTES + setting.size), backward)
     moved = np.where(table, elements * (3.0 * ROW_BYTES + 2.0 * setting.size), moved)
+    # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
+    packed = (kind == Pointwise.DEQUANTISE).reshape((-1,) + (1,) * setting.dimensions)
+    weights = setting.divided("elements", index, Split.COLUMNS) / setting.experts_apart(index)
+    unpacked = weights * (QUANTISED_BYTES + setting.size)
+    unpacking = unpacked * setting.kernels.dequantise_factor / setting.bandwidth
+    forward = np.where(packed, unpacking, forward)
+    backward = np.where(packed, unpacking, backward)
+    moved = np.where(packed, 2.0 * unpacked, moved)
     return forward, backward, elements * passes.sum(axis=0), moved, np.full_like(forward, float(Bound.MEMORY))
 
 

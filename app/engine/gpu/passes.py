@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.engine.operators import Pointwise
-from app.engine.records import Floats
+from app.engine.records import FloatLike, Floats
 
 FORWARD_BACKWARD_PASSES = {
     Pointwise.NONE: (0.0, 0.0),
@@ -41,8 +41,18 @@ FORWARD_BACKWARD_PASSES = {
     Pointwise.BIASED_RELU: (2.0, 4.0),
     Pointwise.COPY: (2.0, 2.0),
     Pointwise.SHIFT: (3.0, 2.0),
+    Pointwise.ADAPTER_SUM: (3.0, 3.0),
+    Pointwise.DEQUANTISE: (0.0, 0.0),
 }
 """Passes over the elements of an operator, forward and backward."""
+
+WEIGHT_GRADIENT_PASSES = {
+    Pointwise.LAYER_NORM: 2.0,
+    Pointwise.GELU: 1.0,
+    Pointwise.BIASED_RELU: 1.0,
+    Pointwise.BIAS: 1.0,
+}
+"""Those of the backward passes that only sum gradients of scales, shifts and biases."""
 
 EMBEDDING_PASSES = (2.0, 3.0)
 """Gather and write forward; read, add and write the touched rows backward."""
@@ -51,13 +61,15 @@ SOFTMAX_PASSES = (4.5, 5.5)
 """Mask, softmax and dropout over the attention matrix where attention is not fused."""
 
 
-def pointwise_passes(pointwise: Floats) -> Floats:
+def pointwise_passes(pointwise: Floats, trained: FloatLike = 1.0) -> Floats:
     """Memory passes of pointwise operators, forward and backward.
 
     Parameters
     ----------
     pointwise : array
         :class:`Pointwise` of each operator, (O,). [-]
+    trained : float or array
+        0 where weights are frozen, whose gradients are not summed; else 1. [-]
 
     Returns
     -------
@@ -73,6 +85,11 @@ def pointwise_passes(pointwise: Floats) -> Floats:
     --------
     >>> pointwise_passes(np.array([Pointwise.LAYER_NORM, Pointwise.GELU])).tolist()
     [[2.0, 2.0], [5.0, 4.0]]
+    >>> pointwise_passes(np.array([Pointwise.LAYER_NORM]), trained=0.0).tolist()
+    [[2.0], [3.0]]
     """
     table = np.array([FORWARD_BACKWARD_PASSES[kind] for kind in Pointwise]).T
-    return np.asarray(table[:, np.asarray(pointwise, dtype=int)])
+    frozen = np.array([WEIGHT_GRADIENT_PASSES.get(kind, 0.0) for kind in Pointwise])
+    kinds = np.asarray(pointwise, dtype=int)
+    forward, backward = table[:, kinds]
+    return np.stack([forward, backward - frozen[kinds] * (1.0 - np.asarray(trained))])

@@ -75,7 +75,7 @@ def tiled_product_time(
 
     >>> import numpy as np
     >>> tile = np.array([256.]), np.array([128.]), np.array([1.])
-    >>> kernels = GpuKernels(*tile, 0., 1e12, *[1.] * 15, 0., 1., 1., 0.)
+    >>> kernels = GpuKernels(*tile, 0., 1e12, *[1.] * 15, 0., 1., 1., 0., 1.)
     >>> full = tiled_product_time(256 * 108, 128, 4096, 1, 312e12, 108, kernels)
     >>> more = tiled_product_time(256 * 109, 128, 4096, 1, 312e12, 108, kernels)
     >>> round(float(more / full), 6)

@@ -105,7 +105,7 @@ def gpu_step(
     exposed = _data_parallel_time(plans, system, software, exchanges, slot, after)
     parts["data_comm"] = exposed + row_exchange_time(table, plans, system, software, size)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
-    updated = np.where(plans.sharding >= Sharding.OPTIMIZER, weights.sharded, weights.total)
+    updated = np.where(plans.sharding >= Sharding.OPTIMIZER, weights.trained_sharded, weights.trained)
     # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
     moved = (software.gradient_bytes + size) / system.kernels.host_bandwidth
     moved = moved + traffic / system.host_memory_bandwidth
@@ -138,7 +138,7 @@ def _slowest_stage(
     inside = work.layers * share + (work.embedding + work.head) * spread
     stage = {name: inside[number] for number, name in enumerate(WORK_PARTS)}
     head = None if software.balanced_head else work.head * deep
-    held = np.where(plans.sharding >= Sharding.GRADIENTS, weights.sharded, weights.total)
+    held = np.where(plans.sharding >= Sharding.GRADIENTS, weights.trained_sharded, weights.trained)
     summing = gradient_accumulation_time(held, size, bandwidth)
     stage["memory_bound"] = stage["memory_bound"] + np.where(plans.accumulation > 1, summing, 0.0)
     launched = work.kernels * share

@@ -11,7 +11,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, Indices
 
 
-def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
+def rank_weights(table: OperatorTable, plans: Plans, counted: Floats | None = None) -> tuple[Floats, Floats]:
     """Parameters of the fullest device: those of its layers, and those outside the layers.
 
     Parameters
@@ -20,6 +20,8 @@ def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
         The model. [-]
     plans : Plans
         Tensor, pipeline and expert degrees, interleave. [-]
+    counted : array or None
+        1 for operators whose weights count and 0 for others, (O,); all of them where None. [-]
 
     Returns
     -------
@@ -42,6 +44,7 @@ def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
     lookup = (table.kind == Kind.EMBEDDING).reshape(shape)
     routed = (table.active < 1.0).reshape(shape)
     dense = np.where(table.sparse > 0, 0.0, table.weights * table.count)
+    dense = dense if counted is None else dense * counted
     weights = dense.reshape(shape) / np.where(divided | lookup, plans.tensor, 1.0)
     weights = weights / np.where(routed, plans.expert, 1.0)
     section = table.section.reshape(shape)
@@ -52,7 +55,7 @@ def rank_weights(table: OperatorTable, plans: Plans) -> tuple[Floats, Floats]:
     return layers * stage_share(table.depth, plans), outside
 
 
-def expert_weights(table: OperatorTable, plans: Plans) -> Floats:
+def expert_weights(table: OperatorTable, plans: Plans, counted: Floats | None = None) -> Floats:
     """Parameters of the experts on the fullest device.
 
     Parameters
@@ -61,6 +64,8 @@ def expert_weights(table: OperatorTable, plans: Plans) -> Floats:
         The model. [-]
     plans : Plans
         Tensor, pipeline and expert degrees, interleave. [-]
+    counted : array or None
+        As in :func:`rank_weights`. [-]
 
     Returns
     -------
@@ -81,6 +86,7 @@ def expert_weights(table: OperatorTable, plans: Plans) -> Floats:
     [1024.0, 256.0]
     """
     routed = np.where(table.active < 1.0, table.weights * table.count, 0.0)
+    routed = routed if counted is None else routed * counted
     divided = np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH))
     split, whole = float(routed[divided].sum()), float(routed[~divided].sum())
     return np.asarray((split / plans.tensor + whole) / plans.expert * stage_share(table.depth, plans))
@@ -100,6 +106,18 @@ class DeviceWeights:
     """Those weights of the layers that belong to experts. [-]"""
     sharded: Floats
     """All of them, each divided by the ranks that share its copy. [-]"""
+    trained: Floats
+    """Those of all weights that training changes: all of them unless some are frozen. [-]"""
+    trained_experts: Floats
+    """Those that belong to experts. [-]"""
+    trained_sharded: Floats
+    """Trained weights, each divided by the ranks that share its copy. [-]"""
+    quantised: Floats
+    """Weights of the layers that are stored in 4 bit. [-]"""
+    quantised_experts: Floats
+    """Those that belong to experts. [-]"""
+    quantised_sharded: Floats
+    """Weights in 4 bit, each divided by the ranks that share its copy. [-]"""
 
     @property
     def total(self) -> Floats:
@@ -146,19 +164,29 @@ def device_weights(table: OperatorTable, plans: Plans) -> DeviceWeights:
     >>> float(device_weights(layer, Plans.of(data=4)).sharded)
     25.0
     """
-    layers, outside = rank_weights(table, plans)
-    experts = expert_weights(table, plans)
     copies = np.minimum(plans.sharding_ranks, plans.data / plans.expert)
-    sharded = (layers + outside - experts) / plans.sharding_ranks + experts / copies
-    shape = np.broadcast_shapes(np.shape(sharded))
-    share = np.broadcast_to(stage_share(table.depth, plans), shape)
-    return DeviceWeights(
-        share,
-        np.broadcast_to(layers, shape),
-        np.broadcast_to(outside, shape),
-        np.broadcast_to(experts, shape),
-        np.asarray(sharded),
+
+    def held(counted: Floats | None) -> tuple[Floats, Floats, Floats, Floats]:
+        layers, outside = rank_weights(table, plans, counted)
+        experts = expert_weights(table, plans, counted)
+        sharded = (layers + outside - experts) / plans.sharding_ranks + experts / copies
+        return layers, outside, experts, np.asarray(sharded)
+
+    layers, outside, experts, sharded = held(None)
+    of_layers, of_ends, trained_experts, trained_sharded = (
+        (layers, outside, experts, sharded) if np.all(table.trained > 0) else held(table.trained)
     )
+    none = np.zeros_like(sharded)
+    quantised, _, quantised_experts, quantised_sharded = (
+        held(table.quantised) if np.any(table.quantised > 0) else (none, none, none, none)
+    )
+    shape = np.shape(sharded)
+    every = (
+        *(stage_share(table.depth, plans), layers, outside, experts, sharded),
+        *(of_layers + of_ends, trained_experts, trained_sharded),
+        *(quantised, quantised_experts, quantised_sharded),
+    )
+    return DeviceWeights(*(np.broadcast_to(part, shape) for part in every))
 
 
 def spread_tables(table: OperatorTable, plans: Plans) -> Floats:

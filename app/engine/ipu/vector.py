@@ -57,6 +57,9 @@ POINTWISE_COUNTS: dict[Pointwise, Count] = {
     Pointwise.COPY: (1, 1, 1, 1),
     # Dai et al. 2019: move the scores of relative positions into place and add them
     Pointwise.SHIFT: (2, 2, 2, 2),
+    # adapters on frozen weights are computed on GPUs alone
+    Pointwise.ADAPTER_SUM: (0, 0, 0, 0),
+    Pointwise.DEQUANTISE: (0, 0, 0, 0),
 }
 """Passes forward and backward, operations forward and backward, of the memory-bound operators."""
 

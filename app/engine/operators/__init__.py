@@ -1,5 +1,6 @@
 """Operators: what a model computes, per sample, before any machine is chosen."""
 
+from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adaptable_modules, adapted
 from app.engine.operators.attention import attention_operators
 from app.engine.operators.convolution import (
     convolution_layer,
@@ -14,6 +15,8 @@ from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise,
 from app.engine.operators.transformer import transformer_layer, transformer_operators
 
 __all__ = [
+    "ATTENTION_MODULES",
+    "MODULES",
     "Kind",
     "Operator",
     "OperatorTable",
@@ -22,6 +25,8 @@ __all__ = [
     "Split",
     "Stack",
     "TransformerShape",
+    "adaptable_modules",
+    "adapted",
     "attention_operators",
     "convolution_layer",
     "dense_layer",

@@ -53,6 +53,8 @@ class Pointwise(IntEnum):
     BIASED_RELU = 19
     COPY = 20
     SHIFT = 21
+    ADAPTER_SUM = 22
+    DEQUANTISE = 23
 
 
 class Section(IntEnum):
@@ -129,6 +131,10 @@ class Operator:
     """Share of the weights that one token uses (experts)."""
     sparse: bool = False
     """True for tables that are spread over all devices and updated row by row."""
+    trained: bool = True
+    """False where the weights are frozen: no gradients and no optimizer state for them."""
+    quantised: bool = False
+    """True where frozen weights are stored in 4 bit."""
     block: int = -1
     """Block of unlike layers the operator belongs to; −1 outside of any. A pipeline is cut between them."""
     block_repeats: float = 1.0
@@ -170,6 +176,8 @@ class OperatorTable:
     tensors: Floats
     active: Floats
     sparse: Floats
+    trained: Floats
+    quantised: Floats
     block: Floats
     block_repeats: Floats
     depth: int
@@ -180,10 +188,19 @@ class OperatorTable:
     """Rows per sample handed from one layer to the next."""
     attention_heads: float
     """Heads that tensor parallelism divides; 0 where it does not apply."""
+    master_weights: float = 1.0
+    """1 where trained half-precision weights have a single-precision copy and gradients, else 0."""
 
     @classmethod
     def of(
-        cls, operators: Iterable[Operator], *, depth: int, hidden: float, tokens: float, heads: float = 0.0
+        cls,
+        operators: Iterable[Operator],
+        *,
+        depth: int,
+        hidden: float,
+        tokens: float,
+        heads: float = 0.0,
+        master_weights: float = 1.0,
     ) -> OperatorTable:
         """Return the table of the given operators."""
         rows = tuple(operators)
@@ -198,6 +215,7 @@ class OperatorTable:
             hidden=hidden,
             tokens=tokens,
             attention_heads=heads,
+            master_weights=master_weights,
             **columns,
         )
 
@@ -208,6 +226,11 @@ class OperatorTable:
     def parameters(self) -> float:
         """Parameters of the whole model. [-]"""
         return float(np.sum(self.weights * self.count))
+
+    @property
+    def trained_parameters(self) -> float:
+        """Parameters that training changes; all but for adapters on a frozen model. [-]"""
+        return float(np.sum(self.weights * self.count * self.trained))
 
     @property
     def active_parameters(self) -> float:
@@ -232,3 +255,13 @@ class OperatorTable:
         matrix = self.kind != Kind.ATTENTION
         dense = matrix & (self.kind != Kind.POINTWISE) & (self.kind != Kind.EMBEDDING)
         return self.count * np.where(dense, product, np.where(matrix, 0.0, attention))
+
+    @property
+    def training_flop(self) -> float:
+        """Model FLOP of a training step for one sample. [FLOP]
+
+        Three times those of the forward pass; twice where weights are frozen, which have no gradients.
+        """
+        forward = self.forward_flop
+        both = (self.trained > 0) | (self.kind == Kind.ATTENTION)
+        return 2.0 * float(np.sum(forward)) + float(np.sum(np.where(both, forward, 0.0)))

@@ -47,7 +47,6 @@ def answer(weighed: Weighed) -> FabricChoice:
     """
     cluster, field = weighed.cluster, weighed.field
     training, scenario = weighed.base.sizing.training, weighed.base.sizing.scenario
-    forward = float(np.sum(scenario.table.forward_flop))
     hardware, asked = cluster.hardware, weighed.request.estimate
     names = field.cheapest_first
     fitted = weighed.fitted
@@ -56,7 +55,7 @@ def answer(weighed: Weighed) -> FabricChoice:
         catalog_version=cluster.context.catalog.version,
         label=asked.label or f"{cluster.profile.name} · {hardware.count} × {hardware.entry.name}",
         request=weighed.request,
-        model=summarise(cluster.profile, training.seq_len, training.image_size, forward),
+        model=summarise(training, scenario.table),
         system=system_summary(hardware),
         software=scenario.software.id if fitted is None else fitted.answer.prior_software,
         currency=asked.currency,

@@ -128,9 +128,9 @@ def _of_group(
     group: MessageGroup, sharding: Sharding, accumulation: float, layers: float, post: _Post
 ) -> list[NetworkMessage]:
     """Return the messages of weights that are copied over the same ranks."""
-    gradients, copied, buckets, ranks, shards, inside = (
+    gradients, copied, stored, buckets, ranks, shards, inside = (
         float(np.ravel(getattr(group, name))[0])
-        for name in ("gradients", "copied", "buckets", "ranks", "shards", "inside")
+        for name in ("gradients", "copied", "stored", "buckets", "ranks", "shards", "inside")
     )
     if sharding is Sharding.NONE:
         return [post.sent("data", "all_reduce", gradients / buckets, buckets, ranks, inside)]
@@ -144,7 +144,7 @@ def _of_group(
         scattered = post.sent("data", "reduce_scatter", gradients, accumulation, shards, inside)
         return [scattered, gathered, between]
     return [
-        post.sent("data", "all_gather", copied / layers, 2.0 * layers * accumulation, shards, inside),
+        post.sent("data", "all_gather", stored / layers, 2.0 * layers * accumulation, shards, inside),
         post.sent("data", "reduce_scatter", gradients / layers, layers * accumulation, shards, inside),
         between,
     ]

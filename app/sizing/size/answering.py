@@ -90,12 +90,7 @@ def size(
         engine_version=__version__,
         catalog_version=context.catalog.version,
         request=request,
-        model=summarise(
-            sizing.profile,
-            training.seq_len,
-            training.image_size,
-            float(sizing.scenario.table.forward_flop.sum()),
-        ),
+        model=summarise(training, sizing.scenario.table),
         currency=request.currency,
         outcome="front",
         recommended=None,

@@ -20,7 +20,7 @@ from app.sizing.quantities import quantity, spread_quantity
 from app.sizing.size.lattice import lattice
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals
-from app.sizing.workload import Training, resolve_training
+from app.sizing.workload import ADAPTER_PAPERS, Training, resolve_training
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,10 @@ class Candidates:
         catalog, request = self.context.catalog, self.request
         names = request.systems
         if names is None:
-            names = [entry.id for entry in catalog.systems()]
+            on_gpus = request.workload.kind in ADAPTER_PAPERS
+            names = [
+                entry.id for entry in catalog.systems() if entry.chip_kind is ChipKind.GPU or not on_gpus
+            ]
         else:
             for place, name in enumerate(names):
                 known_id(catalog, "system", name, f"systems.{place}")

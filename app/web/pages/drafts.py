@@ -17,7 +17,14 @@ from app.web.contexts import Choice, Form
 from app.web.pages.forms import nested, plain_number, refused, typed
 
 MODEL = ("model.preset", "model.profile_id")
-WORDS = ("workload.target", "workload.precision", "workload.optimizer", "workload.workload_id")
+WORDS = (
+    "workload.kind",
+    "workload.lora_modules",
+    "workload.target",
+    "workload.precision",
+    "workload.optimizer",
+    "workload.workload_id",
+)
 NUMBERS = (
     "workload.tokens",
     "workload.samples",
@@ -25,6 +32,7 @@ NUMBERS = (
     "workload.dataset_samples",
     "workload.global_batch",
     "workload.seq_len",
+    "workload.lora_rank",
 )
 
 

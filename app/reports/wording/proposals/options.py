@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from app.errors import Message
 from app.reports.figures.comparisons import hours_of, time_scale
+from app.reports.wording.labels import words
 from app.reports.wording.proposals import alternatives
 from app.reports.wording.proposals.blocks import Block, Cell, Drawing, Grid, Head, Paragraph, Section
 from app.reports.wording.scales import Scale
 from app.reports.wording.values import written
 from app.reports.wording.voice import MISSING, Voice
-from app.sizing.document import ComparisonRow, Estimate, Quantity, Text
+from app.sizing.document import ComparisonRow, Estimate, ModelSummary, Quantity, Text
 from app.sizing.proposal.documents import ProposalContent
 from app.sizing.proposal.lines import PLANNED
 
@@ -160,6 +161,20 @@ def columns(
     return blocks
 
 
+def _trained(models: Sequence[ModelSummary], voice: Voice) -> list[tuple[str, list[Cell]]]:
+    """Return the row of what is trained; none where all models are trained whole, from scratch."""
+    if all(model.kind == "pretrain" for model in models):
+        return []
+    cells = [
+        Cell(
+            voice.count(model.trained_parameters or model.parameters),
+            voice.gettext(words(model.kind, "training")),
+        )
+        for model in models
+    ]
+    return [(voice.gettext("Trained parameters"), cells)]
+
+
 def logic(content: ProposalContent, voice: Voice) -> Section | None:
     """Return the chain from the model to the time: what was multiplied with what."""
     found = running(content)
@@ -169,6 +184,7 @@ def logic(content: ProposalContent, voice: Voice) -> Section | None:
     rows: list[tuple[str, list[Cell]]] = [
         (voice.gettext("Model"), [Cell(one.model.name) for _, one in found]),
         (voice.gettext("Parameters"), [Cell(voice.count(one.model.parameters)) for _, one in found]),
+        *_trained([one.model for _, one in found], voice),
         (voice.gettext("Accelerators"), [Cell(voice.number(one.system.devices)) for _, one in found]),
         (
             voice.gettext("Software profile"),
