@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 
 from app import __version__
+from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.profiles.model import ModelProfile
 from app.sizing.bare import bare_estimate
 from app.sizing.batches import critical_batch_checks
-from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_checks, validation_checks
+from app.sizing.checks import (
+    does_not_fit,
+    model_checks,
+    plan_checks,
+    run_checks,
+    time_checks,
+    validation_checks,
+)
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
@@ -264,6 +272,8 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
             hardware, found, seconds=run.total, samples=run.total_samples, normals=normals,
             currency=request.currency, catalog=context.catalog,
         )  # fmt: skip
+    written_off = found.lifetime * YEAR if found is not None and found.owned else None
+    warnings += time_checks(run.total, hardware, written_off, lambda: _finishing(sizing, context))
     taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
     batch = float(plans.global_batch[0])
     flop = 3.0 * float(np.sum(scenario.table.forward_flop))
@@ -295,6 +305,63 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
             *cost_trace(found, cost, run.total, run, assumed),
         ],
     )
+
+
+def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
+    """Return the central time to train; None where the model does not fit or the request is refused.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        Model, workload and system. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    """
+    asked = request.system
+    try:
+        profile = resolve_model(request.model, context)
+        hardware = context.hardware.system(
+            asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+        )
+        made = decide(request, profile, hardware, context)
+        defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+        interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
+        assumed = reliability(defaults, request.assumptions, interruptions)
+    except AppError:
+        return None
+    if not made.choice.fits:
+        return None
+    rate = request.assumptions.input_samples_per_second
+    return _timed(None, made, assumed, rate, context).run.total
+
+
+def _finishing(sizing: Sizing, context: SizingContext) -> int | None:
+    """Return a count of the same system that finishes within a year; None where none that is tried does."""
+    request, hardware = sizing.request, sizing.hardware
+
+    def finishes(count: int) -> bool:
+        system = request.system.model_copy(update={"count": count})
+        asked = request.model_copy(update={"system": system, "plan": PlanInput()})
+        seconds = seconds_to_train(asked, context)
+        return seconds is not None and seconds <= YEAR
+
+    low, high = hardware.count, 2 * hardware.count
+    most = MOST_DEVICES_FINISHING * hardware.count // hardware.devices
+    while high <= most and not finishes(high):
+        low, high = high, 2 * high
+    if high > most:
+        return None
+    for _ in range(REFINEMENTS):
+        middle = (low + high) // 2
+        if middle in {low, high}:
+            break
+        low, high = (low, middle) if finishes(middle) else (middle, high)
+    return high
+
+
+MOST_DEVICES_FINISHING = 16_384
+REFINEMENTS = 3
+"""Halvings between a count that does not finish and one twice as large that does."""
 
 
 def _common(

@@ -7,7 +7,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from app.reports.wording import voice
-from app.reports.wording.scales import HOUR, Scale
+from app.reports.wording.scales import Scale
+from app.sizing.quantities import HOUR
 from app.sizing.document import Quantity
 from tests.web.pages.conftest import Reader
 
