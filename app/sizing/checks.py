@@ -234,25 +234,26 @@ def time_checks(
     finishing : callable
         Gives a count that finishes within a year; None where none that was tried does. [-]
     """
-    if written_off is not None and seconds > written_off:
-        code = "longer_than_amortisation"
-        template, term = (
-            "training takes {time}, longer than the {term} of amortisation; {advice}",
-            written_off,
-        )
-    elif seconds > YEAR:
-        code, template, term = "longer_than_a_year", "training takes {time}; {advice}", 1.0 * YEAR
-    else:
+    too_long = written_off is not None and seconds > written_off
+    if not too_long and seconds <= YEAR:
         return []
     count = finishing()
-    named = {"count": count, "system": hardware.entry.name}
     advice = (
         Message("train on less, or take another system: more of it do not finish within a year")
         if count is None
-        else Message("{count} × {system} would finish within a year", named)
+        else Message(
+            "{count} × {system} would finish within a year", {"count": count, "system": hardware.entry.name}
+        )
     )
-    message = Message(template, {"time": duration(seconds), "term": duration(term), "advice": advice})
-    return [CheckWarning.of(code, "serious", message, *TIME_FIELDS)]
+    values: dict[str, object] = {"time": duration(seconds), "advice": advice}
+    if written_off is None or not too_long:
+        message = Message("training takes {time}; {advice}", values)
+        return [CheckWarning.of("longer_than_a_year", "serious", message, *TIME_FIELDS)]
+    message = Message(
+        "training takes {time}, longer than the {term} of amortisation; {advice}",
+        {**values, "term": duration(written_off)},
+    )
+    return [CheckWarning.of("longer_than_amortisation", "serious", message, *TIME_FIELDS)]
 
 
 TIME_FIELDS = ("system.count", "workload")

@@ -27,7 +27,7 @@ from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
-from app.sizing.document import Default, Estimate, Validation
+from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
@@ -50,6 +50,7 @@ from app.sizing.summaries import (
 )
 from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
+from app.sizing.workload import trained
 
 
 def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
@@ -291,6 +292,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
         mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / step / peak, "1"),
         steps=run.steps,
         samples=run.samples,
+        trained=Text.of(trained(training, run.samples)),
         time_to_train=quantity(run.total, run.total_samples, "s"),
         time_samples=[float(f"{seconds:.5g}") for seconds in run.total_samples],
         energy=energy_of(power, run.total, run.total_samples, normals),

@@ -42,13 +42,28 @@ def significant(value: float, digits: int = 3) -> float:
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 
 TIMES = (
-    (90.0, 1.0, "s", "{number} seconds"),
-    (90 * MINUTE, MINUTE, "min", "{number} minutes"),
-    (96 * HOUR, HOUR, "h", "{number} hours"),
-    (2 * YEAR, DAY, "d", "{number} days"),
-    (math.inf, YEAR, "years", "{number} years"),
+    (90.0, 1.0, "s"),
+    (90 * MINUTE, MINUTE, "min"),
+    (96 * HOUR, HOUR, "h"),
+    (2 * YEAR, DAY, "d"),
+    (math.inf, YEAR, "years"),
 )
-"""Below this many seconds → this unit: its seconds, its sign in a figure, and the words of a sentence."""
+"""Below this many seconds → this unit: its seconds and its sign in a figure."""
+
+COUNTS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+"""From this count on → the word of a sentence."""
+
+SENTENCES = {
+    "s": "{number} seconds",
+    "min": "{number} minutes",
+    "h": "{number} hours",
+    "d": "{number} days",
+    "years": "{number} years",
+    "trillion": "{number} trillion",
+    "billion": "{number} billion",
+    "million": "{number} million",
+}
+"""Unit of a time or word of a count → how a sentence says it."""
 
 
 def duration(seconds: float) -> Message:
@@ -57,19 +72,17 @@ def duration(seconds: float) -> Message:
     >>> str(duration(4010 * DAY)), str(duration(5 * DAY))
     ('11 years', '5 days')
     """
-    size, words = next((size, words) for limit, size, _, words in TIMES if seconds < limit)
-    return Message(words, {"number": significant(seconds / size, 2 if size == YEAR else 3)})
+    size, unit = next((size, unit) for limit, size, unit in TIMES if seconds < limit)
+    return Message(SENTENCES[unit], {"number": significant(seconds / size, 2 if size == YEAR else 3)})
 
 
-COUNTS = ((1e12, "{number} trillion"), (1e9, "{number} billion"), (1e6, "{number} million"))
-"""From this count on → the words of a sentence."""
+def count_of(value: float) -> Message | float:
+    """Return a large count in words: 300 billion; a smaller one as it is.
 
-
-def count_of(value: float) -> Message:
-    """Return a large count in words: 300 billion.
-
-    >>> str(count_of(3.49e12)), str(count_of(1281167)), str(count_of(40_000))
-    ('3.49 trillion', '1.28 million', '40,000')
+    >>> str(count_of(3.49e12)), str(count_of(1281167)), count_of(40_000.0)
+    ('3.49 trillion', '1.28 million', 40000.0)
     """
-    size, words = next(((size, words) for size, words in COUNTS if value >= size), (1.0, "{number}"))
-    return Message(words, {"number": significant(value / size) if size > 1.0 else value, "count": value})
+    for size, word in COUNTS:
+        if value >= size:
+            return Message(SENTENCES[word], {"number": significant(value / size), "count": value})
+    return significant(value, 6)

@@ -20,6 +20,7 @@ from app.sizing.batches import BatchLimit
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
 from app.sizing.hardware import known_id
+from app.sizing.quantities import count_of, significant
 from app.sizing.request import EstimateRequest, WorkloadInput
 
 GREATEST = 1e30
@@ -106,6 +107,35 @@ def resolve_training(
         defaults=defaults,
         warnings=warnings,
     )
+
+
+def trained(training: Training, samples: float) -> Message:
+    """Return what is trained, in words.
+
+    Parameters
+    ----------
+    training : Training
+        The workload. [-]
+    samples : float
+        Samples of the run. [-]
+    """
+    if training.tokens is None:
+        amount = Message("{samples} samples", {"samples": count_of(samples)})
+        if training.image_size is not None:
+            values = {"samples": count_of(samples), "pixels": training.image_size}
+            amount = Message("{samples} samples of {pixels} pixels", values)
+    elif training.tokens.mean < training.tokens.rows:
+        values = {"samples": count_of(samples), "mean": significant(training.tokens.mean)}
+        amount = Message(
+            "{samples} sequences of up to {seq_len} tokens, {mean} on average",
+            {**values, "seq_len": training.seq_len},
+        )
+    else:
+        values = {"tokens": count_of(samples * training.tokens.mean), "seq_len": training.seq_len}
+        amount = Message("{tokens} tokens in sequences of {seq_len}", values)
+    if training.target is None:
+        return amount
+    return Message("{amount}, trained to {target}", {"amount": amount, "target": training.target.name})
 
 
 def is_convolutional(table: OperatorTable) -> bool:

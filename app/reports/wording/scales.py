@@ -28,7 +28,7 @@ class Scale:
 TIMES = (
     (1e-3, Scale(1e-6, "µs")),
     (1.0, Scale(1e-3, "ms")),
-    *((limit, Scale(size, sign)) for limit, size, sign, _ in SPOKEN),
+    *((limit, Scale(size, sign)) for limit, size, sign in SPOKEN),
 )
 """Below this many seconds → this unit."""
 

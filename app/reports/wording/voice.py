@@ -22,7 +22,7 @@ from app.reports.wording.labels import words
 from app.reports.wording.particles import agree
 from app.reports.wording.scales import Scale, decimals_of, scale_of
 from app.sizing.document import Quantity, Text
-from app.sizing.quantities import COUNTS, MONEY
+from app.sizing.quantities import COUNTS, MONEY, SENTENCES
 
 LANGUAGES = ("ko", "en")
 """Languages of the pages; the first is spoken when the reader states none."""
@@ -43,7 +43,7 @@ CURRENCIES = ("USD", "KRW")
 MISSING = "–"
 PER_CENT = re.compile(r"(?<=\d) %")
 
-COUNT_WORDS = frozenset(words for _, words in COUNTS)
+COUNT_WORDS = frozenset(SENTENCES[word] for _, word in COUNTS)
 """Templates of large counts, which every language groups in its own way."""
 
 NAMED = {"part": "memory"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.catalog import Catalog
+from app.catalog import Catalog, Source
 from app.errors import Message
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
@@ -33,7 +33,9 @@ class UsualTraining:
     assumed: bool = False
     """True where nobody published it."""
     global_batch: int | None = None
-    """Batch of that training, which is left to the search. [samples]"""
+    """Batch of that training, which is left to the search; None where a target stops it. [samples]"""
+    source: Source | None = None
+    """Where it was read; None where it is an assumption."""
 
 
 def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
@@ -49,24 +51,22 @@ def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
     published = profile.published
     if published.amount is None:
         return _of_family(profile, catalog)
-    said = _amount(profile, catalog)
-    values = {"amount": said, "source": published.amount.source.title}
+    amount, figure = _amount(profile, catalog), published.amount
+    why = amount
     if published.assumed:
-        why = Message("{amount}, an assumption: {note}", {**values, "note": Message(published.amount.note)})
-    elif published.amount.recalled:
-        why = Message("{amount}, as published; recalled, unverified", values)
-    elif published.target:
-        why = Message("{amount}", values)
-    else:
-        why = Message("{amount}, as published: {source}", values)
-    return UsualTraining(published.workload, why, published.assumed, published.global_batch)
+        why = Message("{amount}, an assumption: {note}", {"amount": amount, "note": Message(figure.note)})
+    elif figure.recalled:
+        why = Message("{amount}; recalled, unverified", {"amount": amount})
+    batch = None if published.target else published.global_batch
+    source = None if published.assumed else figure.source
+    return UsualTraining(published.workload, why, published.assumed, batch, source)
 
 
 def _amount(profile: ModelProfile, catalog: Catalog) -> Message:
     """Return how much is trained, in words."""
     published = profile.published
     if published.target:
-        return Message("the target of MLPerf: {name}", {"name": catalog.items[published.target].name})
+        return Message("trained to {target}", {"target": catalog.items[published.target].name})
     if published.tokens and published.seq_len:
         return Message(
             "{tokens} tokens in sequences of {seq_len}",

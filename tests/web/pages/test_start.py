@@ -50,7 +50,7 @@ def test_form_becomes_a_comparison(reader: Reader) -> None:
         ({"count.dgx-a100-640gb": "few"}, "system-dgx-a100-640gb", "whole number"),
         ({"count.dgx-a100-640gb": "-1", "system": ["dgx-a100-640gb"]}, "system-dgx-a100-640gb", "at least 1"),
         ({"model.preset": ""}, "model", "choose a preset"),
-        ({"workload.target": ""}, "workload", "what is to be done is missing"),
+        ({"workload.target": "", "filled": "bert-large"}, "workload", "say how long to train"),
         ({"system": []}, "systems", "tick at least one"),
     ],
 )
