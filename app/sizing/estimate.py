@@ -186,6 +186,8 @@ def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
     return Estimate(
         **_common(sizing, context, names),
         fits=False,
+        trained=None if sizing.training.samples is None
+        else Text.of(trained(sizing.training, sizing.training.samples)),
         memory=memory_summary(sizing),
         step_time=None, throughput=None, tokens_per_second=None, mfu=None, steps=None, samples=None,
         time_to_train=None, energy=None, cost=None, breakdown=None, roofline=[], roof=None, sensitivity=[],

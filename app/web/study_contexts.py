@@ -63,8 +63,8 @@ class StudyFormPage(Page):
     """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
     systems: Sequence[SystemGroup]
-    counted: bool
-    """Whether the counts are the smallest that hold the model."""
+    within: Message | None
+    """Time within which the counts finish; None where one of each system does."""
 
 
 @dataclass(frozen=True, slots=True)
