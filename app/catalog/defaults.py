@@ -68,6 +68,8 @@ class ConvergenceTarget:
 
     id: str
     name: str
+    model: str
+    """Model preset whose training the target ends."""
     batches: Floats
     """Global batch of each published point, rising. [samples]"""
     samples: Floats
@@ -167,6 +169,7 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
     return ConvergenceTarget(
         id=target,
         name=item.name,
+        model=lookup.figure(target, "model").text,
         batches=np.array([point.x for point in curve.points]),
         samples=np.array([point.y for point in curve.points]) * _samples_per(lookup, curve),
         law_samples=lookup.figure(target, "law_samples").si,

@@ -70,7 +70,7 @@ ITEM_PARAMETERS = {
     ),
     "system": ("machine", "machines", "hosts", "fabric", "ports_per_node", "acquisition", "availability"),
     "fabric": ("line_rate", "port_bandwidth", "hop_latency", "tree_latency", "message_latency", "protocol"),
-    "target": ("law_samples", "law_batch", "law_exponent", "run_scatter"),
+    "target": ("model", "law_samples", "law_batch", "law_exponent", "run_scatter"),
     "switch": ("ports", "port_rate", "power_typical", "price"),
 }
 """Parameters without which an item of the kind cannot be used."""

@@ -55,7 +55,7 @@ def profile(
         "kind": found.origin,
         "parameters": found.parameters,
         "forward_flop_per_sample": found.forward_flop_per_sample,
-        "seq_len": found.default_seq_len,
+        "seq_len": found.usual_seq_len,
         "image_size": found.default_image_size,
     }
     operators = found.summary()

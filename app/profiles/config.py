@@ -10,7 +10,7 @@ from app.engine.operators import Stack, TransformerShape
 from app.errors import Message, Unprocessable
 from app.profiles.bodies import ArchitectureBody, TransformerBody
 from app.profiles.config_families import ALIASES, MODEL_TYPES, SHARED_LAYERS, Traits
-from app.profiles.model import ModelProfile, Scored
+from app.profiles.model import LONGEST_TAKEN, ModelProfile, Scored
 from app.profiles.numbers import flag, printable, shown, whole
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
 
@@ -128,6 +128,12 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
     image_size = None
     if traits.image:
         body, image_size = _image(reader, shape)
+    elif context is not None and context > LONGEST_TAKEN:
+        reader.assume(
+            "samples of {usual} tokens are taken; the {value} positions are a limit, not a training length",
+            usual=LONGEST_TAKEN,
+            value=context,
+        )
     elif context is not None:
         reader.assume("samples are taken to fill the longest context, {value} tokens", value=context)
     return ModelProfile(

@@ -29,6 +29,9 @@ from app.profiles.bodies import (
 FORMAT = 1
 """Version of the stored form."""
 
+LONGEST_TAKEN = 4096
+"""Length up to which the positions that a configuration allows are taken for a training length. [tokens]"""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
@@ -171,10 +174,20 @@ class ModelProfile:
     default_image_size: int | None = None
     scored: Scored = Scored()
 
+    @property
+    def usual_seq_len(self) -> int | None:
+        """Length of a sample where none is stated: a limit on positions is no training length. [tokens]"""
+        return LONGEST_TAKEN if self.limited else self.default_seq_len
+
+    @property
+    def limited(self) -> bool:
+        """True where the default length is a limit on positions, above what is taken for granted."""
+        return self.origin == "config" and (self.default_seq_len or 0) > LONGEST_TAKEN
+
     def operators(self, tokens: Tokens | None = None, image_size: int | None = None) -> OperatorTable:
-        """Return the operators of one sample; what is left out takes the profile's default."""
-        if tokens is None and self.default_seq_len is not None:
-            tokens = self.tokens(self.default_seq_len)
+        """Return the operators of one sample; what is left out takes the profile's usual size."""
+        if tokens is None and self.usual_seq_len is not None:
+            tokens = self.tokens(self.usual_seq_len)
         if image_size is None:
             image_size = self.default_image_size
         return operator_table(self.body, tokens, image_size, float(self.default_seq_len or 0))

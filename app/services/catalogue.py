@@ -36,6 +36,7 @@ from app.sizing.catalogue.documents import (
     ModelWithOperators,
     OperatorSummary,
     PublishedParameters,
+    PublishedTraining,
     Software,
     SoftwareFigure,
     Statement,
@@ -96,7 +97,8 @@ class Catalogue:
     @cached_property
     def models(self) -> Shelf[Model]:
         """Every model preset, without its operators."""
-        return Shelf("model preset", {name: model(profile) for name, profile in presets().items()})
+        found = {name: model(profile, self.catalog) for name, profile in presets().items()}
+        return Shelf("model preset", found)
 
     @cached_property
     def software(self) -> Shelf[Software]:
@@ -161,7 +163,7 @@ def system(catalog: Catalog, identifier: str) -> System:
     )
 
 
-def model(profile: ModelProfile) -> Model:
+def model(profile: ModelProfile, catalog: Catalog) -> Model:
     """Return one model preset as a document."""
     source, published = profile.source, profile.published
     return Model(
@@ -174,8 +176,25 @@ def model(profile: ModelProfile) -> Model:
         seq_len=profile.default_seq_len,
         image_size=profile.default_image_size,
         source=source and ModelSource(title=source.title, url=source.url, published=source.date),
+        training=published_training(published, catalog),
         status="accepted",
         assumptions=[str(assumption) for assumption in profile.assumptions],
+    )
+
+
+def published_training(published: Published, catalog: Catalog) -> PublishedTraining:
+    """Return how a model was trained, as a document."""
+    figures = (figure(catalog, fact) for fact in published.training)
+    return PublishedTraining(
+        workload=published.workload,
+        seq_len=published.seq_len,
+        image_size=published.image_size,
+        tokens=published.tokens,
+        samples=published.samples,
+        target=published.target,
+        global_batch=published.global_batch,
+        assumed=published.assumed,
+        figures=[found for found in figures if found is not None],
     )
 
 

@@ -171,7 +171,7 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
         name=profile.name,
         parameters=profile.parameters,
         forward_flop_per_sample=profile.forward_flop_per_sample,
-        seq_len=profile.default_seq_len,
+        seq_len=profile.usual_seq_len,
         image_size=profile.default_image_size,
         operators=operators(profile),
         warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from app import __version__
+from app.engine.units import YEAR
 from app.errors import BadInput, Message
+from app.sizing.checks import time_checks
 from app.sizing.context import SizingContext
 from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, prices, system_power
@@ -115,6 +119,9 @@ def bare_estimate(
     samples = np.full(SAMPLES, seconds)
     found = prices(hardware, asked, request.currency, context.catalog, warnings)
     cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
+    written_off = found.lifetime * YEAR if found is not None and found.owned else None
+    enough = math.ceil(hardware.count * seconds / YEAR)
+    warnings += time_checks(seconds, hardware, written_off, lambda: enough)
     power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
     cost = None
     if found is not None:

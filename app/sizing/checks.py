@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from app.catalog import ChipKind
 from app.engine.reliability import restart_outlasts_failures
+from app.engine.units import YEAR
 from app.errors import Message
 from app.sizing.document import CheckWarning
 from app.sizing.failures import Reliability
 from app.sizing.hardware import Hardware
 from app.sizing.planning import Choice, memory_of
-from app.sizing.quantities import significant
+from app.sizing.quantities import duration, significant
 from app.sizing.regimes import DEEPEST_INTERLEAVE
 from app.sizing.runtime import Run
 from app.sizing.scenario import Scenario
@@ -277,6 +280,47 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> list[Check
 
 
 LARGE_BATCH_COST = 1.5
+
+
+def time_checks(
+    seconds: float, hardware: Hardware, written_off: float | None, finishing: Callable[[], int | None]
+) -> list[CheckWarning]:
+    """Return the warning of a run that lasts longer than makes sense, with the count that would finish.
+
+    Parameters
+    ----------
+    seconds : float
+        Time to train. [s]
+    hardware : Hardware
+        The system. [-]
+    written_off : float or None
+        Time over which the system is written off; None where it is rented or has no price. [s]
+    finishing : callable
+        Gives a count that finishes within a year; None where none that was tried does. [-]
+    """
+    too_long = written_off is not None and seconds > written_off
+    if not too_long and seconds <= YEAR:
+        return []
+    count = finishing()
+    advice = (
+        Message("train on less, or take another system: more of it do not finish within a year")
+        if count is None
+        else Message(
+            "{count} × {system} would finish within a year", {"count": count, "system": hardware.entry.name}
+        )
+    )
+    values: dict[str, object] = {"time": duration(seconds), "advice": advice}
+    if written_off is None or not too_long:
+        message = Message("training takes {time}; {advice}", values)
+        return [CheckWarning.of("longer_than_a_year", "serious", message, *TIME_FIELDS)]
+    message = Message(
+        "training takes {time}, longer than the {term} of amortisation; {advice}",
+        {**values, "term": duration(written_off)},
+    )
+    return [CheckWarning.of("longer_than_amortisation", "serious", message, *TIME_FIELDS)]
+
+
+TIME_FIELDS = ("system.count", "workload")
 
 
 def validation_checks(status: str, family_error: float | None, kind: ChipKind) -> list[CheckWarning]:

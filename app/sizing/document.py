@@ -366,6 +366,8 @@ class Estimate(Document):
     """Steps of the run, rounded up. [-]"""
     samples: float | None
     """Samples of the run. [-]"""
+    trained: Text | None = None
+    """What is trained, in words; null where only compute is stated."""
     time_to_train: Quantity | None
     """Time of the run with checkpoints, failures and evaluation."""
     time_samples: list[float] | None = None

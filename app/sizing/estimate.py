@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app import __version__
+from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.profiles.model import ModelProfile
 from app.sizing.bare import bare_estimate
@@ -17,6 +18,7 @@ from app.sizing.checks import (
     model_checks,
     plan_checks,
     run_checks,
+    time_checks,
     validation_checks,
 )
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
@@ -24,7 +26,7 @@ from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
-from app.sizing.document import Default, Estimate, Validation
+from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
@@ -47,6 +49,7 @@ from app.sizing.summaries import (
 )
 from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
+from app.sizing.workload import trained
 
 
 def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
@@ -180,6 +183,8 @@ def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
     return Estimate(
         **_common(sizing, context, names),
         fits=False,
+        trained=None if sizing.training.samples is None
+        else Text.of(trained(sizing.training, sizing.training.samples)),
         memory=memory_summary(sizing),
         step_time=None, throughput=None, tokens_per_second=None, mfu=None, steps=None, samples=None,
         time_to_train=None, energy=None, cost=None, breakdown=None, roofline=[], roof=None, sensitivity=[],
@@ -268,6 +273,8 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
             hardware, found, seconds=run.total, samples=run.total_samples, normals=normals,
             currency=request.currency, catalog=context.catalog,
         )  # fmt: skip
+    written_off = found.lifetime * YEAR if found is not None and found.owned else None
+    warnings += time_checks(run.total, hardware, written_off, lambda: _finishing(sizing, context))
     taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
     batch = float(plans.global_batch[0])
     flop = scenario.table.training_flop
@@ -285,6 +292,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
         mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / step / peak, "1"),
         steps=run.steps,
         samples=run.samples,
+        trained=Text.of(trained(training, run.samples)),
         time_to_train=quantity(run.total, run.total_samples, "s"),
         time_samples=[float(f"{seconds:.5g}") for seconds in run.total_samples],
         energy=energy_of(power, run.total, run.total_samples, normals),
@@ -299,6 +307,63 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
             *cost_trace(found, cost, run.total, run, assumed),
         ],
     )
+
+
+def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
+    """Return the central time to train; None where the model does not fit or the request is refused.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        Model, workload and system. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    """
+    asked = request.system
+    try:
+        profile = resolve_model(request.model, context)
+        hardware = context.hardware.system(
+            asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+        )
+        made = decide(request, profile, hardware, context)
+        defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+        interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
+        assumed = reliability(defaults, request.assumptions, interruptions)
+    except AppError:
+        return None
+    if not made.choice.fits:
+        return None
+    rate = request.assumptions.input_samples_per_second
+    return _timed(None, made, assumed, rate, context).run.total
+
+
+def _finishing(sizing: Sizing, context: SizingContext) -> int | None:
+    """Return a count of the same system that finishes within a year; None where none that is tried does."""
+    request, hardware = sizing.request, sizing.hardware
+
+    def finishes(count: int) -> bool:
+        system = request.system.model_copy(update={"count": count})
+        asked = request.model_copy(update={"system": system, "plan": PlanInput()})
+        seconds = seconds_to_train(asked, context)
+        return seconds is not None and seconds <= YEAR
+
+    low, high = hardware.count, 2 * hardware.count
+    most = MOST_DEVICES_FINISHING * hardware.count // hardware.devices
+    while high <= most and not finishes(high):
+        low, high = high, 2 * high
+    if high > most:
+        return None
+    for _ in range(REFINEMENTS):
+        middle = (low + high) // 2
+        if middle in {low, high}:
+            break
+        low, high = (low, middle) if finishes(middle) else (middle, high)
+    return high
+
+
+MOST_DEVICES_FINISHING = 16_384
+REFINEMENTS = 3
+"""Halvings between a count that does not finish and one twice as large that does."""
 
 
 def _common(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from app.catalog import Spread
 from app.engine.records import Floats
 from app.engine.uncertainty import band
+from app.engine.units import YEAR
 from app.errors import Message
 from app.sizing.document import Quantity
 
@@ -34,3 +37,52 @@ def money(value: float, currency: str) -> Message:
 def significant(value: float, digits: int = 3) -> float:
     """Return a value to a number of significant digits, as a sentence shows it."""
     return float(f"{value:.{digits}g}")
+
+
+MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
+
+TIMES = (
+    (90.0, 1.0, "s"),
+    (90 * MINUTE, MINUTE, "min"),
+    (96 * HOUR, HOUR, "h"),
+    (2 * YEAR, DAY, "d"),
+    (math.inf, YEAR, "years"),
+)
+"""Below this many seconds → this unit: its seconds and its sign in a figure."""
+
+COUNTS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+"""From this count on → the word of a sentence."""
+
+SENTENCES = {
+    "s": "{number} seconds",
+    "min": "{number} minutes",
+    "h": "{number} hours",
+    "d": "{number} days",
+    "years": "{number} years",
+    "trillion": "{number} trillion",
+    "billion": "{number} billion",
+    "million": "{number} million",
+}
+"""Unit of a time or word of a count → how a sentence says it."""
+
+
+def duration(seconds: float) -> Message:
+    """Return a time in the unit people would say it in.
+
+    >>> str(duration(4010 * DAY)), str(duration(5 * DAY))
+    ('11 years', '5 days')
+    """
+    size, unit = next((size, unit) for limit, size, unit in TIMES if seconds < limit)
+    return Message(SENTENCES[unit], {"number": significant(seconds / size, 2 if size == YEAR else 3)})
+
+
+def count_of(value: float) -> Message | float:
+    """Return a large count in words: 300 billion; a smaller one as it is.
+
+    >>> str(count_of(3.49e12)), str(count_of(1281167)), count_of(40_000.0)
+    ('3.49 trillion', '1.28 million', 40000.0)
+    """
+    for size, word in COUNTS:
+        if value >= size:
+            return Message(SENTENCES[word], {"number": significant(value / size), "count": value})
+    return significant(value, 6)

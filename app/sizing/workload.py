@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.catalog import ConvergenceTarget
+from app.catalog import Catalog, ConvergenceTarget
 from app.engine.convergence import samples_of_epochs
 from app.engine.operators import ATTENTION_MODULES, Kind, OperatorTable, adaptable_modules, adapted
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
+from app.profiles.presets import preset
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import LANGUAGE, batch_limit, critical_batch
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
 from app.sizing.hardware import known_id
+from app.sizing.quantities import count_of, significant
 from app.sizing.request import EstimateRequest, WorkloadInput
 
 GREATEST = 1e30
@@ -117,11 +120,12 @@ def resolve_training(
                 kind=asked.kind,
             )
         known = known_id(context.catalog, "target", asked.target, "workload.target")
-        target = context.catalog.convergence(known)
+        target = _own_target(known, profile, context.catalog)
+    _useless(asked, profile)
     seq_len, image_size = _size(asked, profile, target, defaults)
     tokens = _tokens(asked, profile, target, seq_len, context, defaults)
     per_sample = tokens.mean if tokens else 1.0
-    samples = _samples(asked, target, per_sample, tokens is not None)
+    samples = _samples(asked, profile, target, per_sample, tokens is not None)
     precision = _precision(asked, chip, defaults, warnings)
     optimizer: str | None = asked.optimizer
     if optimizer is None:
@@ -210,6 +214,35 @@ def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str
     return tuple(name for name in known if name in chosen)
 
 
+def trained(training: Training, samples: float) -> Message:
+    """Return what is trained, in words.
+
+    Parameters
+    ----------
+    training : Training
+        The workload. [-]
+    samples : float
+        Samples of the run. [-]
+    """
+    if training.tokens is None:
+        amount = Message("{samples} samples", {"samples": count_of(samples)})
+        if training.image_size is not None:
+            values = {"samples": count_of(samples), "pixels": training.image_size}
+            amount = Message("{samples} samples of {pixels} pixels", values)
+    elif training.tokens.mean < training.tokens.rows:
+        values = {"samples": count_of(samples), "mean": significant(training.tokens.mean)}
+        amount = Message(
+            "{samples} sequences of up to {seq_len} tokens, {mean} on average",
+            {**values, "seq_len": training.seq_len},
+        )
+    else:
+        values = {"tokens": count_of(samples * training.tokens.mean), "seq_len": training.seq_len}
+        amount = Message("{tokens} tokens in sequences of {seq_len}", values)
+    if training.target is None:
+        return amount
+    return Message("{amount}, trained to {target}", {"amount": amount, "target": training.target.name})
+
+
 def is_convolutional(table: OperatorTable) -> bool:
     """Return True for a network of convolutions without attention.
 
@@ -239,8 +272,73 @@ def _positive(asked: WorkloadInput) -> None:
 LARGEST_BATCH = 10_000_000
 
 
+def targets_of(profile: ModelProfile, catalog: Catalog) -> list[str]:
+    """Return the targets that are defined for a model: for its preset, or for one of its family and size.
+
+    Parameters
+    ----------
+    profile : ModelProfile
+        The model. [-]
+    catalog : Catalog
+        Targets with the presets they are defined for. [-]
+    """
+    return [name for name in catalog.names("target") if _is_of(catalog.convergence(name), profile)]
+
+
+UNNAMED = frozenset({"custom", "cnn"})
+"""Families of uploads that do not say what they are; their size tells."""
+
+SAME_SIZE = 0.1
+"""Largest gap of parameters at which a network is still the one that a target is defined for. [-]"""
+
+
+def _is_of(target: ConvergenceTarget, profile: ModelProfile) -> bool:
+    model = preset(target.model)
+    if profile.family not in {model.family, *UNNAMED}:
+        return False
+    return abs(profile.parameters / model.parameters - 1.0) <= SAME_SIZE
+
+
+def _own_target(name: str, profile: ModelProfile, catalog: Catalog) -> ConvergenceTarget:
+    """Return a target, which must be one of the model's: that of another says nothing of its samples."""
+    target = catalog.convergence(name)
+    if _is_of(target, profile):
+        return target
+    own = targets_of(profile, catalog)
+    raise BadInput.at(
+        "workload.target",
+        "{target} is a target of {other}, not of {model}; {advice}",
+        target=name,
+        other=preset(target.model).name,
+        model=profile.name,
+        advice=Message("choose {targets}", {"targets": ", ".join(own)})
+        if own
+        else Message("no target is known for this model; give tokens, samples or epochs instead"),
+    )
+
+
+def _useless(asked: WorkloadInput, profile: ModelProfile) -> None:
+    """Refuse a length or an image size that the model has no use for."""
+    if profile.default_seq_len is None:
+        for name in ("seq_len", "mean_tokens", "workload_id"):
+            if getattr(asked, name) is not None:
+                raise BadInput.at(
+                    f"workload.{name}", "{model} does not read sequences of a stated length; leave it out",
+                    model=profile.name,
+                )  # fmt: skip
+    if asked.image_size is not None and profile.default_image_size is None:
+        raise BadInput.at(
+            "workload.image_size", "{model} does not read images of a stated size; leave it out",
+            model=profile.name,
+        )  # fmt: skip
+
+
 def _samples(
-    asked: WorkloadInput, target: ConvergenceTarget | None, per_sample: float, sequence: bool
+    asked: WorkloadInput,
+    profile: ModelProfile,
+    target: ConvergenceTarget | None,
+    per_sample: float,
+    sequence: bool,
 ) -> float | None:
     ways = [
         name
@@ -270,12 +368,20 @@ def _samples(
         if asked.dataset_samples is None:
             raise BadInput.at("workload.dataset_samples", "epochs need the number of samples of the data set")
         return float(samples_of_epochs(asked.epochs, asked.dataset_samples))
+    if profile.published.amount is None:
+        raise Unprocessable.at("workload", "say how long to train: {ways}", ways=WAYS)
     raise Unprocessable.at(
         "workload",
-        "what is to be done is missing; give tokens, samples, epochs with dataset_samples, or a target "
-        "such as {target}",
-        target="mlperf-bert",
+        "say how long to train: {ways}; an assumption that is usual for {model} is {workload}"
+        if profile.published.assumed
+        else "say how long to train: {ways}; the published training of {model} is {workload}",
+        ways=WAYS,
+        model=profile.name,
+        workload=json.dumps(profile.published.workload),
     )
+
+
+WAYS = Message("give tokens, samples, epochs with dataset_samples, or a target")
 
 
 def _size(
@@ -291,11 +397,11 @@ def _size(
             "workload.image_size", "{value} is not between 1 and {most}", value=image_size, most=LARGEST_IMAGE
         )
     if seq_len is None and profile.default_seq_len is not None:
-        seq_len = (target.seq_len if target else None) or profile.default_seq_len
+        seq_len = (target.seq_len if target else None) or profile.usual_seq_len
         why = (
             Message("the length the target is defined for")
             if target and target.seq_len
-            else Message("the length the model was published with")
+            else _why_length(profile)
         )
         defaults.append(Default.of("workload.seq_len", seq_len, why))
     if image_size is None and profile.default_image_size is not None:
@@ -306,6 +412,20 @@ def _size(
             )
         )
     return seq_len, image_size
+
+
+def _why_length(profile: ModelProfile) -> Message:
+    if profile.limited:
+        return Message(
+            "the configuration allows {limit} positions, which is a limit and no training length; long "
+            "samples are cut at {usual}",
+            {"limit": profile.default_seq_len, "usual": profile.usual_seq_len},
+        )
+    if profile.origin == "config":
+        return Message("the longest sample the configuration allows; what it was trained on is not stated")
+    if profile.origin == "preset":
+        return Message("the length of its published training")
+    return Message("the length stated with the model")
 
 
 def _tokens(

@@ -129,6 +129,30 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What a form holds of the training of its model."""
+
+    model: str
+    """Name of the model."""
+    why: Message | None
+    """The amount in words and where it comes from; None where nothing is known of it."""
+    assumed: bool
+    """Whether nobody published it."""
+    global_batch: int | None
+    """Batch of that training, which is left to the search. [samples]"""
+    source: SourceRef | None
+    """Where it was read."""
+    fields: frozenset[str]
+    """Names of the fields that hold what was filled in."""
+    sequences: bool
+    """Whether the model reads sequences of a stated length."""
+    images: bool
+    """Whether it reads images of a stated size."""
+    limit: int | None
+    """Positions that its configuration allows, where less is filled in. [tokens]"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartPage(Page):
     """The form that asks for a comparison."""
 
@@ -136,6 +160,8 @@ class StartPage(Page):
     message: Message | None
     """What is wrong with the form as a whole."""
     models: Sequence[ChoiceGroup]
+    filled: Filled | None
+    """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
     systems: Sequence[SystemGroup]
     examples: Sequence[Example]
@@ -252,6 +278,8 @@ class ComparisonPage(Page):
     comparison: Comparison
     model: ModelSummary | None
     """The model, where all modelled rows share one."""
+    trained: Text | None
+    """What is trained, where all modelled rows train the same."""
     options: Sequence[OptionView]
     modelled: bool
     """Whether any row is an estimate; published figures have hours only."""

@@ -11,7 +11,7 @@ from app.reports.figures.plans import FilledBar, HeatCell
 from app.reports.wording.scales import Scale
 from app.sizing.document import CheckWarning, Part, PlanSummary, Quantity
 from app.sizing.search_documents import Search, SearchedPlan
-from app.web.contexts import Choice, ChoiceGroup, FigureView, Form, Page, WarningGroup
+from app.web.contexts import Choice, ChoiceGroup, FigureView, Filled, Form, Page, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,12 @@ class PlansPage(Page):
     message: Message | None
     """What is wrong with the question as a whole."""
     origin: Origin | None
+    filled: Filled | None
+    """What the form holds of the training of its model; None where it is an estimate's."""
     models: Sequence[ChoiceGroup]
     systems: Sequence[ChoiceGroup]
     fabrics: Sequence[Choice]
+    targets: Sequence[Choice]
     softwares: Sequence[Choice]
     examples: Sequence[Choice]
     kept: Sequence[tuple[str, str]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.errors import Message
 from app.reports.wording.scales import Scale
 from app.sizing.size.documents import ScalingCurve, Sizing, SizingOption
-from app.web.contexts import Choice, ChoiceGroup, FigureView, Form, Page, SystemGroup, WarningGroup
+from app.web.contexts import Choice, ChoiceGroup, FigureView, Filled, Form, Page, SystemGroup, WarningGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,8 @@ class SizingFormPage(Page):
     message: Message | None
     """What is wrong with the form as a whole."""
     models: Sequence[ChoiceGroup]
+    filled: Filled | None
+    """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
     systems: Sequence[SystemGroup]
     earlier: Sequence[Choice]

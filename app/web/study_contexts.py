@@ -26,6 +26,7 @@ from app.web.contexts import (
     Choice,
     ChoiceGroup,
     FigureView,
+    Filled,
     Form,
     Page,
     StatementView,
@@ -58,12 +59,12 @@ class StudyFormPage(Page):
     models: Sequence[ChoiceGroup]
     model: Choice | None
     """The model that was chosen; the other steps open with it."""
+    filled: Filled | None
+    """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
-    suggested: Message | None
-    """Where the suggested amount of work comes from; None where nothing is suggested."""
     systems: Sequence[SystemGroup]
-    counted: bool
-    """Whether the counts are the smallest that hold the model."""
+    within: Message | None
+    """Time within which the counts finish; None where one of each system does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,3 +260,29 @@ def test_charts_are_pictures_without_scripts(plain_window: Seat, modelled: str) 
         expect(picture).to_have_js_property("complete", True)
         width = picture.evaluate("picture => picture.naturalWidth")
         assert width > 500, picture.get_attribute("src")
+
+
+def test_the_first_comparison_of_the_readme_takes_at_most_five_clicks(window: Seat) -> None:
+    page = window.page
+    window.open("/")
+    page.select_option("#model-preset", "bert-large")  # opening the list and choosing: two clicks
+    expect(page.locator("#workload-target")).to_have_value("mlperf-bert")
+    page.locator("input[name=system][value=dgx-a100-640gb]").click()
+    page.locator("input[name=system][value=bow-pod16]").click()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#options tbody tr")).to_have_count(2)
+    expect(page.locator(".lead")).to_contain_text("Trained to MLPerf BERT-Large")
+    assert window.complaints == []
+
+
+def test_another_model_fills_in_its_training_without_a_reload(window: Seat) -> None:
+    page = window.page
+    window.open("/")
+    page.locator("input[name=system][value=dgx-a100-640gb]").check()
+    page.select_option("#model-preset", "gpt3-175b")
+    expect(page.locator("#workload-tokens")).to_have_value("300,000,000,000")
+    page.select_option("#model-preset", "resnet50")
+    expect(page.locator("#workload-target")).to_have_value("mlperf-resnet50")
+    expect(page.locator("#workload-tokens")).to_have_value("")
+    expect(page.locator("input[name=system][value=dgx-a100-640gb]")).to_be_checked()
+    assert window.complaints == []

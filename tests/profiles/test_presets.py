@@ -2,9 +2,10 @@
 
 import pytest
 
+from app.catalog import load_training
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
-from app.profiles.presets import preset, presets
+from app.profiles.presets import models_directory, preset, presets
 
 COUNTED_DIFFERENTLY = 0.03
 """Largest gap where the publication rounds or counts other parts, as its note says."""
@@ -78,3 +79,48 @@ def test_half_the_input_is_half_the_target_of_an_encoder_decoder() -> None:
     full, half = profile.operators(profile.tokens(512)), profile.operators(profile.tokens(256))
     row = full.names.index("logits")
     assert full.rows[row] == 2 * half.rows[row] == 114
+
+
+@pytest.mark.parametrize("identifier", list(presets()))
+def test_every_preset_says_how_it_was_trained(identifier: str) -> None:
+    profile = preset(identifier)
+    published = profile.published
+    assert (published.seq_len, published.image_size) == (profile.default_seq_len, profile.default_image_size)
+    assert published.global_batch is not None
+    assert published.amount is not None
+    assert published.source is not None
+    if published.assumed:
+        assert published.amount.note  # what nobody published gives its reason
+    if published.amount.recalled:
+        assert "recalled, unverified" in published.amount.note
+
+
+def test_no_training_is_stated_of_an_unknown_preset() -> None:
+    assert set(load_training(models_directory().parent)) <= set(presets())
+
+
+@pytest.mark.parametrize(
+    ("identifier", "workload", "batch_tokens"),
+    [
+        ("gpt3-175b", {"seq_len": 2048, "tokens": 300_000_000_000}, 3.2e6),
+        ("llama-65b", {"seq_len": 2048, "tokens": 1_400_000_000_000}, 4e6),
+        ("llama2-70b", {"seq_len": 4096, "tokens": 2_000_000_000_000}, 4e6),
+        ("bloom-176b", {"seq_len": 2048, "tokens": 366_000_000_000}, 2048 * 2048),
+    ],
+)
+def test_language_models_repeat_their_published_training(
+    identifier: str, workload: dict[str, int], batch_tokens: float
+) -> None:
+    published = preset(identifier).published
+    assert published.workload == workload
+    assert published.global_batch is not None
+    assert published.seq_len is not None
+    assert published.global_batch * published.seq_len == pytest.approx(batch_tokens, rel=1e-3)
+
+
+def test_image_models_and_targets_repeat_theirs() -> None:
+    assert preset("bert-large").published.workload == {"seq_len": 512, "target": "mlperf-bert"}
+    swin = preset("swin-t").published
+    assert swin.workload == {"image_size": 224, "epochs": 300, "dataset_samples": 1_281_167}
+    assert swin.samples == 300 * 1_281_167
+    assert swin.global_batch == 1024

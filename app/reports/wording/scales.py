@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+from app.engine.units import YEAR
+from app.sizing.quantities import TIMES as SPOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +19,16 @@ class Scale:
     size: float
     unit: str
 
+    @property
+    def digits(self) -> int:
+        """Significant digits of a value that is not exact; nobody knows the third of so many years."""
+        return 2 if self.size == YEAR and self.unit == "years" else 3
+
 
 TIMES = (
     (1e-3, Scale(1e-6, "µs")),
     (1.0, Scale(1e-3, "ms")),
-    (90.0, Scale(1.0, "s")),
-    (90 * MINUTE, Scale(MINUTE, "min")),
-    (96 * HOUR, Scale(HOUR, "h")),
-    (math.inf, Scale(DAY, "d")),
+    *((limit, Scale(size, sign)) for limit, size, sign in SPOKEN),
 )
 """Below this many seconds → this unit."""
 

@@ -22,7 +22,7 @@ from app.reports.wording.labels import words
 from app.reports.wording.particles import agree
 from app.reports.wording.scales import Scale, decimals_of, scale_of
 from app.sizing.document import Quantity, Text
-from app.sizing.quantities import MONEY
+from app.sizing.quantities import COUNTS, MONEY, SENTENCES
 
 LANGUAGES = ("ko", "en")
 """Languages of the pages; the first is spoken when the reader states none."""
@@ -42,6 +42,9 @@ SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
 CURRENCIES = ("USD", "KRW")
 MISSING = "–"
 PER_CENT = re.compile(r"(?<=\d) %")
+
+COUNT_WORDS = frozenset(SENTENCES[word] for _, word in COUNTS)
+"""Templates of large counts, which every language groups in its own way."""
 
 NAMED = {"part": "memory"}
 """Place of a sentence that holds an identifier → what it identifies: most of a device's memory is {part}."""
@@ -127,6 +130,11 @@ class Voice:
             if template_of(value) == MONEY:
                 stated: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
                 return self.value(stated["amount"], stated["currency"])
+            if self.language != "en" and template_of(value) in COUNT_WORDS:
+                counted: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
+                return money.Grouping.of(counted["count"], self.language).digits(
+                    counted["count"], self.locale, trim=True
+                )
             return self.say(value)
         if isinstance(value, bool):
             return self.gettext("yes") if value else self.gettext("no")
@@ -181,7 +189,8 @@ class Voice:
 
     def part(self, value: float, scale: Scale, whole: float) -> str:
         """Write a part of a time in the unit of the whole, one digit finer than the whole is written."""
-        return f"{self.small(value / scale.size, decimals_of(whole / scale.size) + 1)}{self.unit(scale.unit)}"
+        decimals = decimals_of(whole / scale.size, scale.digits) + 1
+        return f"{self.small(value / scale.size, decimals)}{self.unit(scale.unit)}"
 
     def small(self, value: float, decimals: int) -> str:
         """Write a number that may vanish at so many decimals: ``<0.1``."""
@@ -224,8 +233,9 @@ class Voice:
             return self._between(
                 *(self.decimal(end * 100, decimals) for end in (quantity.low, quantity.high))
             )
-        size = (scale or scale_of(quantity.value, quantity.unit)).size
-        decimals = decimals_of(quantity.value / size)
+        shown_in = scale or scale_of(quantity.value, quantity.unit)
+        size = shown_in.size
+        decimals = decimals_of(quantity.value / size, shown_in.digits)
         ends = (rounded(end / size) for end in (quantity.low, quantity.high))
         return self._between(*(self.decimal(end, decimals) for end in ends))
 
@@ -260,7 +270,7 @@ class Voice:
         shown = scale or scale_of(value, unit)
         size = value / shown.size
         size = size if exact else rounded(size)
-        written = self.decimal(size, decimals_of(size, exact=exact), trim=exact)
+        written = self.decimal(size, decimals_of(size, shown.digits, exact=exact), trim=exact)
         return f"{written}{self.unit(shown.unit)}"
 
     def tick(self, value: float, currency: str) -> str:

@@ -118,6 +118,22 @@ class PublishedParameters(Document):
     note: str = Field(description="How they count where that differs.")
 
 
+class PublishedTraining(Document):
+    """How a model was trained, as published; what nobody published is an assumption."""
+
+    workload: dict[str, str | int | float] = Field(
+        description="Fields of a workload that repeat it.", examples=[{"seq_len": 2048, "tokens": 300e9}]
+    )
+    seq_len: int | None = Field(description="Length of a sequence. [tokens]")
+    image_size: int | None = Field(description="Side of an image. [pixels]")
+    tokens: float | None = Field(description="Tokens trained on. [-]")
+    samples: float | None = Field(description="Samples trained on. [-]")
+    target: str | None = Field(description="Convergence target at which it stops.")
+    global_batch: int | None = Field(description="Samples of one step; a request may leave it to the search.")
+    assumed: bool = Field(description="True where nobody published how long it was trained.")
+    figures: list[CatalogueFigure] = Field(description="Each figure with source, date, status and note.")
+
+
 class ModelSource(Document):
     """Where the dimensions of a model were published."""
 
@@ -149,6 +165,7 @@ class Model(Document):
     seq_len: int | None = Field(description="Default length of a sample. [tokens]")
     image_size: int | None = Field(description="Default side of an image. [pixels]")
     source: ModelSource | None = Field(description="Where its dimensions were published.")
+    training: PublishedTraining = Field(description="How it was trained, as published.")
     status: Literal["accepted"] = Field(description="Presets are checked against the published count.")
     assumptions: list[str] = Field(description="What was assumed beyond the publication.")
 

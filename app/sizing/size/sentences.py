@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from app.errors import Message
-from app.sizing.quantities import money, significant
+from app.sizing.quantities import duration, money
 from app.sizing.size.documents import Sizing, SizingOption
-
-DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 
 
 def sentences(sizing: Sizing) -> list[Message]:
@@ -67,20 +65,3 @@ def _values(option: SizingOption, currency: str) -> dict[str, object]:
         "cost": cost,
         "surely": surely,
     }
-
-
-def duration(seconds: float) -> Message:
-    """Return a time in the unit people would say it in.
-
-    Parameters
-    ----------
-    seconds : float
-        Time. [s]
-    """
-    if seconds >= 2.0 * DAY:
-        return Message("{number} days", {"number": significant(seconds / DAY)})
-    if seconds >= 2.0 * HOUR:
-        return Message("{number} hours", {"number": significant(seconds / HOUR)})
-    if seconds >= 2.0 * MINUTE:
-        return Message("{number} minutes", {"number": significant(seconds / MINUTE)})
-    return Message("{number} seconds", {"number": significant(seconds)})

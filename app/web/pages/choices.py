@@ -40,12 +40,6 @@ def models(catalogue: Catalogue, voice: Voice) -> list[ChoiceGroup]:
     return [ChoiceGroup(family, found) for family, found in groups.items()]
 
 
-def targets(bench: Workbench) -> list[Choice]:
-    """Return the training targets whose steps are known."""
-    catalog = bench.sizing.catalog
-    return [Choice(name, catalog.items[name].name) for name in catalog.names("target")]
-
-
 def softwares(bench: Workbench) -> list[Choice]:
     """Return the software profiles that run by themselves, without the parts they are put together from."""
     profiles = bench.sizing.software.profiles

@@ -9,11 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.errors import AppError, BadInput, FieldError, Message
+from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.services.uploads import upload_profile, upload_workload
 from app.services.workbench import Workbench
 from app.sizing.questions import ComparisonRequest
-from app.web.contexts import Choice, Form
+from app.web.contexts import Choice, Filled, Form
+from app.web.pages.filling import AMOUNT, PREFIX, fill
 from app.web.pages.forms import nested, plain_number, refused, typed
 
 MODEL = ("model.preset", "model.profile_id")
@@ -33,6 +34,7 @@ NUMBERS = (
     "workload.global_batch",
     "workload.seq_len",
     "workload.lora_rank",
+    "workload.image_size",
 )
 
 
@@ -52,6 +54,10 @@ class Draft:
     """What the systems are called."""
     model: str = ""
     """What the model is called."""
+    filled: Filled | None = None
+    """What the form holds of the training of its model."""
+    unseen: bool = False
+    """Whether an assumption was filled in that nobody has seen yet."""
 
     @property
     def systems(self) -> Sequence[str]:
@@ -75,6 +81,9 @@ class Draft:
             missing.append(FieldError("system", Message("tick at least one system")))
         if missing:
             raise BadInput(Message("the form is not complete yet"), missing)
+        if self.unseen:
+            message = Message("nobody published how this model is trained; check what is filled in")
+            raise Unprocessable(message, [FieldError("workload", message)])
         rows = [self.row(system) for system in self.systems]
         currency = self.form.get("currency", "USD")
         return ComparisonRequest.model_validate(
@@ -116,15 +125,28 @@ def read_draft(bench: Workbench, workspace: str, form: FormData) -> Draft:
     sample, no_sample = _kept(
         bench, workspace, form, values, "workload_file", "workload.workload_id", keep_sample
     )
-    shelf = bench.catalogue
-    preset = shelf.models.documents.get(values.get("model.preset", [""])[0])
-    return Draft(
-        Form(values),
-        profile,
-        sample,
+    draft = filled_draft(bench, workspace, values)
+    stated = any(values.get(f"{PREFIX}{name}") for name in AMOUNT)
+    unseen = not stated and draft.filled is not None and draft.filled.assumed and profile is not None
+    return replace(
+        draft,
+        profile=profile,
+        sample=sample,
         wrong=(*no_profile, *no_sample),
-        names={system.id: system.name for system in shelf.systems.documents.values()},
-        model=profile.name if profile else preset.name if preset else "",
+        unseen=unseen and bool(draft.filled and draft.filled.fields),
+    )
+
+
+def filled_draft(bench: Workbench, workspace: str, values: Mapping[str, Sequence[str]]) -> Draft:
+    """Return what was typed with the training of the model in the fields that were left alone."""
+    found, filled = fill(bench, workspace, values)
+    profile = next(iter(values.get("model.profile_id", ())), "")
+    return Draft(
+        Form(found),
+        Choice(profile, filled.model) if profile and filled else None,
+        names={system.id: system.name for system in bench.catalogue.systems.documents.values()},
+        model=filled.model if filled else "",
+        filled=filled,
     )
 
 

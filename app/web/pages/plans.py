@@ -25,8 +25,9 @@ from app.sizing.search_documents import MapCell, Search, SearchRequest
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
-from app.web.pages import choices, plans_asked, plans_view
+from app.web.pages import choices, filling, plans_asked, plans_view
 from app.web.pages.documents import available
+from app.web.pages.filling import FOR, fill
 from app.web.pages.plans_asked import EXAMPLE, EXAMPLES, Values
 from app.web.pages.presenting import REFUSAL, grouped
 from app.web.pages.start import read_form
@@ -62,20 +63,20 @@ class Explored:
 @router.get(f"{PATH}.json")
 def show_plans_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Search:
     """Return the search of the page of the same address."""
-    return searched(bench, workspace, plans_asked.asked_for(question(request)))
+    return searched(bench, workspace, plans_asked.asked_for(question(request, bench)))
 
 
 @router.get(PATH, response_class=HTMLResponse)
 def show_plans(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the best plans of what the address asks for."""
-    values = question(request)
+    values = question(request, bench)
     return shown(request, bench, workspace, PATH, values, None, lambda: plans_asked.asked_for(values))
 
 
 @router.post(PATH)
 def open_plan(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make the estimate of one plan and go there."""
-    asked = plans_asked.asked_for(question(request))
+    asked = plans_asked.asked_for(question(request, bench))
     return opened(bench, workspace, asked, plans_asked.base_label(bench, asked), form)
 
 
@@ -108,9 +109,20 @@ def open_other_plan(
     return opened(bench, workspace, asked, get_estimate(bench, workspace, identifier).label, form)
 
 
-def question(request: Request) -> Values:
-    """Return what an address asks; an example where it asks nothing."""
-    return plans_asked.read_query(request.query_params) or EXAMPLE
+def question(request: Request, bench: Workbench) -> Values:
+    """Return what an address asks, an example where it asks nothing.
+
+    Where it does not say how much is trained, the training of the model is.
+    """
+    values = plans_asked.read_query(request.query_params) or EXAMPLE
+    if set(plans_asked.AMOUNT) & set(values):
+        return values
+    found, _ = fill(bench, "", _as_form(values), prefix="")
+    return {name: one[0] for name, one in found.items() if name != FOR}
+
+
+def _as_form(values: Values) -> dict[str, Sequence[str]]:
+    return {name: [text] for name, text in values.items()}
 
 
 def asked_beside(request: Request, bench: Workbench, workspace: str, identifier: str) -> SearchRequest:
@@ -202,6 +214,8 @@ def page_of(bench: Workbench, voice: Voice, explored: Explored) -> PlansPage:
         ),
         message=explored.error.message if explored.error else None,
         origin=explored.origin,
+        filled=fill(bench, "", _as_form({**values, FOR: values.get("model", "")}), "")[1] if own else None,
+        targets=filling.targets(bench, "", _as_form(values), "") if own else [],
         models=choices.models(shelf, voice) if own else [],
         systems=choices.system_names(shelf) if own else [],
         fabrics=[Choice(one.id, one.name) for one in shelf.fabrics.documents.values()] if own else [],

@@ -26,8 +26,12 @@ QUESTION = {
     "fabric": "system.fabric",
     "global_batch": "workload.global_batch",
     "seq_len": "workload.seq_len",
+    "image_size": "workload.image_size",
+    "target": "workload.target",
     "tokens": "workload.tokens",
     "samples": "workload.samples",
+    "epochs": "workload.epochs",
+    "dataset_samples": "workload.dataset_samples",
     "software": "software",
     "probability": "probability",
     "memory_margin": "constraints.memory_margin",
@@ -37,7 +41,12 @@ QUESTION = {
 ALWAYS = ("probability", "memory_margin")
 """Parameters that the search of a kept estimate has too: the others are the estimate's."""
 
-NUMBERS = ("count", "global_batch", "seq_len", "tokens", "samples")
+AMOUNT = ("global_batch", "target", "tokens", "samples", "epochs")
+"""Parameters of which one is needed: a batch alone asks for one step."""
+
+NUMBERS = (
+    "count", "global_batch", "seq_len", "image_size", "tokens", "samples", "epochs", "dataset_samples"
+)  # fmt: skip
 SHARES = ("probability", "memory_margin")
 FILTERS = tuple(PlanInput.model_fields)
 AGAINST = "against"
@@ -88,7 +97,7 @@ def asked_for(values: Values) -> SearchRequest:
     """
     fields = {QUESTION[name]: _written(name, values[name]) for name in QUESTION if name in values}
     missing = [name for name in ("model", "system") if name not in values]
-    if not {"global_batch", "tokens", "samples"} & set(values):
+    if not set(AMOUNT) & set(values):
         missing.append("global_batch")
     if missing:
         raise BadInput(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
+from app.errors import Message
 from app.reports import figures
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.figures.layout import Figure
 from app.reports.wording import Voice
 from app.reports.wording.values import stated, written
 from app.services.accuracy import UNITS
-from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Memory
+from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Memory, Text
 from app.web.contexts import (
     ComparisonPage,
     EstimatePage,
@@ -139,6 +140,7 @@ def comparison_page(
         documents=documents,
         comparison=comparison,
         model=next(iter(models.values())) if len(models) == 1 else None,
+        trained=trained_by_all([one for _, one in modelled]),
         options=option_views(rows),
         modelled=bool(modelled),
         time_scale=time_scale([hours_of(row) for row in rows]),
@@ -154,6 +156,17 @@ def comparison_page(
         form=form,
         scaling_url=f"/comparisons/{comparison.id}/scaling" if running else "",
     )
+
+
+def trained_by_all(estimates: Sequence[Estimate]) -> Text | None:
+    """Return what is trained, where all estimates train the same; of one target, the target alone."""
+    said = {one.trained.message: one.trained for one in estimates if one.trained is not None}
+    targets = {str(one.values.get("target", "")) for one in said.values()}
+    if len(said) == 1:
+        return next(iter(said.values()))
+    if len(targets) == 1 and "" not in targets:
+        return Text.of(Message("trained to {target}", {"target": targets.pop()}))
+    return None
 
 
 def comparison_figures(

@@ -224,6 +224,8 @@ def model_facts(model: Model, voice: Voice) -> list[Fact]:
 
 def figures_of(document: Document, voice: Voice) -> list[StatementView]:
     """Return the figures of a thing, each with the claims that were rejected."""
+    if isinstance(document, Model):
+        return [statement_view(figure, voice, figure.description) for figure in document.training.figures]
     if isinstance(document, CatalogueEntry):
         return [statement_view(figure, voice, figure.description) for figure in document.figures]
     if isinstance(document, Software):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -19,9 +20,10 @@ from app.sizing.size.request import SizingRequest
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
-from app.web.pages import choices
+from app.web.pages import choices, filling
 from app.web.pages.documents import available
 from app.web.pages.drafts import NUMBERS, WORDS
+from app.web.pages.filling import fill
 from app.web.pages.forms import nested, plain_number, refused, typed
 from app.web.pages.sizings_views import sizing_page
 from app.web.pages.start import read_form
@@ -72,12 +74,14 @@ def form_page(
 ) -> SizingFormPage:
     """Return the form with what has been typed into it."""
     made = list_sizings(bench, workspace, EARLIER, None).items
+    values, filled = fill(bench, workspace, form.values)
     return SizingFormPage(
         documents=available(),
-        form=form,
+        form=replace(form, values=values),
         message=message,
         models=choices.models(bench.catalogue, voice_of(request)),
-        targets=choices.targets(bench),
+        filled=filled,
+        targets=filling.targets(bench, workspace, form.values),
         systems=choices.systems(bench.catalogue),
         earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
     )
@@ -115,7 +119,7 @@ def show_form(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Res
 @router.post("/sizings/new", response_class=HTMLResponse)
 def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a sizing of what was typed, or return the form with its errors beside the fields."""
-    values = typed(form)
+    values, _ = fill(bench, workspace, typed(form))
     try:
         made = create_sizing(bench, workspace, asked_sizing(values))
     except (AppError, ValidationError) as error:

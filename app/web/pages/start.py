@@ -16,12 +16,13 @@ from app.services.workbench import Workbench
 from app.sizing.catalogue.documents import Model, System
 from app.sizing.document import Document
 from app.sizing.questions import ComparisonRequest
-from app.web.contexts import Form, StartPage
+from app.web.contexts import StartPage
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
-from app.web.pages import choices, examples
+from app.web.pages import choices, examples, filling
 from app.web.pages.documents import available
-from app.web.pages.drafts import Draft, read_draft
+from app.web.pages.drafts import Draft, filled_draft, read_draft
+from app.web.pages.forms import typed
 from app.web.problems import UnsupportedMediaType
 from app.web.rendering import render
 
@@ -74,7 +75,8 @@ def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft)
         form=draft.form,
         message=draft.message,
         models=choices.models(bench.catalogue, voice),
-        targets=choices.targets(bench),
+        filled=draft.filled,
+        targets=filling.targets(bench, workspace, draft.form.values),
         systems=choices.systems(bench.catalogue),
         examples=examples.shown(),
         recent=list_comparisons(bench, workspace, RECENT, None).items,
@@ -92,8 +94,9 @@ def show_offer(bench: BenchDep) -> Offer:
 
 @router.get("/", response_class=HTMLResponse)
 def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-    """Show the form."""
-    return render(request, "start.html", start_page(request, bench, workspace, Draft(Form())))
+    """Show the form; what the address names is filled in, with the training of its model."""
+    draft = filled_draft(bench, workspace, typed(request.query_params))
+    return render(request, "start.html", start_page(request, bench, workspace, draft))
 
 
 @router.post("/", response_class=HTMLResponse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -15,13 +16,16 @@ from app.services.studies import create_study
 from app.services.study_start import Suggestion, suggested
 from app.services.workbench import Workbench
 from app.sizing.complaints import from_validation
+from app.sizing.quantities import duration
+from app.sizing.study.answering import DEFAULTS
 from app.sizing.study.request import StudyContent
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
-from app.web.pages import choices
+from app.web.pages import choices, filling
 from app.web.pages.documents import available
 from app.web.pages.drafts import NUMBERS, WORDS
+from app.web.pages.filling import fill
 from app.web.pages.forms import nested, plain_number, refused, typed
 from app.web.pages.start import read_form
 from app.web.rendering import render
@@ -40,12 +44,17 @@ MODEL = "model.preset"
 def guide_page(
     request: Request,
     bench: Workbench,
+    workspace: str,
     form: Form,
     suggestion: Suggestion | None,
     message: Message | None = None,
 ) -> StudyFormPage:
     """Return the three steps with what has been chosen and what is suggested."""
     voice = voice_of(request)
+    values, filled = fill(bench, workspace, form.values)
+    form = replace(form, values=values)
+    counted = suggestion is not None and any(count > 1 for count in suggestion.systems.values())
+    within = duration(bench.sizing.catalog.figure(DEFAULTS, "start_time").si) if counted else None
     known = bench.catalogue.models.documents
     chosen = known.get(form.get(MODEL))
     shown = [known[name] for name in FEATURED if name in known]
@@ -57,17 +66,16 @@ def guide_page(
         featured=[Choice(one.id, one.name, voice.count(one.parameters.value)) for one in shown],
         models=choices.models(bench.catalogue, voice),
         model=Choice(chosen.id, chosen.name, voice.count(chosen.parameters.value)) if chosen else None,
-        targets=choices.targets(bench),
-        suggested=suggestion.why if suggestion else None,
+        filled=filled,
+        targets=filling.targets(bench, workspace, values),
         systems=choices.systems(bench.catalogue),
-        counted=any(count > 1 for count in suggestion.systems.values()) if suggestion else False,
+        within=within,
     )
 
 
 def _suggested(suggestion: Suggestion, model: str) -> dict[str, Sequence[str]]:
     """Return a suggestion as the fields of the form."""
     values: dict[str, Sequence[str]] = {MODEL: [model], "system": list(suggestion.systems)}
-    values |= {f"workload.{name}": [str(value)] for name, value in suggestion.workload.items()}
     return values | {f"count.{name}": [str(count)] for name, count in suggestion.systems.items()}
 
 
@@ -78,34 +86,34 @@ def show_guide_data(request: Request, bench: BenchDep) -> dict[str, Any]:
     if not model:
         return {"models": list(bench.catalogue.models.documents), "featured": list(FEATURED)}
     found = suggested(bench, model)
-    return {"model": model, "workload": dict(found.workload), "systems": dict(found.systems)}
+    return {"model": model, "workload": dict(found.training.workload), "systems": dict(found.systems)}
 
 
 @router.get("/studies/new", response_class=HTMLResponse)
-def show_guide(request: Request, bench: BenchDep) -> Response:
+def show_guide(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
     """Show the guide; the model of the address opens its other steps with what is suggested."""
     values = typed(request.query_params)
     model = values.get(MODEL, [""])[0]
     if not model:
-        return render(request, "study_form.html", guide_page(request, bench, Form(values), None))
+        return render(request, "study_form.html", guide_page(request, bench, workspace, Form(values), None))
     try:
         suggestion = suggested(bench, model)
     except AppError as error:
         form = Form(values, [FieldError("model", error.message)])
-        page = guide_page(request, bench, form, None)
+        page = guide_page(request, bench, workspace, form, None)
         return render(request, "study_form.html", page, status=error.status)
     filled = {**_suggested(suggestion, model), **values}
-    return render(request, "study_form.html", guide_page(request, bench, Form(filled), suggestion))
+    return render(request, "study_form.html", guide_page(request, bench, workspace, Form(filled), suggestion))
 
 
 @router.post("/studies/new", response_class=HTMLResponse)
 def make_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the study that was put together, or return the form with its errors beside the fields."""
-    values = typed(form)
+    values, _ = fill(bench, workspace, typed(form))
     try:
         made = create_study(bench, workspace, content_of(bench, values))
     except (AppError, ValidationError) as error:
-        return _refused(request, bench, values, error)
+        return _refused(request, bench, workspace, values, error)
     return RedirectResponse(f"/studies/{made.id}", 303)
 
 
@@ -140,6 +148,7 @@ def _option(first: Mapping[str, str], system: str) -> dict[str, Any]:
 def _refused(
     request: Request,
     bench: Workbench,
+    workspace: str,
     values: Mapping[str, Sequence[str]],
     error: AppError | ValidationError,
 ) -> Response:
@@ -152,7 +161,7 @@ def _refused(
         suggestion = suggested(bench, form.get(MODEL)) if form.get(MODEL) else None
     except AppError:
         suggestion = None
-    page = guide_page(request, bench, form, suggestion, known.message)
+    page = guide_page(request, bench, workspace, form, suggestion, known.message)
     return render(request, "study_form.html", page, status=known.status)
 
 

@@ -174,6 +174,9 @@ def of_catalogue() -> set[str]:
         for row in csv.DictReader(file):
             found |= {row["statement"], row["unclear"], row["reason"]}
     found |= set(reason_texts(ROOT / "data").values())
+    with (ROOT / "data" / "training.csv").open(encoding="utf-8", newline="") as file:
+        amounts = [row for row in csv.DictReader(file) if row["parameter"] in ("tokens", "epochs", "samples")]
+    found |= {row["note"] for row in amounts if row["source"] == "rackline-assumption"}
     return (found | of_parts()) - {""}
 
 

@@ -7,8 +7,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 from app.reports.wording import voice
-from app.reports.wording.scales import HOUR, Scale
+from app.reports.wording.scales import Scale
 from app.sizing.document import Quantity
+from app.sizing.quantities import HOUR
 from tests.web.pages.conftest import Reader
 
 ASKED = {

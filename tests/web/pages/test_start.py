@@ -50,7 +50,7 @@ def test_form_becomes_a_comparison(reader: Reader) -> None:
         ({"count.dgx-a100-640gb": "few"}, "system-dgx-a100-640gb", "whole number"),
         ({"count.dgx-a100-640gb": "-1", "system": ["dgx-a100-640gb"]}, "system-dgx-a100-640gb", "at least 1"),
         ({"model.preset": ""}, "model", "choose a preset"),
-        ({"workload.target": ""}, "workload", "what is to be done is missing"),
+        ({"workload.target": "", "filled": "bert-large"}, "workload", "say how long to train"),
         ({"system": []}, "systems", "tick at least one"),
     ],
 )
@@ -138,3 +138,50 @@ def test_twin_offers_the_same_models_and_systems(reader: Reader) -> None:
     assert {box["value"] for box in page.select("input[name=system]")} == {
         one["id"] for one in data["systems"]
     }
+
+
+def test_the_first_comparison_of_the_readme_needs_only_a_model_and_systems(reader: Reader) -> None:
+    asked = {"model.preset": "bert-large", "system": ["dgx-a100-640gb", "bow-pod16"], "currency": "USD"}
+    response = reader.submit("/", asked)
+    assert response.status_code == 303, response.text
+    rows = reader.data(f"{response.headers['location']}.json")["rows"]
+    assert all("trained to MLPerf BERT-Large" in row["estimate"]["trained"]["message"] for row in rows)
+    assert "Trained to MLPerf" in reader.page(response.headers["location"]).select_one(".lead").get_text()
+
+
+def test_choosing_a_model_fills_in_its_training(reader: Reader) -> None:
+    page = reader.page("/?model.preset=gpt3-175b")
+    assert page.select_one("#workload-tokens")["value"] == "300,000,000,000"
+    assert page.select_one("#workload-seq_len")["value"] == "2,048"
+    assert "300 billion tokens" in page.select_one("#filled").get_text()
+    assert page.select_one("label[for='workload-tokens'] .tag.default") is not None
+    images = reader.page("/?model.preset=swin-t")
+    assert images.select_one("#workload-seq_len") is None
+    assert images.select_one("#workload-image_size")["value"] == "224"
+
+
+def test_another_model_takes_the_place_of_what_was_filled_in_and_nothing_else(reader: Reader) -> None:
+    first = {"model.preset": "resnet50", "filled": "bert-large", "workload.target": "mlperf-bert"}
+    page = parsed(reader.get("/", params=first).text)
+    chosen = page.select_one("select[name='workload.target'] option[selected]")
+    assert chosen["value"] == "mlperf-resnet50"
+    own = first | {"workload.target": "", "workload.samples": "5,000"}
+    kept = parsed(reader.get("/", params=own).text)
+    assert kept.select_one("#workload-samples")["value"] == "5,000"
+    assert kept.select_one("select[name='workload.target'] option[selected]") is None
+
+
+def test_an_assumption_for_an_upload_is_shown_before_anything_is_calculated(reader: Reader) -> None:
+    config = CONFIG | {"n_positions": 131072}
+    files = {"model_file": ("config.json", json.dumps(config).encode(), "application/json")}
+    response = reader.submit("/", {"system": "dgx-a100-640gb", "currency": "USD"}, files)
+    assert response.status_code == 422
+    page = parsed(response.text)
+    assert page.select_one("#workload-seq_len")["value"] == "4,096"
+    assert page.select_one("#workload-tokens")["value"]
+    assert "20 per parameter" in page.select_one("#filled").get_text()
+    longest = page.select_one("button[name=length]")
+    assert longest["value"] == "131072"
+    profile = page.select_one("input[name='model.profile_id']")["value"]
+    longer = reader.get("/", params={"model.profile_id": profile, "filled": profile, "length": "131072"})
+    assert parsed(longer.text).select_one("#workload-seq_len")["value"] == "131072"

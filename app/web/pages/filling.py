@@ -1,0 +1,106 @@
+"""The training of a model filled into a form: visibly, and in the same way on every form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from app.errors import AppError
+from app.profiles.model import LONGEST_TAKEN, ModelProfile
+from app.profiles.presets import presets
+from app.services.catalogue import source_ref
+from app.services.workbench import Workbench
+from app.sizing.study.starting import usual_training
+from app.sizing.workload import targets_of
+from app.web.contexts import Choice, Filled
+from app.web.pages.forms import plain_number
+
+PREFIX = "workload."
+AMOUNT = ("target", "tokens", "samples", "epochs", "dataset_samples")
+"""Fields that say how much is trained."""
+
+FOR = "filled"
+"""Field of a form that names the model whose training it holds."""
+
+LENGTH = "length"
+"""Field of the button that takes the longest sample a configuration allows."""
+
+Values = Mapping[str, Sequence[str]]
+
+
+def fill(
+    bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX
+) -> tuple[dict[str, Sequence[str]], Filled | None]:
+    """Return a form with the training of its model in the fields that nobody typed into.
+
+    What was filled in for another model gives way; what was cleared stays empty.
+    """
+    found = dict(values)
+    chosen, before = _chosen(values), next(iter(values.get(FOR, ())), "")
+    profile = _profile(bench, workspace, chosen)
+    if profile is None:
+        return found, None
+    if before and before != chosen:
+        for name, text in _written(bench, _profile(bench, workspace, before), prefix).items():
+            if _same(found.get(name, ()), text):
+                del found[name]
+    written = _written(bench, profile, prefix)
+    amount = tuple(f"{prefix}{name}" for name in AMOUNT)
+    if before != chosen:
+        stated = any(found.get(name) for name in amount)
+        for name, text in written.items():
+            if not found.get(name) and not (stated and name in amount):
+                found[name] = [text]
+    for length in found.pop(LENGTH, ())[:1]:
+        found[f"{prefix}seq_len"] = [length]
+    found[FOR] = [chosen]
+    training = usual_training(profile, bench.sizing.catalog)
+    limit = profile.default_seq_len if profile.limited else None
+    length = plain_number(next(iter(found.get(f"{prefix}seq_len", ())), ""))
+    return found, Filled(
+        model=profile.name,
+        why=training.why,
+        assumed=training.assumed,
+        global_batch=training.global_batch,
+        source=None if training.source is None else source_ref(training.source),
+        fields=frozenset(name for name, text in written.items() if _same(found.get(name, ()), text)),
+        sequences=profile.default_seq_len is not None,
+        images=profile.default_image_size is not None,
+        limit=limit if length == str(LONGEST_TAKEN) else None,
+    )
+
+
+def targets(bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX) -> list[Choice]:
+    """Return the targets to choose from: those of the model, and the one that was chosen whosever it is."""
+    profile, catalog = _profile(bench, workspace, _chosen(values)), bench.sizing.catalog
+    own = catalog.names("target") if profile is None else targets_of(profile, catalog)
+    chosen = [name for name in values.get(f"{prefix}target", ()) if name in catalog.items]
+    return [Choice(name, catalog.items[name].name) for name in dict.fromkeys([*own, *chosen])]
+
+
+def _chosen(values: Values) -> str:
+    names = ("model.profile_id", "model.preset", "model")
+    return next((values[name][0] for name in names if values.get(name)), "")
+
+
+def _profile(bench: Workbench, workspace: str, identifier: str) -> ModelProfile | None:
+    if not identifier or identifier in presets():
+        return presets().get(identifier)
+    try:
+        return bench.profile(workspace, identifier)
+    except AppError:
+        return None
+
+
+def _written(bench: Workbench, profile: ModelProfile | None, prefix: str) -> dict[str, str]:
+    """Return the training of a model as the fields of a form show it."""
+    if profile is None:
+        return {}
+    workload = usual_training(profile, bench.sizing.catalog).workload
+    return {
+        f"{prefix}{name}": value if isinstance(value, str) else f"{value:,}"
+        for name, value in workload.items()
+    }
+
+
+def _same(typed: Sequence[str], text: str) -> bool:
+    return bool(typed) and plain_number(typed[0]) == plain_number(text)
