@@ -74,6 +74,7 @@ def decide(
     table = profile.operators(training.tokens, training.image_size)
     software = choose_software(
         request.software,
+        profile.family,
         is_convolutional(table),
         hardware.entry.chip,
         hardware.entry.chip_kind,

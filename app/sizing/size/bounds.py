@@ -56,8 +56,15 @@ class GroupBound:
         training = group.training
         table = training.profile.operators(training.tokens, training.image_size)
         entry = group.hardware.entry
-        convolutional = is_convolutional(table)
-        software = choose_software(group.software, convolutional, entry.chip, entry.chip_kind, context, [])
+        software = choose_software(
+            group.software,
+            training.profile.family,
+            is_convolutional(table),
+            entry.chip,
+            entry.chip_kind,
+            context,
+            [],
+        )
         self._training = training
         self._batch_limits = context.batch_limits
         self._input_rate = input_rate
