@@ -263,9 +263,7 @@ class SoftwareCatalog:
             Formats of its matrix units. [-]
         """
         return next(
-            row
-            for row in self.defaults
-            if row.kind == kind and row.holds_for(family, network, chip, formats)
+            row for row in self.defaults if row.kind == kind and row.holds_for(family, network, chip, formats)
         )
 
     def profile(self, name: str, field: str = "software") -> SoftwareProfile:
@@ -357,7 +355,7 @@ def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple
         profile = profiles.get(row["profile"])
         if profile is None or profile.kind != row["kind"] or not profile.complete:
             raise CatalogError(
-                f"software_defaults.csv line {line}: {row['profile']} is no profile that runs on {row['kind']}"
+                f"software_defaults.csv line {line}: {row['profile']} is no profile of {row['kind']} software"
             )
         try:
             date.fromisoformat(row["since"])

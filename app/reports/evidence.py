@@ -185,9 +185,7 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
 def convolutional_families() -> frozenset[str]:
     """Return the families whose presets are networks of convolutions."""
     return frozenset(
-        profile.family
-        for profile in presets().values()
-        if is_convolutional(profile.operators())
+        profile.family for profile in presets().values() if is_convolutional(profile.operators())
     )
 
 

@@ -29,7 +29,9 @@ def default_software(
     context : SizingContext
         Profiles and defaults. [-]
     """
-    formats = [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
+    formats = (
+        [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
+    )
     network = "convolutional" if convolutional else ""
     return context.software.default(family, network, kind.value, chip, formats)
 
