@@ -145,7 +145,7 @@ class PlansPage(Page):
     models: Sequence[ChoiceGroup]
     systems: Sequence[ChoiceGroup]
     fabrics: Sequence[Choice]
-    softwares: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
     examples: Sequence[Choice]
     kept: Sequence[tuple[str, str]]
     """Fields of the address that the form does not show."""

@@ -20,6 +20,8 @@ class SizingFormPage(Page):
     """What is wrong with the form as a whole."""
     models: Sequence[ChoiceGroup]
     targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
     systems: Sequence[SystemGroup]
     earlier: Sequence[Choice]
     """Sizings made before, the newest first."""

@@ -59,6 +59,8 @@ class StudyFormPage(Page):
     model: Choice | None
     """The model that was chosen; the other steps open with it."""
     targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
     suggested: Message | None
     """Where the suggested amount of work comes from; None where nothing is suggested."""
     systems: Sequence[SystemGroup]

@@ -46,14 +46,19 @@ def targets(bench: Workbench) -> list[Choice]:
     return [Choice(name, catalog.items[name].name) for name in catalog.names("target")]
 
 
-def softwares(bench: Workbench) -> list[Choice]:
-    """Return the software profiles that run by themselves, without the parts they are put together from."""
+def softwares(bench: Workbench, voice: Voice, kind: str = "") -> list[ChoiceGroup]:
+    """Return the software profiles of a kind, or of both, each with its date and what it was fitted on.
+
+    Parts that profiles are put together from run nothing by themselves and are left out.
+    """
     profiles = bench.sizing.software.profiles
-    return [
-        Choice(one.id, one.name)
-        for one in bench.catalogue.software.documents.values()
-        if profiles[one.id].complete
-    ]
+    groups: dict[str, list[Choice]] = {}
+    for one in bench.catalogue.software.documents.values():
+        if profiles[one.id].complete and kind in ("", one.kind):
+            families = ", ".join(voice.label(family) for family in one.families)
+            detail = " · ".join(filter(None, (one.as_of[:7], families)))
+            groups.setdefault(f"software.{one.kind}", []).append(Choice(one.id, one.name, detail))
+    return [ChoiceGroup(name, found) for name, found in groups.items()]
 
 
 def systems(catalogue: Catalogue) -> list[SystemGroup]:

@@ -42,6 +42,8 @@ class Draft:
     """What is wrong with the uploads."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What the systems are called."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Kind of chip of the systems, which decides what software they run."""
     model: str = ""
     """What the model is called."""
 
@@ -83,6 +85,8 @@ class Draft:
         count, fabric = self.form.get(f"count.{system}"), self.form.get(f"fabric.{system}")
         asked["system"] |= {"count": plain_number(count)} if count else {}
         asked["system"] |= {"fabric": fabric} if fabric else {}
+        software = self.form.get(f"software.{self.kinds.get(system, '')}")
+        asked |= {"software": software} if software else {}
         name = self.names.get(system, system)
         return asked | {"label": name if count in {"", "1"} else f"{count} × {name}"}
 
@@ -116,6 +120,7 @@ def read_draft(bench: Workbench, workspace: str, form: FormData) -> Draft:
         sample,
         wrong=(*no_profile, *no_sample),
         names={system.id: system.name for system in shelf.systems.documents.values()},
+        kinds={system.id: system.chip_kind for system in shelf.systems.documents.values()},
         model=profile.name if profile else preset.name if preset else "",
     )
 

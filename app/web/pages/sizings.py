@@ -78,6 +78,7 @@ def form_page(
         message=message,
         models=choices.models(bench.catalogue, voice_of(request)),
         targets=choices.targets(bench),
+        softwares=choices.softwares(bench, voice_of(request)),
         systems=choices.systems(bench.catalogue),
         earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
     )
@@ -93,8 +94,9 @@ def asked_sizing(values: Mapping[str, Sequence[str]]) -> SizingRequest:
     body = nested({"model.preset": first["model.preset"], **words, **numbers})
     limits = {name: value for name, value in limit_fields(first).items() if value is not None}
     systems = {"systems": list(values["system"])} if values.get("system") else {}
+    software = {"software": first["software"]} if first.get("software") else {}
     return SizingRequest.model_validate(
-        {**body, **limits, **systems, "currency": first.get("currency", "USD")}
+        {**body, **limits, **systems, **software, "currency": first.get("currency", "USD")}
     )
 
 

@@ -75,6 +75,7 @@ def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft)
         message=draft.message,
         models=choices.models(bench.catalogue, voice),
         targets=choices.targets(bench),
+        softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
         examples=examples.shown(),
         recent=list_comparisons(bench, workspace, RECENT, None).items,
