@@ -218,7 +218,7 @@ class Validation(Document):
     """True where more than one in five lies outside, of the runs of the software that was named, or of all
     where it is presumed."""
     outside: list[OutsideRun] = Field(default_factory=list)
-    """The furthest of them with each software, at most three."""
+    """One of them of each software, that which least else sets apart, the furthest first; at most three."""
 
 
 class TraceStep(Document):

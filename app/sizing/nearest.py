@@ -477,7 +477,7 @@ class Comparison:
     compared: int
     outside_count: int
     outside: tuple[OutsideRun, ...]
-    """The furthest with each software, those of other software first. [-]"""
+    """One of each software, that which least but its software sets apart; other software first. [-]"""
     contradicted: bool
     """True where more lie outside than the one in five that a range allows for, of the runs of the software
     that was named, or of all where it is presumed. [-]"""
@@ -506,7 +506,7 @@ def compare_runs(
         Profiles that can be named. [-]
     """
     compared = count = own = own_outside = 0
-    furthest: dict[str, tuple[float, OutsideRun]] = {}
+    outside: dict[str, list[OutsideRun]] = {}
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
     for case in runs_alike(rows, asked):
         measured, figure = outcomes.get(case.id, UNTOLD).measured, asked.figures[case.metric]
@@ -519,9 +519,7 @@ def compare_runs(
             continue
         count += 1
         own_outside += counts
-        far, profile = abs(math.log(measured / figure.value)), case.profile or ""
-        if far <= furthest.get(profile, (0.0,))[0]:
-            continue
+        profile = case.profile or ""
         named = known.profiles.get(profile)
         other = named if named is not None and named.complete and profile not in same else None
         run = OutsideRun(
@@ -535,10 +533,16 @@ def compare_runs(
             range=figure,
             reasons=_reasons(case, asked, other is not None),
         )
-        furthest[profile] = (far, run)
-    ranked = sorted(furthest.values(), key=lambda one: (one[1].profile is None, -one[0], one[1].id))
+        outside.setdefault(profile, []).append(run)
+    # The fewer reasons, the better a run tells what its software makes of the case.
+    shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
     contradicted = ONE_IN * own_outside > own
-    return Comparison(compared, count, tuple(run for _, run in ranked[:SHOWN]), contradicted)
+    return Comparison(compared, count, tuple(shown[:SHOWN]), contradicted)
+
+
+def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
+    far = abs(math.log(run.measured / run.range.value))
+    return run.profile is None, len(run.reasons), -far, run.id
 
 
 Apart = Literal["software", "global_batch", "plan"]

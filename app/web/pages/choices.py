@@ -49,12 +49,13 @@ def targets(bench: Workbench) -> list[Choice]:
 def softwares(bench: Workbench, voice: Voice, kind: str = "") -> list[ChoiceGroup]:
     """Return the software profiles of a kind, or of both, each with its date and what it was fitted on.
 
-    Parts that profiles are put together from run nothing by themselves and are left out.
+    What profiles are put together from or start from is left out.
     """
     profiles = bench.sizing.software.profiles
     groups: dict[str, list[Choice]] = {}
     for one in bench.catalogue.software.documents.values():
-        if profiles[one.id].complete and kind in ("", one.kind):
+        profile = profiles[one.id]
+        if profile.complete and profile.extends and kind in ("", one.kind):
             families = ", ".join(voice.label(family) for family in one.families)
             detail = " · ".join(filter(None, (one.as_of[:7], families)))
             groups.setdefault(f"software.{one.kind}", []).append(Choice(one.id, one.name, detail))
