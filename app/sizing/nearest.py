@@ -479,8 +479,8 @@ class Comparison:
     outside: tuple[OutsideRun, ...]
     """One of each software, that which least but its software sets apart; other software first. [-]"""
     contradicted: bool
-    """True where more lie outside than the one in five that a range allows for, of the runs of the software
-    that was named, or of all where it is presumed. [-]"""
+    """True where more lie outside than the one in five that a range allows for, of the runs at a like batch
+    of the software that was named, or of any where it is presumed. [-]"""
 
 
 def compare_runs(
@@ -512,7 +512,7 @@ def compare_runs(
         measured, figure = outcomes.get(case.id, UNTOLD).measured, asked.figures[case.metric]
         if not measured or not figure.value:
             continue
-        counts = software.presumed or case.profile in same
+        counts = (software.presumed or case.profile in same) and not _other_batch(case, asked)
         compared += 1
         own += counts
         if figure.low <= measured <= figure.high:
@@ -549,10 +549,14 @@ Apart = Literal["software", "global_batch", "plan"]
 """What sets a run apart from an estimate."""
 
 
+def _other_batch(case: Case, asked: Asked) -> bool:
+    batch = case.global_batch
+    return bool(batch) and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
+
+
 def _reasons(case: Case, asked: Asked, other: bool) -> list[Apart]:
     found: list[Apart] = ["software"] if other else []
-    batch = case.global_batch
-    if batch and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH:
+    if _other_batch(case, asked):
         found.append("global_batch")
     if (case.tensor, case.pipeline) != (asked.tensor, asked.pipeline):
         found.append("plan")
@@ -590,27 +594,31 @@ def outside_checks(validation: Validation) -> list[CheckWarning]:
     if not validation.outside:
         return []
     first = validation.outside[0]
-    values = {
+    values: dict[str, object] = {
         "outside": validation.outside_count,
         "compared": validation.compared,
         "measured": significant(first.measured),
         "unit": Message(UNITS[first.metric]),
-        "software": first.software,
         "low": significant(first.range.low),
         "high": significant(first.range.high),
     }
-    if first.reasons:
+    if first.profile:
         message = Message(
             "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
-            "range: {measured} {unit} with {software}, where {low} to {high} is estimated; that run had "
+            "range: {measured} {unit} with {profile}, where {low} to {high} is estimated; that run had "
             "{reasons}",
+            {**values, "profile": first.profile, "reasons": Message(SENTENCES[tuple(first.reasons)])},
+        )
+    elif first.reasons:
+        message = Message(
+            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
+            "range: {measured} {unit}, where {low} to {high} is estimated; that run had {reasons}",
             {**values, "reasons": Message(SENTENCES[tuple(first.reasons)])},
         )
     else:
         message = Message(
             "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
-            "range: {measured} {unit} with {software}, where {low} to {high} is estimated; the range holds "
-            "four runs of five",
+            "range: {measured} {unit}, where {low} to {high} is estimated; the range holds four runs of five",
             values,
         )
     severity: Literal["info", "caution"] = "caution" if validation.contradicted else "info"

@@ -82,8 +82,8 @@ def choose_software(
             "software",
             usual.profile,
             Message(
-                "{title}, usual for {models} on this chip since {since}; name your own for a narrower range",
-                {"title": profile.title, "models": Message(usual.models), "since": usual.since[:4]},
+                "usual for {models} on this chip since {since}; name your own for a narrower range",
+                {"models": Message(usual.models), "since": usual.since[:4]},
             ),
         )
     )
