@@ -551,7 +551,7 @@ Apart = Literal["software", "global_batch", "plan"]
 
 def _other_batch(case: Case, asked: Asked) -> bool:
     batch = case.global_batch
-    return bool(batch) and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
+    return batch is not None and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
 
 
 def _reasons(case: Case, asked: Asked, other: bool) -> list[Apart]:

@@ -42,7 +42,17 @@ PROPOSED = {
         *("proposal/*", "bill/*", "cost/*", "fabric_choice/checks", "fabric_choice/sentences"),
         "size/sentences",
         *("asked_plan", "bare", "batches", "calibration_checks", "checks", "compare", "context", "estimate"),
-        *("failures", "gain", "hardware", "mapping", "models", "nearest", "plan_checks", "quantities", "quote"),
+        *(
+            "failures",
+            "gain",
+            "hardware",
+            "mapping",
+            "models",
+            "nearest",
+            "plan_checks",
+            "quantities",
+            "quote",
+        ),
         *("searching", "software_choice", "spread", "taken", "workload"),
     ),
 }
