@@ -1,4 +1,4 @@
-"""Software profiles and kernel constants: data/software*.csv and data/kernels.csv as records.
+"""Software profiles, defaults and kernel constants: data/software*.csv and data/kernels.csv as records.
 
 A profile is a named, dated set of a few efficiencies. It extends one or more others, so that it
 states only what sets it apart; each figure says whether it was fitted to measured runs or assumed,
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -196,6 +197,42 @@ class SoftwareProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultSoftware:
+    """One row of data/software_defaults.csv: what usually runs a kind of model on a kind of chip."""
+
+    kind: str
+    """``gpu`` or ``ipu``."""
+    families: frozenset[str]
+    """Families of models; empty for all."""
+    network: str
+    """Kind of network, as ``convolutional``; empty for all."""
+    chips: frozenset[str]
+    """Chips; empty for all."""
+    format: str
+    """Format that the chip's matrix units must have, which tells its generation; empty for all."""
+    since: str
+    """Day from which it is usual, as ISO date."""
+    profile: str
+    models: str
+    """What such models are called."""
+
+    def holds_for(self, family: str, network: str, chip: str, formats: Collection[str]) -> bool:
+        """Tell whether a row speaks of a model on a chip."""
+        return (
+            (not self.families or family in self.families)
+            and self.network in ("", network)
+            and (not self.chips or chip in self.chips)
+            and (not self.format or self.format in formats)
+        )
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, bool, str]:
+        """Order of rows that speak of the same case: the narrower wins, then the newer."""
+        narrow = (bool(self.families), bool(self.network), bool(self.chips), bool(self.format))
+        return (*narrow, self.since)
+
+
+@dataclass(frozen=True, slots=True)
 class SoftwareCatalog:
     """All profiles, and what the kernel libraries cost."""
 
@@ -204,6 +241,30 @@ class SoftwareCatalog:
     kernel_rows: tuple[Mapping[str, str], ...]
     ranges: Mapping[str, FigureRange] = field(default_factory=dict)
     """How far figures differ between stacks of one class, by parameter."""
+    defaults: tuple[DefaultSoftware, ...] = ()
+    """What usually runs where no software is named, the narrowest and newest first."""
+
+    def default(
+        self, family: str, network: str, kind: str, chip: str, formats: Collection[str]
+    ) -> DefaultSoftware:
+        """Return what usually runs a model on a chip.
+
+        Parameters
+        ----------
+        family : str
+            Family of the model. [-]
+        network : str
+            Kind of its network, as ``convolutional``. [-]
+        kind : str
+            ``gpu`` or ``ipu``. [-]
+        chip : str
+            Chip. [-]
+        formats : collection of str
+            Formats of its matrix units. [-]
+        """
+        return next(
+            row for row in self.defaults if row.kind == kind and row.holds_for(family, network, chip, formats)
+        )
 
     def profile(self, name: str, field: str = "software") -> SoftwareProfile:
         """Return a profile by its identifier."""
@@ -280,8 +341,42 @@ def load_software(directory: Path) -> SoftwareCatalog:
         for row in _rows(directory / "software_priors.csv")
     }
     return SoftwareCatalog(
-        profiles=profiles, kernels=_kernels(kernel_rows), kernel_rows=kernel_rows, ranges=ranges
+        profiles=profiles,
+        kernels=_kernels(kernel_rows),
+        kernel_rows=kernel_rows,
+        ranges=ranges,
+        defaults=_defaults(directory, profiles),
     )
+
+
+def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple[DefaultSoftware, ...]:
+    found = []
+    for line, row in enumerate(_rows(directory / "software_defaults.csv"), start=2):
+        profile = profiles.get(row["profile"])
+        if profile is None or profile.kind != row["kind"] or not profile.complete:
+            raise CatalogError(
+                f"software_defaults.csv line {line}: {row['profile']} is no profile of {row['kind']} software"
+            )
+        try:
+            date.fromisoformat(row["since"])
+        except ValueError as error:
+            raise CatalogError(f"software_defaults.csv line {line}: since must be a date") from error
+        found.append(
+            DefaultSoftware(
+                kind=row["kind"],
+                families=frozenset(filter(None, row["families"].split(";"))),
+                network=row["network"],
+                chips=frozenset(filter(None, row["chips"].split(";"))),
+                format=row["format"],
+                since=row["since"],
+                profile=row["profile"],
+                models=row["models"],
+            )
+        )
+    for kind in ("gpu", "ipu"):
+        if not any(row.kind == kind and not any(row.rank[:-1]) for row in found):
+            raise CatalogError(f"software_defaults.csv: no row holds for every model on {kind}")
+    return tuple(sorted(found, key=lambda row: row.rank, reverse=True))
 
 
 def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,11 @@ from app.reports.gaps import Gaps, gaps
 from app.reports.predictions import APART, COUNTED, LEFT_OUT, Prediction, predictions_of
 from app.reports.reasons import Pattern, load_patterns, reason_texts
 from app.sizing.context import SizingContext
-from app.sizing.software_choice import CONVOLUTIONAL, choose_software
+from app.sizing.software_choice import default_software
 from app.sizing.validation.report import RowResult
 from app.sizing.validation.rules import Rule
 from app.sizing.validation.run import SLOWER_IS_MORE, ValidationReport, read_rows, validate
+from app.sizing.workload import is_convolutional
 
 Row = Mapping[str, str]
 
@@ -162,10 +164,11 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
     """
     systems = context.rules.systems.values()
     chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
+    convolutional = convolutional_families()
     rules = tuple(
         Rule(
             {"family": _exactly(family), "chip": _exactly(chip)},
-            {"profile": choose_software(None, family in CONVOLUTIONAL, chip, kind, context, []).id},
+            {"profile": default_software(family, family in convolutional, chip, kind, context).profile},
         )
         for family in sorted(set(families))
         for chip, kind in sorted(chips.items())
@@ -175,6 +178,14 @@ def with_default_software(context: SizingContext, families: Iterable[str]) -> Si
         context,
         rules=replace(context.rules, software=rules),
         software=replace(context.software, profiles=presumed),
+    )
+
+
+@cache
+def convolutional_families() -> frozenset[str]:
+    """Return the families whose presets are networks of convolutions."""
+    return frozenset(
+        profile.family for profile in presets().values() if is_convolutional(profile.operators())
     )
 
 

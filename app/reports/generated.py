@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.profiles.presets import models_directory
@@ -13,6 +14,7 @@ from app.reports.network_choice import with_network_tables
 from app.reports.predictions import PREDICTIONS, predictions_text
 from app.reports.readme import with_answers
 from app.sizing.context import SizingContext
+from app.sizing.nearest import NAMED, PRESUMED
 from app.sizing.validation.run import ValidationReport
 
 ACCURACY = "docs/accuracy.md"
@@ -41,7 +43,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     root = data.parent
     evidence = collect(context, data)
     documents = {ACCURACY: accuracy_document(evidence.headline, evidence.counts, evidence)}
-    documents[ERRORS] = errors_table(evidence.headline)
+    documents[ERRORS] = errors_table({NAMED: evidence.headline, PRESUMED: evidence.defaults})
     documents[RUNS] = predictions_text(evidence.predictions)
     documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
     korean = (root / KOREAN_README).read_text(encoding="utf-8")
@@ -54,14 +56,16 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     return documents
 
 
-def errors_table(report: ValidationReport) -> str:
-    """Return the errors by family and chip as a table that every estimate quotes from."""
-    lines = ["family,chip,rows,supported,groups,median,ninetieth,coverage"]
-    for part in report.by_family_and_chip:
-        family, chip = part.name.split(" × ")
-        figures = (part.median, part.ninetieth, part.coverage)
-        shown = ("" if figure is None else f"{figure:.3f}" for figure in figures)
-        lines.append(",".join([family, chip, str(part.rows), str(part.supported), str(part.groups), *shown]))
+def errors_table(reports: Mapping[str, ValidationReport]) -> str:
+    """Return the errors by family, chip and kind of software as a table that every estimate quotes from."""
+    lines = ["family,chip,software,rows,supported,groups,median,ninetieth,coverage"]
+    for software, report in reports.items():
+        for part in report.by_family_and_chip:
+            family, chip = part.name.split(" × ")
+            counts = (str(count) for count in (part.rows, part.supported, part.groups))
+            figures = (part.median, part.ninetieth, part.coverage)
+            shown = ("" if figure is None else f"{figure:.3f}" for figure in figures)
+            lines.append(",".join([family, chip, software, *counts, *shown]))
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -44,6 +44,7 @@ from app.sizing.catalogue.documents import (
 )
 from app.sizing.context import SizingContext
 from app.sizing.document import Quantity, SourceRef
+from app.sizing.nearest import MeasuredRun
 
 NINETIETH = NormalDist().inv_cdf(0.9)
 """Deviations from the centre to the 90th percentile."""
@@ -73,6 +74,7 @@ class Catalogue:
     def __init__(self, context: SizingContext) -> None:
         self.catalog = context.catalog
         self.profiles = context.software.profiles
+        self.runs = context.runs
 
     @cached_property
     def chips(self) -> Shelf[Chip]:
@@ -103,7 +105,10 @@ class Catalogue:
     @cached_property
     def software(self) -> Shelf[Software]:
         """Every software profile."""
-        found = {name: software(profile, self.catalog) for name, profile in self.profiles.items()}
+        found = {
+            name: software(profile, self.catalog, [run for run in self.runs if name in run.profiles])
+            for name, profile in self.profiles.items()
+        }
         return Shelf("software profile", found)
 
     @cached_property
@@ -210,8 +215,8 @@ def operators(profile: ModelProfile) -> list[OperatorSummary]:
     return [OperatorSummary.model_validate(row) for row in profile.summary()]
 
 
-def software(profile: SoftwareProfile, catalog: Catalog) -> Software:
-    """Return one software profile as a document."""
+def software(profile: SoftwareProfile, catalog: Catalog, runs: Sequence[MeasuredRun]) -> Software:
+    """Return one software profile as a document, with the measured runs that it stands for."""
     source = source_ref(catalog.source(profile.source))
     return Software(
         id=profile.id,
@@ -219,6 +224,8 @@ def software(profile: SoftwareProfile, catalog: Catalog) -> Software:
         kind="ipu" if profile.kind == "ipu" else "gpu",
         preset=profile.preset,
         as_of=profile.as_of,
+        families=sorted({run.family for run in runs}),
+        runs=len(runs),
         figures=[software_figure(fact, source) for fact in profile.figures.values()],
         rejected=[],
     )

@@ -13,6 +13,7 @@ from app.errors import Message
 from app.sizing.document import CheckWarning
 from app.sizing.failures import Reliability
 from app.sizing.hardware import Hardware
+from app.sizing.nearest import LARGE_FAMILY_ERROR
 from app.sizing.planning import Choice, memory_of
 from app.sizing.quantities import duration, significant
 from app.sizing.regimes import DEEPEST_INTERLEAVE
@@ -323,7 +324,9 @@ def time_checks(
 TIME_FIELDS = ("system.count", "workload")
 
 
-def validation_checks(status: str, family_error: float | None, kind: ChipKind) -> list[CheckWarning]:
+def validation_checks(
+    status: str, family_error: float | None, kind: ChipKind, contradicted: bool = False
+) -> list[CheckWarning]:
     """Return how far an estimate is from anything measured, as warnings.
 
     Parameters
@@ -334,6 +337,8 @@ def validation_checks(status: str, family_error: float | None, kind: ChipKind) -
         Median absolute log-error of measured runs of the family on the chip. [-]
     kind : ChipKind
         GPU or IPU. [-]
+    contradicted : bool
+        True where measured runs of the same case lie outside the range, which is said by itself. [-]
     """
     found = []
     if family_error is not None and family_error > LARGE_FAMILY_ERROR:
@@ -356,7 +361,7 @@ def validation_checks(status: str, family_error: float | None, kind: ChipKind) -
             else "no measured run of this kind exists; the range is a judgement"
         )
         found.append(CheckWarning.of("unvalidated", "caution", Message(text), "software"))
-    if status == "extrapolated":
+    if status == "extrapolated" and not contradicted:
         found.append(
             CheckWarning.of(
                 "extrapolated",
@@ -366,9 +371,6 @@ def validation_checks(status: str, family_error: float | None, kind: ChipKind) -
             )
         )
     return found
-
-
-LARGE_FAMILY_ERROR = 0.25
 
 
 def model_checks(scenario: Scenario) -> list[CheckWarning]:

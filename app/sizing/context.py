@@ -15,7 +15,16 @@ from app.profiles.model import ModelProfile
 from app.profiles.samples import WorkloadSample
 from app.sizing.batches import BatchLimits, load_batch_limits
 from app.sizing.hardware import HardwareFinder
-from app.sizing.nearest import MeasuredRun, Outcome, load_family_errors, load_outcomes, measured_runs
+from app.sizing.nearest import (
+    FamilyErrors,
+    MeasuredRows,
+    MeasuredRun,
+    Outcome,
+    load_family_errors,
+    load_outcomes,
+    measured_runs,
+    read_measured,
+)
 from app.sizing.regimes import Measured, chip_series
 from app.sizing.request import AssumptionsInput
 from app.sizing.spread import Residuals, load_residuals
@@ -68,8 +77,11 @@ class SizingContext:
     """Configurations of the measured runs."""
     batch_limits: BatchLimits
     """Global batch up to which convergence holds, by kind of workload and family."""
-    family_errors: Mapping[tuple[str, str], float]
-    """Median absolute log-error of throughput by family and chip, as `rackline docs` last wrote it."""
+    family_errors: FamilyErrors
+    """Median absolute log-error of throughput by family, chip and kind of software, as `rackline docs` last
+    wrote it."""
+    measured_rows: MeasuredRows
+    """The measured runs one by one."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
@@ -141,6 +153,7 @@ class SizingContext:
 def load_context(directory: Path) -> SizingContext:
     """Load everything under the data directory."""
     rules = load_rules(directory / "validation")
+    rows = read_measured(directory / "validation" / "measured.csv")
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
     return SizingContext(
@@ -148,7 +161,8 @@ def load_context(directory: Path) -> SizingContext:
         software=software,
         rules=rules,
         residuals=load_residuals(directory),
-        runs=measured_runs(directory / "validation" / "measured.csv", rules, presets),
+        runs=measured_runs(rows, rules, presets),
+        measured_rows=MeasuredRows(rows, rules),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),
         outcomes=load_outcomes(directory / "validation" / "predictions.csv"),

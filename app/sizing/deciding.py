@@ -81,6 +81,7 @@ def decide(
     table = training.operators()
     software = choose_software(
         request.software,
+        profile.family,
         is_convolutional(table),
         hardware.entry.chip,
         hardware.entry.chip_kind,

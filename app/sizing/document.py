@@ -175,15 +175,50 @@ class NearestRun(Document):
     """What was predicted of that run; None where it was refused."""
 
 
+class OutsideRun(Document):
+    """A measured run of the same model, system and size that lies outside the range of the estimate."""
+
+    id: str
+    """Identifier of the measured run."""
+    model: str
+    """What was trained."""
+    software: str
+    """With which software, as the run states it."""
+    profile: str | None
+    """Software profile of the run, to ask for the estimate with it; null where it is that of the estimate."""
+    title: str = ""
+    """Name of that profile."""
+    metric: str
+    """What was measured, as a column of data/validation/predictions.csv names it."""
+    measured: float
+    """The measured value, in the unit of the metric."""
+    range: Quantity
+    """What the estimate says of it, in the same unit."""
+    reasons: list[Literal["software", "global_batch", "plan"]]
+    """What sets the run apart from the estimate; empty where nothing does."""
+
+
 class Validation(Document):
     """How far the estimate is from anything measured."""
 
     nearest_measured: list[NearestRun]
     """Measured runs close to the estimate."""
     family_error: float | None
-    """Median of |ln(predicted/measured)| over the family's measured runs. [-]"""
+    """Median of |ln(predicted/measured)| over the family's measured runs on the chip, with the software
+    of each run where it was named, with the default where it was presumed. [-]"""
     status: Literal["validated", "extrapolated", "unvalidated"]
     """Whether measured runs reach as far as the estimate."""
+    software_presumed: bool = False
+    """True where no software was named and the default stands in."""
+    compared: int = 0
+    """Measured runs of the same model, system and size that can be held against the estimate. [-]"""
+    outside_count: int = 0
+    """Those of them that lie outside its range. [-]"""
+    contradicted: bool = False
+    """True where more than one in five lies outside, of the runs at a like batch of the software that was
+    named, or of any where it is presumed."""
+    outside: list[OutsideRun] = Field(default_factory=list)
+    """One of them of each software, that which least else sets apart, the furthest first; at most three."""
 
 
 class TraceStep(Document):

@@ -30,7 +30,7 @@ from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware
 from app.sizing.models import resolve_model, summarise
-from app.sizing.nearest import validation_of
+from app.sizing.nearest import outside_checks
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.request import AssumptionsInput, EstimateRequest, PlanInput
@@ -46,6 +46,7 @@ from app.sizing.summaries import (
     schedule_of,
     startup_of,
     system_summary,
+    validation_summary,
 )
 from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
@@ -181,7 +182,7 @@ def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
     ]
     names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
     return Estimate(
-        **_common(sizing, context, names),
+        **_common(sizing, context, validation_summary(sizing, context, names, {})),
         fits=False,
         trained=None if sizing.training.samples is None
         else Text.of(trained(sizing.training, sizing.training.samples)),
@@ -239,15 +240,14 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     request, scenario, hardware, training = sizing.request, sizing.scenario, sizing.hardware, sizing.training
     plans = sizing.choice.plans
     normals = common_normals()
-    family_error = context.family_errors.get((sizing.profile.family, hardware.entry.chip))
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     check_assumptions(request.assumptions)
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
     assumed = reliability(reliability_defaults, request.assumptions, interruptions)
-    rate = request.assumptions.input_samples_per_second
-    if rate is not None and rate <= 0:
-        raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
-    timing = _timed(question, sizing, assumed, rate, context)
+    input_rate = request.assumptions.input_samples_per_second
+    if input_rate is not None and input_rate <= 0:
+        raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=input_rate)
+    timing = _timed(question, sizing, assumed, input_rate, context)
     run, names = timing.run, timing.regimes
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]
     bolder = bolder_plan(sizing.choice)
@@ -261,8 +261,25 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
             float(plans.global_batch[0]) * per_sample,
             context.catalog,
         )
-    status = _validation(sizing, context, names).status
-    warnings += validation_checks(status, family_error, hardware.entry.chip_kind)
+    batch = float(plans.global_batch[0])
+    step = run.step_samples
+    per_row = training.tokens.mean if training.tokens else None
+    throughput = quantity(batch / run.step_seconds, batch / step, "samples/s")
+    rate = None
+    if per_row is not None:
+        rate = quantity(batch * per_row / run.step_seconds, batch * per_row / step, "tokens/s")
+    step_time = quantity(run.step_seconds, step, "s")
+    figures = {
+        "samples_per_s": throughput,
+        "step_time_s": step_time,
+        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
+        **({"tokens_per_s": rate} if rate is not None else {}),
+    }
+    validation = validation_summary(sizing, context, names, figures)
+    warnings += validation_checks(
+        validation.status, validation.family_error, hardware.entry.chip_kind, validation.contradicted
+    )
+    warnings += outside_checks(validation)
     warnings += model_checks(scenario)
     found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings)
     cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
@@ -276,19 +293,14 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     written_off = found.lifetime * YEAR if found is not None and found.owned else None
     warnings += time_checks(run.total, hardware, written_off, lambda: _finishing(sizing, context))
     taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
-    batch = float(plans.global_batch[0])
     flop = scenario.table.training_flop
     peak = scenario.peak * float(plans.devices[0])
-    step = run.step_samples
-    per_row = training.tokens.mean if training.tokens else None
     return Estimate(
-        **_common(sizing, context, names, taken),
+        **_common(sizing, context, validation, taken),
         fits=True,
-        step_time=quantity(run.step_seconds, step, "s"),
-        throughput=quantity(batch / run.step_seconds, batch / step, "samples/s"),
-        tokens_per_second=None
-        if per_row is None
-        else quantity(batch * per_row / run.step_seconds, batch * per_row / step, "tokens/s"),
+        step_time=step_time,
+        throughput=throughput,
+        tokens_per_second=rate,
         mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / step / peak, "1"),
         steps=run.steps,
         samples=run.samples,
@@ -367,7 +379,7 @@ REFINEMENTS = 3
 
 
 def _common(
-    sizing: Sizing, context: SizingContext, names: list[str], more: Sequence[Default] = ()
+    sizing: Sizing, context: SizingContext, validation: Validation, more: Sequence[Default] = ()
 ) -> dict[str, object]:
     training, scenario, hardware = sizing.training, sizing.scenario, sizing.hardware
     plans = sizing.choice.plans
@@ -388,18 +400,5 @@ def _common(
             *plan_defaults(sizing),
             *more,
         ],
-        "validation": _validation(sizing, context, names),
+        "validation": validation,
     }
-
-
-def _validation(sizing: Sizing, context: SizingContext, names: list[str]) -> Validation:
-    return validation_of(
-        context.runs,
-        names,
-        context.family_errors,
-        family=sizing.profile.family,
-        chip=sizing.hardware.entry.chip,
-        devices=int(sizing.choice.plans.devices[0]),
-        parameters=sizing.profile.parameters,
-        outcomes=context.outcomes,
-    )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from app.sizing.document import NearestRun, Validation
+from app.catalog.software import SoftwareCatalog, SoftwareProfile
+from app.errors import Message
+from app.sizing.document import CheckWarning, NearestRun, OutsideRun, Quantity, Validation
 from app.sizing.families import IPU_SERIES
-from app.sizing.validation.cases import THROUGHPUT, number
+from app.sizing.quantities import significant
+from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case, without_answers
 from app.sizing.validation.rules import Rules
 
 UNVALIDATED = frozenset(
@@ -42,6 +45,12 @@ COUNTED = frozenset({"1", "2"})
 """Priorities of measured rows that count for the headline."""
 
 SHOWN = 3
+LARGE_FAMILY_ERROR = 0.25
+"""Median error beyond which measured runs do not bear an estimate out."""
+
+ONE_IN = 5
+"""Of so many measured runs a range may miss one."""
+
 FAR = 2.0
 """Distance beyond which a measured run says little: an eightfold count, or another chip."""
 
@@ -65,44 +74,102 @@ class MeasuredRun:
     fabric: str = ""
     """Fabric that the run names between its machines; empty where it had one machine, or where the fabric of
     the catalogue only stands in for the one it had."""
+    profiles: frozenset[str] = frozenset()
+    """Software profiles that the runs of its group stand for."""
+
+    def ran(self, software: SoftwareProfile) -> bool:
+        """Tell whether a run of the group ran a profile; presumed software stands for whatever ran."""
+        calibrated = () if software.calibration is None else (software.calibration.prior,)
+        return software.presumed or not self.profiles.isdisjoint({software.id, *calibrated})
 
 
-def measured_runs(path: Path, rules: Rules, presets: Collection[str]) -> tuple[MeasuredRun, ...]:
-    """Return the configurations of data/validation/measured.csv, one per group.
+class MeasuredRows:
+    """Rows of data/validation/measured.csv without their values, read as cases when they are asked for."""
+
+    def __init__(self, rows: Collection[Mapping[str, str]], rules: Rules) -> None:
+        self._rules = rules
+        self._rows: dict[tuple[str, str, int], list[dict[str, str]]] = {}
+        self._cases: dict[tuple[str, str, int], tuple[Case, ...]] = {}
+        for row in rows:
+            system, devices = rules.systems.get(row["system"]), number(row["accelerators"])
+            if system is None or devices is None or row["confidence"] == "memory":
+                continue
+            key = (row["family"], system["chip"], int(devices))
+            self._rows.setdefault(key, []).append(without_answers(row))
+
+    def cases(self, family: str, chip: str, devices: int) -> tuple[Case, ...]:
+        """Return the measured runs of a family on so many of a chip."""
+        key = (family, chip, devices)
+        if key not in self._cases:
+            self._cases[key] = tuple(self._read(self._rows.get(key, ())))
+        return self._cases[key]
+
+    def _read(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Case]:
+        for row in rows:
+            try:
+                yield read_case(row, self._rules)
+            except Unsupported:
+                continue
+
+    def preset(self, case: Case) -> str | None:
+        """Return the model preset that a run is known to be of."""
+        micro = "" if case.micro_batch is None else f"{case.micro_batch:g}"
+        return self._rules.preset({"model": case.model, "family": case.family, "micro_batch": micro})
+
+
+def read_measured(path: Path) -> list[dict[str, str]]:
+    """Return the rows of data/validation/measured.csv."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def measured_runs(
+    rows: Iterable[Mapping[str, str]], rules: Rules, presets: Collection[str]
+) -> tuple[MeasuredRun, ...]:
+    """Return the configurations of measured rows, one per group.
 
     Parameters
     ----------
-    path : Path
-        The file. [-]
+    rows : iterable of mapping
+        The rows. [-]
     rules : Rules
         Names of systems and software. [-]
     presets : collection of str
         Software profiles that stand for a class and rest on no run of their own. [-]
     """
     found: dict[str, MeasuredRun] = {}
-    with path.open(encoding="utf-8", newline="") as handle:
-        for row in csv.DictReader(handle):
-            devices = number(row["accelerators"])
-            system = rules.systems.get(row["system"])
-            if devices is None or system is None or row["confidence"] == "memory":
-                continue
-            known = found.get(row["group"])
-            if known is not None and (known.fitted or not _fitted(row, system["chip"], rules, presets)):
-                continue
-            found[row["group"]] = MeasuredRun(
-                id=row["id"],
-                family=row["family"],
-                model=row["model_name"],
-                system=system["system"],
-                chip=system["chip"],
-                devices=int(devices),
-                parameters=number(row["params"]) or 0.0,
-                software=row["software"],
-                fitted=_fitted(row, system["chip"], rules, presets),
-                counted=row["priority"] in COUNTED,
-                fabric=_fabric(row, system["chip"], rules),
-            )
-    return tuple(found.values())
+    profiles: dict[str, set[str]] = {}
+    for row in rows:
+        devices = number(row["accelerators"])
+        system = rules.systems.get(row["system"])
+        if devices is None or system is None or row["confidence"] == "memory":
+            continue
+        profile = _profile(row, system["chip"], rules)
+        if profile is not None:
+            profiles.setdefault(row["group"], set()).add(profile)
+        fitted = (
+            row["metric"] in THROUGHPUT
+            and row["priority"] in COUNTED
+            and profile is not None
+            and profile not in presets
+        )
+        known = found.get(row["group"])
+        if known is not None and (known.fitted or not fitted):
+            continue
+        found[row["group"]] = MeasuredRun(
+            id=row["id"],
+            family=row["family"],
+            model=row["model_name"],
+            system=system["system"],
+            chip=system["chip"],
+            devices=int(devices),
+            parameters=number(row["params"]) or 0.0,
+            software=row["software"],
+            fitted=fitted,
+            counted=row["priority"] in COUNTED,
+            fabric=_fabric(row, system["chip"], rules),
+        )
+    return tuple(replace(run, profiles=frozenset(profiles.get(group, ()))) for group, run in found.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +203,63 @@ def load_outcomes(path: Path) -> dict[str, Outcome]:
         }
 
 
-def load_family_errors(path: Path) -> dict[tuple[str, str], float]:
-    """Return the median error by family and chip; empty where the table was not written yet."""
+NAMED, PRESUMED = "named", "presumed"
+"""Measured runs were predicted with the software they named, or with the default that is presumed."""
+
+FamilyErrors = Mapping[tuple[str, str, str], float]
+"""Median error by family, chip and whether the software was named or presumed."""
+
+
+def load_family_errors(path: Path) -> dict[tuple[str, str, str], float]:
+    """Return the median errors; empty where the table was not written yet."""
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as handle:
         return {
-            (row["family"], row["chip"]): float(row["median"])
+            (row["family"], row["chip"], row.get("software") or NAMED): float(row["median"])
             for row in csv.DictReader(handle)
             if row["median"]
         }
 
 
-def _fitted(row: Mapping[str, str], chip: str, rules: Rules, presets: Collection[str]) -> bool:
-    if row["metric"] not in THROUGHPUT or row["priority"] not in COUNTED:
-        return False
+def family_error(
+    errors: FamilyErrors,
+    runs: Iterable[MeasuredRun],
+    software: SoftwareProfile,
+    *,
+    family: str,
+    chip: str,
+    usual: str,
+) -> float | None:
+    """Return the median error of measured runs of a family on a chip with software as an estimate has it.
+
+    None where no run of the family on the chip tells how well the software predicts it.
+
+    Parameters
+    ----------
+    errors : mapping
+        Median error by family, chip and kind of software. [-]
+    runs : iterable of MeasuredRun
+        What was measured. [-]
+    software : SoftwareProfile
+        Software of the estimate. [-]
+    family : str
+        Family of the model. [-]
+    chip : str
+        Chip. [-]
+    usual : str
+        Profile that is presumed where none is named. [-]
+    """
+    if software.presumed:
+        return errors.get((family, chip, PRESUMED))
+    if runs_of_kind(runs, software, family=family, chip=chip):
+        return errors.get((family, chip, NAMED))
+    return errors.get((family, chip, PRESUMED)) if software.id == usual else None
+
+
+def _profile(row: Mapping[str, str], chip: str, rules: Rules) -> str | None:
     facts = {"software": row["software"], "family": row["family"], "chip": chip, "model": row["model_name"]}
-    profile = rules.profile(facts)
-    return profile is not None and profile not in presets
+    return rules.profile(facts)
 
 
 def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
@@ -190,20 +296,55 @@ def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters:
     return scale + 0.7 * size + other + (0.0 if run.family == family else 2.0)
 
 
-def validation_of(
-    runs: tuple[MeasuredRun, ...],
-    regimes: list[str],
-    family_errors: Mapping[tuple[str, str], float],
+def reach(
+    runs: Iterable[MeasuredRun],
+    software: SoftwareProfile,
     *,
     family: str,
     chip: str,
     devices: int,
     parameters: float,
+) -> float:
+    """Return the distance of the nearest run of a family on a chip with a software; infinite without one.
+
+    Parameters
+    ----------
+    runs : iterable of MeasuredRun
+        What was measured. [-]
+    software : SoftwareProfile
+        Software of the case. [-]
+    family : str
+        Family of the model. [-]
+    chip : str
+        Chip. [-]
+    devices : int
+        Accelerators. [-]
+    parameters : float
+        Parameters of the model. [-]
+    """
+    alike = runs_of_kind(runs, software, family=family, chip=chip)
+    return min((distance(run, family, chip, devices, parameters) for run in alike), default=math.inf)
+
+
+def runs_of_kind(
+    runs: Iterable[MeasuredRun], software: SoftwareProfile, *, family: str, chip: str
+) -> list[MeasuredRun]:
+    """Return the runs of a family on a chip with a software."""
+    return [run for run in runs if run.family == family and run.chip == chip and run.ran(software)]
+
+
+def nearest_runs(
+    runs: Iterable[MeasuredRun],
     outcomes: Mapping[str, Outcome],
-) -> Validation:
-    """Return the nearest measured runs and how far the case is from them."""
+    *,
+    family: str,
+    chip: str,
+    devices: int,
+    parameters: float,
+) -> list[NearestRun]:
+    """Return the measured runs nearest to a case, whatever their software."""
     ranked = sorted((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
-    nearest = [
+    return [
         NearestRun(
             id=run.id,
             model=run.model,
@@ -219,25 +360,269 @@ def validation_of(
         for far, _, run in ranked[:SHOWN]
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
-    return Validation(
-        nearest_measured=nearest,
-        family_error=family_errors.get((family, chip)),
-        status=status_of(regimes, ranked[0][0] if ranked else math.inf),
-    )
+
+
+Status = Literal["validated", "extrapolated", "unvalidated"]
 
 
 def status_of(
-    regimes: Collection[str], nearest: float
-) -> Literal["validated", "extrapolated", "unvalidated"]:
-    """Return whether measured runs reach as far as a case.
+    regimes: Collection[str], nearest: float, error: float | None = None, contradicted: bool = False
+) -> Status:
+    """Return whether measured runs reach as far as a case, and bear it out.
 
     Parameters
     ----------
     regimes : collection of str
         Rows of data/residuals.csv that the case falls into. [-]
     nearest : float
-        Distance of the nearest measured run. [-]
+        Distance of the nearest measured run of its family, chip and software. [-]
+    error : float or None
+        Median error of the family on the chip with such software, where it is known. [-]
+    contradicted : bool
+        True where too many runs of the same model, system and size lie outside the range. [-]
     """
     if UNVALIDATED & set(regimes):
         return "unvalidated"
-    return "extrapolated" if set(regimes) - MEASURED or nearest > FAR else "validated"
+    borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
+    return "validated" if borne_out and nearest <= FAR and not set(regimes) - MEASURED else "extrapolated"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an estimate answers, as far as a measured run can be held against it."""
+
+    family: str
+    model: str
+    """Identifier of its model. [-]"""
+    chip: str
+    devices: int
+    parameters: float
+    seq_len: int | None
+    image_size: int | None
+    mean_tokens: float | None
+    """Real tokens of a sample; None where it has none. [-]"""
+    precision: str
+    batch: float
+    tensor: float
+    pipeline: float
+    target: str | None
+    figures: Mapping[str, Quantity] = field(default_factory=dict)
+    """Range of the estimate by the metric of a measured run. [-]"""
+
+
+ALIKE = 0.1
+"""Relative difference in tokens of a sample up to which runs train the same samples."""
+
+SAME_SIZE = 0.02
+"""Relative difference of parameters up to which two models of a family are one."""
+
+OTHER_BATCH = 1.5
+"""Factor between two global batches from which they are told apart."""
+
+WIDE_FORMATS = frozenset({"tf32", "fp32"})
+
+
+def runs_alike(rows: MeasuredRows, asked: Asked) -> list[Case]:
+    """Return the measured runs of the same model on as many of the same chip at the same length.
+
+    Parameters
+    ----------
+    rows : MeasuredRows
+        What was measured. [-]
+    asked : Asked
+        The estimate. [-]
+    """
+    return [
+        case
+        for case in rows.cases(asked.family, asked.chip, asked.devices)
+        if case.metric in asked.figures
+        and _same_model(case, rows.preset(case), asked)
+        and _same_work(case, asked)
+    ]
+
+
+def _same_model(case: Case, preset: str | None, asked: Asked) -> bool:
+    if preset is not None and preset == asked.model:
+        return True
+    if case.parameters is None or not asked.parameters:
+        return False
+    return abs(case.parameters / asked.parameters - 1.0) <= SAME_SIZE
+
+
+def _same_work(case: Case, asked: Asked) -> bool:
+    rate = case.metric in THROUGHPUT
+    if rate and case.includes_evaluation:
+        return False
+    if case.metric == "time_to_train_min" and case.completed.get("target") != asked.target:
+        return False
+    if case.metric == "step_time_s" and case.global_batch != asked.batch:
+        return False
+    if case.seq_len is not None and case.seq_len != asked.seq_len:
+        return False
+    if case.image_size is not None and case.image_size != asked.image_size:
+        return False
+    if (case.precision in WIDE_FORMATS) != (asked.precision in WIDE_FORMATS):
+        return False
+    if asked.mean_tokens is None or case.metric != "samples_per_s":
+        return True
+    tokens = case.completed.get("mean_tokens") or (case.seq_len or 0.0) / float(
+        case.completed.get("packing", 1)
+    )
+    return abs(float(tokens) / asked.mean_tokens - 1.0) <= ALIKE
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Measured runs of the same model, system and size beside the range of an estimate."""
+
+    compared: int
+    outside_count: int
+    outside: tuple[OutsideRun, ...]
+    """One of each software, that which least but its software sets apart; other software first. [-]"""
+    contradicted: bool
+    """True where more lie outside than the one in five that a range allows for, of the runs at a like batch
+    of the software that was named, or of any where it is presumed. [-]"""
+
+
+def compare_runs(
+    rows: MeasuredRows,
+    outcomes: Mapping[str, Outcome],
+    asked: Asked,
+    software: SoftwareProfile,
+    known: SoftwareCatalog,
+) -> Comparison:
+    """Return what was measured of the same model, system and size, and how much lies outside the range.
+
+    Parameters
+    ----------
+    rows : MeasuredRows
+        What was measured. [-]
+    outcomes : mapping
+        Measured value of each run; shown, and nothing is predicted from it. [-]
+    asked : Asked
+        The estimate. [-]
+    software : SoftwareProfile
+        Its software. [-]
+    known : SoftwareCatalog
+        Profiles that can be named. [-]
+    """
+    compared = count = own = own_outside = 0
+    outside: dict[str, list[OutsideRun]] = {}
+    same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
+    for case in runs_alike(rows, asked):
+        measured, figure = outcomes.get(case.id, UNTOLD).measured, asked.figures[case.metric]
+        if not measured or not figure.value:
+            continue
+        counts = (software.presumed or case.profile in same) and not _other_batch(case, asked)
+        compared += 1
+        own += counts
+        if figure.low <= measured <= figure.high:
+            continue
+        count += 1
+        own_outside += counts
+        profile = case.profile or ""
+        named = known.profiles.get(profile)
+        other = named if named is not None and named.complete and profile not in same else None
+        run = OutsideRun(
+            id=case.id,
+            model=case.model,
+            software=case.software,
+            profile=other.id if other else None,
+            title=other.title if other else "",
+            metric=case.metric,
+            measured=measured,
+            range=figure,
+            reasons=_reasons(case, asked, other is not None),
+        )
+        outside.setdefault(profile, []).append(run)
+    # The fewer reasons, the better a run tells what its software makes of the case.
+    shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
+    contradicted = ONE_IN * own_outside > own
+    return Comparison(compared, count, tuple(shown[:SHOWN]), contradicted)
+
+
+def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
+    far = abs(math.log(run.measured / run.range.value))
+    return run.profile is None, len(run.reasons), -far, run.id
+
+
+Apart = Literal["software", "global_batch", "plan"]
+"""What sets a run apart from an estimate."""
+
+
+def _other_batch(case: Case, asked: Asked) -> bool:
+    batch = case.global_batch
+    return batch is not None and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
+
+
+def _reasons(case: Case, asked: Asked, other: bool) -> list[Apart]:
+    found: list[Apart] = ["software"] if other else []
+    if _other_batch(case, asked):
+        found.append("global_batch")
+    if (case.tensor, case.pipeline) != (asked.tensor, asked.pipeline):
+        found.append("plan")
+    return found
+
+
+UNITS = {
+    "samples_per_s": "samples/s",
+    "tokens_per_s": "tokens/s",
+    "step_time_s": "s",
+    "time_to_train_min": "min",
+}
+"""Unit of the metrics that an estimate has a range of; keys of the catalogues."""
+
+SENTENCES: Mapping[tuple[Apart, ...], str] = {
+    ("software",): "other software",
+    ("software", "global_batch"): "other software and another batch",
+    ("software", "plan"): "other software and another plan",
+    ("software", "global_batch", "plan"): "other software, another batch and another plan",
+    ("global_batch",): "another batch",
+    ("plan",): "another plan",
+    ("global_batch", "plan"): "another batch and another plan",
+}
+"""What sets a run apart from an estimate, by its reasons."""
+
+
+def outside_checks(validation: Validation) -> list[CheckWarning]:
+    """Return the warning that measured runs of the same case lie outside the range, and why.
+
+    Parameters
+    ----------
+    validation : Validation
+        What was measured of the same case. [-]
+    """
+    if not validation.outside:
+        return []
+    first = validation.outside[0]
+    values: dict[str, object] = {
+        "outside": validation.outside_count,
+        "compared": validation.compared,
+        "measured": significant(first.measured),
+        "unit": Message(UNITS[first.metric]),
+        "low": significant(first.range.low),
+        "high": significant(first.range.high),
+    }
+    if first.profile:
+        message = Message(
+            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
+            "range: {measured} {unit} with {profile}, where {low} to {high} is estimated; that run had "
+            "{reasons}",
+            {**values, "profile": first.profile, "reasons": Message(SENTENCES[tuple(first.reasons)])},
+        )
+    elif first.reasons:
+        message = Message(
+            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
+            "range: {measured} {unit}, where {low} to {high} is estimated; that run had {reasons}",
+            {**values, "reasons": Message(SENTENCES[tuple(first.reasons)])},
+        )
+    else:
+        message = Message(
+            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
+            "range: {measured} {unit}, where {low} to {high} is estimated; the range holds four runs of five",
+            values,
+        )
+    severity: Literal["info", "caution"] = "caution" if validation.contradicted else "info"
+    return [
+        CheckWarning.of("measured_run_outside_range", severity, message, *(first.reasons or ["software"]))
+    ]

@@ -154,7 +154,8 @@ def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measur
 
 def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
     assert not isinstance(scenario.hardware, IpuChip)
-    preset = scenario.software.is_preset
+    # What is presumed of a stack is known no better than its class.
+    preset = scenario.software.is_preset or scenario.software.presumed
     machine, table = scenario.hardware.machine, scenario.table
     known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
     unfitted = known and family not in FITTED_FAMILIES

@@ -294,7 +294,7 @@ class EstimateRequest(Schema):
     plan: PlanInput = PlanInput()
     """How the model is laid over the devices; what is left out is searched."""
     software: str | None = None
-    """Identifier of a software profile; left out, the class usual on the chip."""
+    """Identifier of a software profile; left out, the usual one for the model on the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """What is taken for granted."""
     currency: Literal["USD", "KRW"] = "USD"

@@ -104,7 +104,7 @@ class SearchRequest(Schema):
     system: SystemInput
     """On what."""
     software: str | None = None
-    """Identifier of a software profile; left out, the class usual on the chip."""
+    """Identifier of a software profile; left out, the usual one for the model on the chip."""
     constraints: SearchConstraints = SearchConstraints()
     """What a plan may be."""
     assumptions: AssumptionsInput = AssumptionsInput()

@@ -1,50 +1,58 @@
-"""Which software profile an estimate uses where none is asked for."""
+"""Which software profile an estimate uses where none is asked for: data/software_defaults.csv."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from app.catalog import ChipKind
-from app.catalog.software import SoftwareProfile
-from app.engine.records import Precision
+from app.catalog.software import DefaultSoftware, SoftwareProfile
 from app.errors import BadInput, Message
 from app.sizing.context import SizingContext
 from app.sizing.document import Default
 
-CONVOLUTIONAL = frozenset(
-    {
-        "resnet50",
-        "resnext101",
-        "efficientnet",
-        "unet",
-        "unet3d",
-        "nnunet",
-        "ssd",
-        "retinanet",
-        "maskrcnn",
-        "efficientdet",
-    }
-)
-"""Families of measured rows that are networks of convolutions."""
 
-IPU_DEFAULTS = {"gc200": "poplar-2.3-popart", "bow": "poplar-3-popart"}
-IPU_CONVOLUTIONAL = {"gc200": "poplar-2.3-tf1-loop", "bow": "poplar-3-tf1-loop"}
+def default_software(
+    family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
+) -> DefaultSoftware:
+    """Return what usually runs a family or kind of network on a chip.
+
+    Parameters
+    ----------
+    family : str
+        Family of the model. [-]
+    convolutional : bool
+        True for a network of convolutions without attention. [-]
+    chip : str
+        Chip. [-]
+    kind : ChipKind
+        GPU or IPU. [-]
+    context : SizingContext
+        Profiles and defaults. [-]
+    """
+    formats = (
+        [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
+    )
+    network = "convolutional" if convolutional else ""
+    return context.software.default(family, network, kind.value, chip, formats)
 
 
 def choose_software(
     asked: str | None,
+    family: str,
     convolutional: bool,
     chip: str,
     kind: ChipKind,
     context: SizingContext,
     defaults: list[Default],
 ) -> SoftwareProfile:
-    """Return the software profile asked for, or the default of the chip and the kind of network.
+    """Return the software profile asked for, or the default of the chip and the family or kind of network.
 
     Parameters
     ----------
     asked : str or None
         Identifier of a profile. [-]
+    family : str
+        Family of the model. [-]
     convolutional : bool
         True for a network of convolutions without attention. [-]
     chip : str
@@ -67,22 +75,16 @@ def choose_software(
                 chip=chip,
             )
         return profile
-    if kind is ChipKind.IPU:
-        names = IPU_CONVOLUTIONAL if convolutional else IPU_DEFAULTS
-        name = names.get(chip, "poplar-2.5-popart")
-    elif convolutional:
-        name = "gpu-tuned"
-    elif Precision.BF16 in context.catalog.gpu_chip(chip).matrix_peak:
-        name = "gpu-flash"
-    else:
-        # Fused attention kernels start with the generation that brought bf16.
-        name = "gpu-fused"
-    profile = context.software.profile(name)
+    usual = default_software(family, convolutional, chip, kind, context)
+    profile = context.software.profile(usual.profile)
     defaults.append(
         Default.of(
             "software",
-            name,
-            Message("the class of software usual on this chip; the range is wider than for a named one"),
+            usual.profile,
+            Message(
+                "usual for {models} on this chip since {since}; name your own for a narrower range",
+                {"models": Message(usual.models), "since": usual.since[:4]},
+            ),
         )
     )
     return replace(profile, presumed=True)

@@ -12,6 +12,7 @@ from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.sizing.asked_plan import recompute_name, sharding_name
 from app.sizing.checks import stage_layers_of
+from app.sizing.context import SizingContext
 from app.sizing.costing import system_power
 from app.sizing.deciding import Sizing
 from app.sizing.document import (
@@ -24,13 +25,17 @@ from app.sizing.document import (
     Roofline,
     RooflinePoint,
     SystemSummary,
+    Validation,
 )
 from app.sizing.failures import HOUR, log_deviation
 from app.sizing.hardware import Hardware
+from app.sizing.nearest import Asked, compare_runs, family_error, nearest_runs, reach, status_of
 from app.sizing.planning import memory_of
 from app.sizing.quantities import quantity, spread_quantity
 from app.sizing.runtime import Run
 from app.sizing.scenario import Scenario
+from app.sizing.software_choice import default_software
+from app.sizing.workload import is_convolutional
 
 WHOLE_FIELDS = (
     "tensor",
@@ -46,6 +51,89 @@ WHOLE_FIELDS = (
     "phases",
 )
 """Fields of a plan that are whole numbers."""
+
+
+def family_error_of(sizing: Sizing, context: SizingContext) -> float | None:
+    """Return the median error of measured runs of a family on a chip with software as it was decided."""
+    entry = sizing.hardware.entry
+    usual = default_software(
+        sizing.profile.family, is_convolutional(sizing.scenario.table), entry.chip, entry.chip_kind, context
+    )
+    return family_error(
+        context.family_errors,
+        context.runs,
+        sizing.scenario.software,
+        family=sizing.profile.family,
+        chip=entry.chip,
+        usual=usual.profile,
+    )
+
+
+def reach_of(sizing: Sizing, context: SizingContext) -> float:
+    """Return the distance of the nearest measured run of the family on the chip with the software."""
+    return reach(
+        context.runs,
+        sizing.scenario.software,
+        family=sizing.profile.family,
+        chip=sizing.hardware.entry.chip,
+        devices=int(sizing.choice.plans.devices[0]),
+        parameters=sizing.profile.parameters,
+    )
+
+
+def validation_summary(
+    sizing: Sizing, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
+) -> Validation:
+    """Return how far an estimate is from anything measured, and what of the same case was measured.
+
+    Parameters
+    ----------
+    sizing : Sizing
+        What was decided. [-]
+    context : SizingContext
+        What was measured. [-]
+    regimes : list of str
+        Rows of data/residuals.csv that the case falls into. [-]
+    figures : mapping
+        Range of the estimate by the metric of a measured run; empty where the model does not fit. [-]
+    """
+    scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
+    chip, devices = sizing.hardware.entry.chip, int(plans.devices[0])
+    asked = Asked(
+        family=sizing.profile.family,
+        model=sizing.profile.id,
+        chip=chip,
+        devices=devices,
+        parameters=sizing.profile.parameters,
+        seq_len=training.seq_len,
+        image_size=training.image_size,
+        mean_tokens=training.tokens.mean if training.tokens else None,
+        precision=scenario.precision.value,
+        batch=float(plans.global_batch[0]),
+        tensor=float(plans.tensor[0]),
+        pipeline=float(plans.pipeline[0]),
+        target=training.target.id if training.target else None,
+        figures=figures,
+    )
+    seen = compare_runs(context.measured_rows, context.outcomes, asked, scenario.software, context.software)
+    error = family_error_of(sizing, context)
+    return Validation(
+        nearest_measured=nearest_runs(
+            context.runs,
+            context.outcomes,
+            family=asked.family,
+            chip=chip,
+            devices=devices,
+            parameters=asked.parameters,
+        ),
+        family_error=error,
+        status=status_of(regimes, reach_of(sizing, context), error, seen.contradicted),
+        software_presumed=scenario.software.presumed,
+        compared=seen.compared,
+        outside_count=seen.outside_count,
+        contradicted=seen.contradicted,
+        outside=list(seen.outside),
+    )
 
 
 def system_summary(hardware: Hardware) -> SystemSummary:

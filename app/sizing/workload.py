@@ -26,7 +26,7 @@ GREATEST = 1e30
 LONGEST = 1_048_576
 LARGEST_IMAGE = 16_384
 
-OPTIMIZERS = {"bert": "lamb"}
+OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
 """Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
 
 NEAREST = {

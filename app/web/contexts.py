@@ -23,6 +23,7 @@ from app.sizing.document import (
     Memory,
     ModelSummary,
     NearestRun,
+    OutsideRun,
     Quantity,
     SourceRef,
     Text,
@@ -163,6 +164,8 @@ class StartPage(Page):
     filled: Filled | None
     """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
     systems: Sequence[SystemGroup]
     examples: Sequence[Example]
     recent: Sequence[ComparisonSummary]
@@ -361,6 +364,14 @@ class EstimatePage(Page):
     """Values taken: field, value as written, and why."""
     nearest: Sequence[tuple[NearestRun, str]]
     """Measured runs close by, each with the unit of its metric as it stands after a number."""
+    outside: Sequence[tuple[OutsideRun, str]]
+    """Measured runs of the same case outside the range, each with its unit."""
+    form: Form = field(default_factory=Form)
+    """The software that is chosen."""
+    software: Choice | None = None
+    """Software it was estimated with, with its date and what it was fitted on; none of a bare figure."""
+    softwares: Sequence[ChoiceGroup] = ()
+    """What it can be estimated with instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

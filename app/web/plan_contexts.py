@@ -148,7 +148,7 @@ class PlansPage(Page):
     systems: Sequence[ChoiceGroup]
     fabrics: Sequence[Choice]
     targets: Sequence[Choice]
-    softwares: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
     examples: Sequence[Choice]
     kept: Sequence[tuple[str, str]]
     """Fields of the address that the form does not show."""

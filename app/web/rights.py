@@ -92,6 +92,7 @@ CHANGING: Mapping[str, Right] = {
             "POST /profiles", "POST /workloads", "DELETE /profiles/{}", "DELETE /workloads/{}",
             "POST /uploads/{}/delete", "DELETE /studies/{}", "POST /studies/{}/delete",
             "POST /estimates", "POST /estimates/{}/costs", "POST /estimates/{}/plans", "POST /plans",
+            "POST /estimates/{}/software",
             "POST /sizings", "POST /sizings/new", "POST /sizings/{}/options/{}/estimate",
             "POST /comparisons", "PATCH /comparisons/{}",
             "POST /claims/{}/comparison", "POST /claims/published", "POST /fabric-choices/new",

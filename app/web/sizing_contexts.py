@@ -22,6 +22,8 @@ class SizingFormPage(Page):
     filled: Filled | None
     """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
     systems: Sequence[SystemGroup]
     earlier: Sequence[Choice]
     """Sizings made before, the newest first."""

@@ -62,6 +62,8 @@ class StudyFormPage(Page):
     filled: Filled | None
     """What the form holds of the training of its model; None where no model is chosen."""
     targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
     systems: Sequence[SystemGroup]
     within: Message | None
     """Time within which the counts finish; None where one of each system does."""

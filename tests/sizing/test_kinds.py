@@ -3,17 +3,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from app.errors import BadInput
 from app.sizing.document import Estimate
 from app.sizing.failures import checkpointed_bytes
-from app.sizing.models import resolve_model
-from app.sizing.size.bounds import Bounds
-from app.sizing.size.candidates import Candidates
 from app.sizing.size.request import SizingRequest
-from app.sizing.size.searching import Searcher
 from app.web.pages.sizings import asked_sizing
 from tests.sizing.asking import answer, codes, seconds, sizing_context
 
@@ -130,23 +124,6 @@ def test_systems_that_cannot_run_adapters_are_not_considered_unless_named() -> N
     assert "bow-pod16" in Candidates(sizing("finetune"), profile, context).systems()
     with pytest.raises(BadInput):
         Candidates(sizing("lora", systems=["bow-pod16"]), profile, context).candidate("bow-pod16", 1)
-
-
-@settings(deadline=None, max_examples=6)
-@given(kind=st.sampled_from(["lora", "qlora"]), count=st.sampled_from([1, 2, 8]))
-def test_no_plan_is_faster_than_its_bound(kind: str, count: int) -> None:
-    context, request = sizing_context(), sizing(kind)
-    profile = resolve_model(request.model, context)
-    candidates = Candidates(request, profile, context)
-    searcher = Searcher(request, profile, context, None)
-    candidate = candidates.candidate("dgx-a100-640gb", count)
-    found = answer(
-        model=LLAMA, workload={"kind": kind, "tokens": 1e8, "samples": None, "seq_len": None,
-                               "global_batch": None}, system={"id": "dgx-a100-640gb", "count": count},
-    )  # fmt: skip
-    assert found.step_time is not None and found.steps is not None
-    bound = Bounds(context, None, searcher).seconds(candidate)
-    assert bound <= found.steps * found.step_time.value * (1 + 1e-9)
 
 
 def test_the_form_hands_on_kind_rank_and_modules() -> None:

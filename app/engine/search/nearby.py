@@ -71,8 +71,8 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
         places += [place] * len(found)
         shares += found
     alike = plans.take(np.array(places, dtype=np.intp))
-    found = _with_shares(alike, np.array(shares, dtype=float).reshape(-1, 3))
-    return _legal(space, Plans.joined([found, _sharded_elsewhere(space, found), *_in_chunks(space, found)]))
+    other = _with_shares(alike, np.array(shares, dtype=float).reshape(-1, 3))
+    return _legal(space, Plans.joined([other, _sharded_elsewhere(space, other), *_in_chunks(space, other)]))
 
 
 def _with_shares(plans: Plans, shares: Floats) -> Plans:

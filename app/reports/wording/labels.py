@@ -20,6 +20,11 @@ PEAKS = {
 
 LABELS = {
     **MONEY,
+    # Software by the kind of chip it runs on, and what sets a measured run apart.
+    **{"software.gpu": "Software on GPUs", "software.ipu": "Software on IPUs"},
+    "apart.software": "other software",
+    "apart.global_batch": "another batch",
+    "apart.plan": "another plan",
     # What members of a workspace may do.
     **{"owner": "Owner", "consultant": "Consultant", "viewer": "Viewer"},
     # Figures that follow from others.

@@ -198,5 +198,9 @@ class Software(Document):
     kind: Literal["gpu", "ipu"] = Field(description="Architecture it runs on.")
     preset: str = Field(description="Class: tuned, fused or eager.")
     as_of: str = Field(description="Date of the measured runs it stands for.")
+    families: list[str] = Field(
+        default_factory=list, description="Families of models of the measured runs it stands for."
+    )
+    runs: int = Field(0, description="Configurations of the measured runs it stands for. [-]")
     figures: list[SoftwareFigure] = Field(description="Its figures.")
     rejected: list[Statement] = Field(description="Competing claims; none are kept for software.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -17,15 +16,14 @@ from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.failures import reliability
 from app.sizing.models import resolve_model
-from app.sizing.nearest import validation_of
+from app.sizing.nearest import Status, status_of
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest
 from app.sizing.runtime import Run, run_of
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
+from app.sizing.summaries import family_error_of, reach_of
 
 ERAS: tuple[Era, ...] = ("of_the_time", "later")
-
-Status = Literal["validated", "extrapolated", "unvalidated"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,16 +203,7 @@ def _phase(
 
 
 def _status(sizing: Sizing, names: list[str], context: SizingContext) -> Status:
-    return validation_of(
-        context.runs,
-        names,
-        context.family_errors,
-        family=sizing.profile.family,
-        chip=sizing.hardware.entry.chip,
-        devices=int(sizing.choice.plans.devices[0]),
-        parameters=sizing.profile.parameters,
-        outcomes=context.outcomes,
-    ).status
+    return status_of(names, reach_of(sizing, context), family_error_of(sizing, context))
 
 
 def columns_of(estimated: Estimated) -> Sequence[str]:

@@ -62,7 +62,7 @@ class SizingRequest(Schema):
         USUAL_PROBABILITY, description="Share of the samples in which deadline and budget are kept. [-]"
     )
     software: str | None = None
-    """Identifier of a software profile, for the systems of its kind; else the class usual on each chip."""
+    """Identifier of a software profile, for the systems of its kind; else the usual one for the model."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """What is taken for granted."""
     label: str | None = Field(None, max_length=200)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
+from app.catalog.software import SoftwareProfile
 from app.engine.cost import run_cost
 from app.engine.plans import Plans
 from app.engine.records import Floats
@@ -19,12 +19,13 @@ from app.sizing.checks import model_checks, plan_checks, run_checks, validation_
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import CheckWarning
-from app.sizing.nearest import distance, status_of
+from app.sizing.nearest import Status, distance, runs_of_kind, status_of
 from app.sizing.regimes import regimes
 from app.sizing.runtime import Run, runs_of
 from app.sizing.size.candidates import Candidate, Group, allowed
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
+from app.sizing.summaries import family_error_of
 
 TOGETHER = 64
 """Runs that one call of the engine computes; more take more memory and no less time."""
@@ -39,7 +40,7 @@ class Found:
     sizing: Sizing
     run: Run | None
     """None where the model does not fit."""
-    status: Literal["validated", "extrapolated", "unvalidated"]
+    status: Status
     codes: tuple[str, ...]
     """Codes of the warnings that any system of the group carries."""
 
@@ -93,7 +94,7 @@ class Searcher:
         self.context = context
         self._map = map if executor is None else executor.map
         self._found: dict[Key, Found | None] = {}
-        self._distances: dict[str, Floats] = {}
+        self._distances: dict[tuple[str, str], Floats] = {}
         self.refusal: AppError | None = None
         """The last reason for which a count has no plan."""
 
@@ -178,24 +179,26 @@ class Searcher:
             self.context.catalog,
         )
 
-    def _nearest(self, chip: str, devices: int) -> float:
-        """Return the distance of the nearest measured run."""
-        runs, family, parameters = self.context.runs, self.profile.family, self.profile.parameters
-        if chip not in self._distances:
+    def _nearest(self, chip: str, software: SoftwareProfile, devices: int) -> float:
+        """Return the distance of the nearest measured run of the family on the chip with the software."""
+        family, parameters, key = self.profile.family, self.profile.parameters, (chip, software.id)
+        if key not in self._distances:
+            runs = runs_of_kind(self.context.runs, software, family=family, chip=chip)
             # The distance is a sum, of which only one part depends on the devices of the option.
             at = ((distance(run, family, chip, run.devices, parameters), run.devices) for run in runs)
-            self._distances[chip] = np.array(list(at), dtype=float).reshape(-1, 2)
-        others, counts = self._distances[chip].T
+            self._distances[key] = np.array(list(at), dtype=float).reshape(-1, 2)
+        others, counts = self._distances[key].T
         return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
 
     def _regimes(self, sizing: Sizing) -> list[str]:
         return regimes(sizing.scenario, sizing.choice.plans, self.profile.family, self.context.measured)
 
     def _judged(self, group: Group, sizing: Sizing, run: Run | None) -> Found:
-        hardware, context, family = sizing.hardware, self.context, self.profile.family
+        hardware, context = sizing.hardware, self.context
         devices = int(sizing.choice.plans.devices[0])
-        nearest = self._nearest(hardware.entry.chip, devices)
-        status = status_of(self._regimes(sizing), nearest)
+        error = family_error_of(sizing, context)
+        nearest = self._nearest(hardware.entry.chip, sizing.scenario.software, devices)
+        status = status_of(self._regimes(sizing), nearest, error)
         warnings = [
             *sizing.warnings,
             *plan_checks(sizing.scenario, sizing.choice, hardware, hardware.devices),
@@ -203,7 +206,6 @@ class Searcher:
         if run is not None:
             warnings += run_checks(run, group.reliability, group.training)
             warnings += self._batch_checks(sizing, run)
-            error = context.family_errors.get((family, hardware.entry.chip))
             warnings += validation_checks(status, error, hardware.entry.chip_kind)
             warnings += model_checks(sizing.scenario)
         codes = [warning.code for warning in warnings] + ([] if run is not None else ["does_not_fit"])

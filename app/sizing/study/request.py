@@ -51,7 +51,7 @@ class StudyBase(Schema):
     workload: WorkloadInput = WorkloadInput()
     """How much of it, in which batches."""
     software: str | None = None
-    """Identifier of a software profile; left out, the class usual on each chip."""
+    """Identifier of a software profile; left out, the usual one for the model on each chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """What is taken for granted."""
     currency: Currency = "USD"

@@ -50,7 +50,7 @@ class SweepSystem(Schema):
         None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
     )
     software: str | None = None
-    """Identifier of a software profile for this system; left out, the class usual on its chip."""
+    """Identifier of a software profile for this system; left out, the usual one for the model on its chip."""
 
 
 class Prices(Schema):

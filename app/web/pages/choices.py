@@ -40,14 +40,20 @@ def models(catalogue: Catalogue, voice: Voice) -> list[ChoiceGroup]:
     return [ChoiceGroup(family, found) for family, found in groups.items()]
 
 
-def softwares(bench: Workbench) -> list[Choice]:
-    """Return the software profiles that run by themselves, without the parts they are put together from."""
+def softwares(bench: Workbench, voice: Voice, kind: str = "") -> list[ChoiceGroup]:
+    """Return the software profiles of a kind, or of both, each with its date and what it was fitted on.
+
+    What profiles are put together from or start from is left out.
+    """
     profiles = bench.sizing.software.profiles
-    return [
-        Choice(one.id, one.name)
-        for one in bench.catalogue.software.documents.values()
-        if profiles[one.id].complete
-    ]
+    groups: dict[str, list[Choice]] = {}
+    for one in bench.catalogue.software.documents.values():
+        profile = profiles[one.id]
+        if profile.complete and profile.extends and kind in ("", one.kind):
+            families = ", ".join(voice.label(family) for family in one.families)
+            detail = " · ".join(filter(None, (one.as_of[:7], families)))
+            groups.setdefault(f"software.{one.kind}", []).append(Choice(one.id, one.name, detail))
+    return [ChoiceGroup(name, found) for name, found in groups.items()]
 
 
 def systems(catalogue: Catalogue) -> list[SystemGroup]:

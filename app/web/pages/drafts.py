@@ -52,6 +52,8 @@ class Draft:
     """What is wrong with the uploads."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What the systems are called."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Kind of chip of the systems, which decides what software they run."""
     model: str = ""
     """What the model is called."""
     filled: Filled | None = None
@@ -100,6 +102,8 @@ class Draft:
         count, fabric = self.form.get(f"count.{system}"), self.form.get(f"fabric.{system}")
         asked["system"] |= {"count": plain_number(count)} if count else {}
         asked["system"] |= {"fabric": fabric} if fabric else {}
+        software = self.form.get(f"software.{self.kinds.get(system, '')}")
+        asked |= {"software": software} if software else {}
         name = self.names.get(system, system)
         return asked | {"label": name if count in {"", "1"} else f"{count} × {name}"}
 
@@ -145,6 +149,7 @@ def filled_draft(bench: Workbench, workspace: str, values: Mapping[str, Sequence
         Form(found),
         Choice(profile, filled.model) if profile and filled else None,
         names={system.id: system.name for system in bench.catalogue.systems.documents.values()},
+        kinds={system.id: system.chip_kind for system in bench.catalogue.systems.documents.values()},
         model=filled.model if filled else "",
         filled=filled,
     )

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
+from typing import Annotated
 
-from app.services.estimates import EstimateSummary, get_estimate, list_estimates
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from app.services.estimates import (
+    EstimateSummary,
+    create_estimate,
+    get_estimate,
+    get_estimate_request,
+    list_estimates,
+)
 from app.services.listing import USUAL_ITEMS, Page
 from app.sizing.document import Estimate
+from app.sizing.request import EstimateRequest
 from app.web.contexts import EstimatesPage
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
+from app.web.pages import choices
 from app.web.pages.documents import available
+from app.web.pages.forms import typed
 from app.web.pages.presenting import estimate_page
+from app.web.pages.start import read_form
 from app.web.pages.stretches import at, older
 from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_form)]
 
 
 @router.get("/estimates.json")
@@ -50,4 +65,18 @@ def show_estimate(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
     found = get_estimate(bench, workspace, identifier)
     fabric = bench.catalogue.fabrics.documents.get(found.system.fabric)
     name = fabric.name if fabric else found.system.fabric
-    return render(request, "estimate.html", estimate_page(found, name, voice_of(request), available()))
+    voice = voice_of(request)
+    chip = bench.catalogue.systems.documents.get(found.system.id)
+    softwares = choices.softwares(bench, voice, chip.chip_kind) if chip and found.software else []
+    page = estimate_page(found, name, voice, available(), softwares)
+    return render(request, "estimate.html", page)
+
+
+@router.post("/estimates/{identifier}/software")
+def use_software(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
+    """Make the same estimate with other software and go there; without a name with the usual one."""
+    asked = get_estimate_request(bench, workspace, identifier)
+    chosen = typed(form).get("software", [""])[0]
+    changed = asked.model_dump(mode="json", exclude_unset=True) | {"software": chosen or None}
+    made = create_estimate(bench, workspace, EstimateRequest.model_validate(changed))
+    return RedirectResponse(f"/estimates/{made.id}", 303)

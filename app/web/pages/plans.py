@@ -219,7 +219,7 @@ def page_of(bench: Workbench, voice: Voice, explored: Explored) -> PlansPage:
         models=choices.models(shelf, voice) if own else [],
         systems=choices.system_names(shelf) if own else [],
         fabrics=[Choice(one.id, one.name) for one in shelf.fabrics.documents.values()] if own else [],
-        softwares=choices.softwares(bench) if own else [],
+        softwares=choices.softwares(bench, voice) if own else [],
         examples=[Choice(plans_asked.written_query(one), name) for name, one in EXAMPLES.items()],
         kept=[(name, text) for name, text in values.items() if name not in shown_fields],
         filters=plans_view.filters_for(values, search, voice),

@@ -14,6 +14,7 @@ from app.reports.wording.values import stated, written
 from app.services.accuracy import UNITS
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Memory, Text
 from app.web.contexts import (
+    ChoiceGroup,
     ComparisonPage,
     EstimatePage,
     FigureView,
@@ -224,9 +225,13 @@ def roofline_view(drawn: Figure, table: str, voice: Voice) -> FigureView:
 
 
 def estimate_page(
-    estimate: Estimate, fabric_name: str, voice: Voice, documents: Sequence[tuple[str, str]]
+    estimate: Estimate,
+    fabric_name: str,
+    voice: Voice,
+    documents: Sequence[tuple[str, str]],
+    softwares: Sequence[ChoiceGroup] = (),
 ) -> EstimatePage:
-    """Return the page of an estimate."""
+    """Return the page of an estimate, with the software it can be made with instead."""
     views: list[FigureView] = []
     if estimate.sensitivity and estimate.time_to_train:
         drawn = figures.sensitivity(estimate, voice)
@@ -257,6 +262,12 @@ def estimate_page(
             (run, voice.unit(UNITS.get(run.metric, run.metric)))
             for run in estimate.validation.nearest_measured
         ],
+        outside=[(run, voice.unit(UNITS.get(run.metric, run.metric))) for run in estimate.validation.outside],
+        software=next(
+            (one for group in softwares for one in group.choices if one.id == estimate.software), None
+        ),
+        softwares=softwares,
+        form=Form({"software": [estimate.software or ""]}),
     )
 
 

@@ -82,6 +82,7 @@ def form_page(
         models=choices.models(bench.catalogue, voice_of(request)),
         filled=filled,
         targets=filling.targets(bench, workspace, form.values),
+        softwares=choices.softwares(bench, voice_of(request)),
         systems=choices.systems(bench.catalogue),
         earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
     )
@@ -97,8 +98,9 @@ def asked_sizing(values: Mapping[str, Sequence[str]]) -> SizingRequest:
     body = nested({"model.preset": first["model.preset"], **words, **numbers})
     limits = {name: value for name, value in limit_fields(first).items() if value is not None}
     systems = {"systems": list(values["system"])} if values.get("system") else {}
+    software = {"software": first["software"]} if first.get("software") else {}
     return SizingRequest.model_validate(
-        {**body, **limits, **systems, "currency": first.get("currency", "USD")}
+        {**body, **limits, **systems, **software, "currency": first.get("currency", "USD")}
     )
 
 

@@ -77,6 +77,7 @@ def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft)
         models=choices.models(bench.catalogue, voice),
         filled=draft.filled,
         targets=filling.targets(bench, workspace, draft.form.values),
+        softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
         examples=examples.shown(),
         recent=list_comparisons(bench, workspace, RECENT, None).items,

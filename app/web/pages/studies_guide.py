@@ -68,6 +68,7 @@ def guide_page(
         model=Choice(chosen.id, chosen.name, voice.count(chosen.parameters.value)) if chosen else None,
         filled=filled,
         targets=filling.targets(bench, workspace, values),
+        softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
         within=within,
     )
@@ -132,17 +133,20 @@ def content_of(bench: Workbench, values: Mapping[str, Sequence[str]]) -> StudyCo
     base = nested({MODEL: first[MODEL], **words, **numbers, "currency": first.get("currency", "USD")})
     known = bench.catalogue.models.documents.get(first[MODEL])
     name = first.get("name") or (known.name if known else first[MODEL])
-    options = [_option(first, system) for system in values["system"]]
+    systems = bench.catalogue.systems.documents
+    kinds = {name: systems[name].chip_kind for name in values["system"] if name in systems}
+    options = [_option(first, system, kinds.get(system, "")) for system in values["system"]]
     return StudyContent.model_validate({"name": name, "base": base, "options": options})
 
 
-def _option(first: Mapping[str, str], system: str) -> dict[str, Any]:
+def _option(first: Mapping[str, str], system: str, kind: str) -> dict[str, Any]:
     asked: dict[str, Any] = {"id": system}
     if count := first.get(f"count.{system}"):
         asked["count"] = plain_number(count)
     if fabric := first.get(f"fabric.{system}"):
         asked["fabric"] = fabric
-    return {"system": asked}
+    software = first.get(f"software.{kind}")
+    return {"system": asked} | ({"software": software} if software else {})
 
 
 def _refused(

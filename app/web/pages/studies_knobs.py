@@ -169,7 +169,7 @@ def option_views(
     found = {}
     for row in rows:
         name = "rent" if row == "price" and _rented(option) else row
-        offered = _offered(row, option, bench) if row in {"fabric", "software"} else []
+        offered = _offered(row, option, bench, voice) if row in {"fabric", "software"} else []
         place = "count" if stated is not None else row
         found[place] = _view(name, option, answer, form, voice, query, offered)
     return found
@@ -180,7 +180,7 @@ def _rented(option: StudyOptionAnswer) -> bool:
     return cost is not None and cost.basis.get("acquisition") == "rent"
 
 
-def _offered(row: str, option: StudyOptionAnswer, bench: Workbench) -> list[Choice]:
+def _offered(row: str, option: StudyOptionAnswer, bench: Workbench, voice: Voice) -> list[Choice]:
     """Return the fabrics or software profiles an option may have."""
     shelf: Catalogue = bench.catalogue
     if option.system is None or option.system not in shelf.systems.documents:
@@ -189,8 +189,7 @@ def _offered(row: str, option: StudyOptionAnswer, bench: Workbench) -> list[Choi
     if row == "fabric":
         scale_out = [fabric for fabric in shelf.fabrics.documents.values() if fabric.id != "ipu-fabric"]
         return list(choices.system_choice(system, scale_out, shelf).fabrics)
-    kinds = {one.id for one in shelf.software.documents.values() if one.kind == system.chip_kind}
-    return [choice for choice in choices.softwares(bench) if choice.id in kinds]
+    return [one for group in choices.softwares(bench, voice, system.chip_kind) for one in group.choices]
 
 
 def _view(

@@ -42,7 +42,17 @@ PROPOSED = {
         *("proposal/*", "bill/*", "cost/*", "fabric_choice/checks", "fabric_choice/sentences"),
         "size/sentences",
         *("asked_plan", "bare", "batches", "calibration_checks", "checks", "compare", "context", "estimate"),
-        *("failures", "gain", "hardware", "mapping", "models", "plan_checks", "quantities", "quote"),
+        *(
+            "failures",
+            "gain",
+            "hardware",
+            "mapping",
+            "models",
+            "nearest",
+            "plan_checks",
+            "quantities",
+            "quote",
+        ),
         *("searching", "software_choice", "spread", "taken", "workload"),
     ),
 }
@@ -181,9 +191,11 @@ def of_catalogue() -> set[str]:
 
 
 def of_parts() -> set[str]:
-    """Return the names of parts; machines keep those their makers give them."""
+    """Return the names of parts, of kinds of models; machines keep those their makers give them."""
     with (ROOT / "data" / "items.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
+        found = {row["name"] for row in csv.DictReader(file) if row["kinds"] in ("part", "rack", "switch")}
+    with (ROOT / "data" / "software_defaults.csv").open(encoding="utf-8", newline="") as file:
+        return found | {row["models"] for row in csv.DictReader(file)}
 
 
 @functools.cache

@@ -90,3 +90,43 @@ def test_memory_bar_ends_at_the_capacity(page: BeautifulSoup) -> None:
     assert float(bar.select_one(".capacity")["x"]) > 99
     drawn = sum(float(part["width"]) for part in bar.select("rect[class^=memory-]"))
     assert 50 < drawn <= 100
+
+
+def test_software_is_named_with_its_error(page: BeautifulSoup, document: dict[str, Any]) -> None:
+    said = page.select_one("p.validation")
+    assert said.select_one(f'a[href="/catalog/software/{document["software"]}"]') is not None
+    error = document["validation"]["family_error"]
+    assert ("Median error" in said.get_text()) == (error is not None)
+
+
+def test_the_same_estimate_with_other_software_is_one_click_away(
+    reader: Reader, page: BeautifulSoup, document: dict[str, Any]
+) -> None:
+    form = page.select_one(f'form[action="/estimates/{document["id"]}/software"]:has(select)')
+    assert form is not None
+    chosen = next(
+        one["value"] for one in form.select("option") if one["value"] not in ("", document["software"])
+    )
+    response = reader.submit(form["action"], {"software": chosen})
+    assert response.status_code == 303
+    again = reader.data(f"{response.headers['location']}.json")
+    assert again["software"] == chosen and not again["validation"]["software_presumed"]
+    assert again["model"]["id"] == document["model"]["id"] and again["system"] == document["system"]
+    back = reader.submit(f"/estimates/{again['id']}/software", {"software": ""})
+    assert reader.data(f"{back.headers['location']}.json")["validation"]["software_presumed"]
+
+
+def test_measured_runs_outside_the_range_are_shown_with_their_software(reader: Reader) -> None:
+    asked = {
+        "model.preset": "resnet50",
+        "workload.samples": "1e8",
+        "workload.global_batch": "2048",
+        "system": ["dgx-a100-640gb"],
+    }
+    made = reader.submit("/", asked)
+    estimate = reader.data(f"{made.headers['location']}.json")["rows"][0]["estimate"]
+    rows = reader.page(f"/estimates/{estimate['id']}").select("#outside tbody tr")
+    assert len(rows) == len(estimate["validation"]["outside"]) > 0
+    for row, told in zip(rows, estimate["validation"]["outside"], strict=True):
+        button = row.select_one("button")
+        assert (button["value"] if button else None) == told["profile"]

@@ -122,3 +122,12 @@ def test_korean_pages_say_it_in_korean(address: str, reader: Reader) -> None:
     korean = Reader(reader.app, "ko")
     assert "가장 저렴한" in korean.page(address).select_one("#outcome").get_text()
     assert korean.page("/sizings/new").select_one("h1").get_text() == "어떤 시스템이 몇 대 필요합니까?"
+
+
+def test_software_is_chosen_by_name(reader: Reader) -> None:
+    page = reader.page("/sizings/new")
+    assert page.select_one('select[name="software"] option[value="mlperf-bert"]') is not None
+    assert page.select_one('select[name="software"] option[value="poplar-3-popart"]') is not None
+    response = reader.submit("/sizings/new", FIELDS | {"software": "mlperf-bert"})
+    assert response.status_code == 303, response.text[:500]
+    assert reader.data(f"{response.headers['location']}.json")["request"]["software"] == "mlperf-bert"

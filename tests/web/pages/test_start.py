@@ -185,3 +185,24 @@ def test_an_assumption_for_an_upload_is_shown_before_anything_is_calculated(read
     profile = page.select_one("input[name='model.profile_id']")["value"]
     longer = reader.get("/", params={"model.profile_id": profile, "filled": profile, "length": "131072"})
     assert parsed(longer.text).select_one("#workload-seq_len")["value"] == "131072"
+
+
+def test_software_is_chosen_by_name_for_each_kind_of_chip(reader: Reader) -> None:
+    page = reader.page("/")
+    offered = {one["value"]: one.get_text(strip=True) for one in page.select('[name="software.gpu"] option')}
+    assert offered[""] and "2022-04" in offered["hugectr"] and "dlrm" in offered["hugectr"].lower()
+    assert not {"gpu-base", "poplar-3-popart"} & set(offered)
+    asked = ASKED | {"software.gpu": "mlperf-bert", "software.ipu": "poplar-2.3-tf1"}
+    response = reader.submit("/", asked)
+    assert response.status_code == 303
+    rows = reader.data(f"{response.headers['location']}.json")["rows"]
+    assert [row["estimate"]["software"] for row in rows] == ["mlperf-bert", "poplar-2.3-tf1"]
+    assert not any(row["estimate"]["validation"]["software_presumed"] for row in rows)
+
+
+def test_software_left_out_is_the_default_with_its_reason(reader: Reader) -> None:
+    response = reader.submit("/", ASKED | {"software.gpu": "", "software.ipu": ""})
+    for row in reader.data(f"{response.headers['location']}.json")["rows"]:
+        (taken,) = (one for one in row["estimate"]["defaults"] if one["field"] == "software")
+        assert taken["value"] == row["estimate"]["software"]
+        assert "language models" in taken["why"] or "models of this kind" in taken["why"]

@@ -268,3 +268,16 @@ def test_a_version_that_is_no_number_of_ours_is_none(reader: Reader, address: st
 def test_rack_units_beyond_all_numbers_are_refused(reader: Reader) -> None:
     fields = {"system": "dgx-a100-640gb", "count": "20", "rack_units": "9" * 5000}
     assert reader.submit("/boms/new", fields).status_code == 422
+
+
+def test_the_guide_offers_software_for_each_kind_of_chip(reader: Reader) -> None:
+    fields = {
+        "model.preset": "bert-large",
+        "workload.target": "mlperf-bert",
+        "system": ["dgx-a100-640gb", "bow-pod16"],
+        "software.gpu": "mlperf-bert",
+    }
+    assert reader.page("/studies/new?model.preset=bert-large").select_one('[name="software.ipu"]') is not None
+    made = reader.submit("/studies/new", fields).headers["location"]
+    options = reader.data(f"{made}.json")["options"]
+    assert [one["estimate"]["software"] for one in options] == ["mlperf-bert", "poplar-3-popart"]
