@@ -17,7 +17,7 @@ from app.sizing.checks import does_not_fit, model_checks, plan_checks, run_check
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
-from app.sizing.costing import cost_of, energy_of, prices, system_power
+from app.sizing.costing import cost_defaults_of, cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Default, Estimate, Validation
 from app.sizing.failures import Reliability, reliability
@@ -255,16 +255,18 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     status = _validation(sizing, context, names).status
     warnings += validation_checks(status, family_error, hardware.entry.chip_kind)
     warnings += model_checks(scenario)
-    found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings)
-    cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
-    power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
+    family = sizing.profile.family
+    found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings, family)
+    defaults = cost_defaults_of(hardware, request.assumptions, context.catalog)
+    stated = request.assumptions.pue
+    power = system_power(hardware, defaults.pue.si if stated is None else stated, context.catalog, family)
     cost = None
     if found is not None:
         cost = cost_of(
             hardware, found, seconds=run.total, samples=run.total_samples, normals=normals,
-            currency=request.currency, catalog=context.catalog,
+            currency=request.currency, catalog=context.catalog, family=family,
         )  # fmt: skip
-    taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
+    taken = assumption_defaults(request, found, defaults, reliability_defaults, run, hardware.machines)
     batch = float(plans.global_batch[0])
     flop = 3.0 * float(np.sum(scenario.table.forward_flop))
     peak = scenario.peak * float(plans.devices[0])
@@ -311,7 +313,7 @@ def _common(
         "model": summarise(
             sizing.profile, training.seq_len, training.image_size, float(np.sum(scenario.table.forward_flop))
         ),
-        "system": system_summary(hardware),
+        "system": system_summary(hardware, context.catalog, sizing.profile.family),
         "plan": plan_summary(sizing, plans),
         "software": scenario.software.id,
         "precision_used": scenario.precision.value,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from app.catalog import ConvergenceTarget
-from app.engine.checkpoints import checkpoint_time
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.plans import Plans, StepTime
 from app.engine.records import FloatLike, Floats
@@ -253,9 +252,7 @@ def runs_of(
     trained = steps * (central + input_wait)
     traineds = steps[:, np.newaxis] * spread * step_samples
     useful, usefuls = trained + evaluation, traineds + evaluations
-    written = checkpoint_time(
-        scenario.table.parameters * checkpointed_bytes(scenario.optimizer), assumed.bandwidth * machines
-    )
+    written = assumed.write_time(scenario.table.parameters * checkpointed_bytes(scenario.optimizer), machines)
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
     checkpoints, failed, _, _ = losses(

@@ -121,7 +121,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
             sizing.training.image_size,
             float(np.sum(scenario.table.forward_flop)),
         ),
-        system=system_summary(hardware),
+        system=system_summary(hardware, context.catalog, profile.family),
         software=scenario.software.id,
         precision_used=scenario.precision.value,
         global_batch=sizing.batch,

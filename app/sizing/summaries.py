@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from app.catalog import Figure
+from app.catalog import Catalog, Figure
 from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
@@ -48,10 +48,10 @@ WHOLE_FIELDS = (
 """Fields of a plan that are whole numbers."""
 
 
-def system_summary(hardware: Hardware) -> SystemSummary:
+def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
     """Return the system as it was understood."""
     entry = hardware.entry
-    power = system_power(hardware, 1.0)
+    power = system_power(hardware, 1.0, catalog, family)
     return SystemSummary(
         id=entry.id,
         name=entry.name,

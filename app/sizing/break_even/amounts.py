@@ -16,7 +16,7 @@ from app.sizing.break_even.lines import MONTHS, line
 from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
 from app.sizing.context import SizingContext
 from app.sizing.cost.capital import capital_of
-from app.sizing.cost.prices import in_dollars
+from app.sizing.cost.prices import in_dollars, staff_posts
 from app.sizing.cost.terms import terms_of
 from app.sizing.document import Default, SourceRef
 from app.sizing.hardware import Hardware
@@ -190,7 +190,7 @@ class _Reader:
                     "onprem.staff", "is required where no hardware says how many there are"
                 )
             return asked.staff
-        return self.rates.staff_per_node.si * own.machines
+        return staff_posts(own.entry, own.count, self.rates)
 
     def _take(self, name: str, stated: float | None, usual: float, figure: Figure) -> None:
         """Take one part of the running cost as stated, or as the catalogue has it."""
