@@ -117,6 +117,7 @@ def memory_summary(sizing: Sizing) -> Memory:
     return Memory(
         per_device=Quantity.exact(float(memory.total[0]), "B"),
         capacity=Quantity.exact(capacity, "B"),
+        usable=Quantity.exact(sizing.choice.found.limit, "B"),
         parts=[
             MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
         ],

@@ -85,10 +85,10 @@ class _Reader:
         inputs["discount_rate"] = self.request.discount_rate
         inputs["growth"] = self.request.growth or 0.0
         inputs["own_growth"] = self.request.own_growth or 0.0
-        inputs["residual_share"] = self.request.residual_share
+        inputs["residual_share"] = self._residual()
         self._use()
         for name in ("discount_rate", "residual_share", "growth", "own_growth"):
-            if name not in self.request.model_fields_set:
+            if name not in self.request.model_fields_set and not inputs[name]:
                 why = WITHOUT[name]
                 self.found.defaults.append(Default.of(name, 0.0, why))
         if self.request.horizon_months is None:
@@ -181,6 +181,15 @@ class _Reader:
         figures = [line.power_typical for line in own.entry.bill if line.power_typical is not None]
         self.found.figures.setdefault("onprem", []).extend(figures)
         return power
+
+    def _residual(self) -> float:
+        """Return the resale: as stated, else that of the cost of ownership where the hardware is known."""
+        if self.found.own is None or "residual_share" in self.request.model_fields_set:
+            return self.request.residual_share
+        figure = self.rates.residual
+        if figure.si:
+            self._default("residual_share", figure.si, figure, "capex")
+        return figure.si
 
     def _posts(self, asked: RunningInput) -> float:
         own = self.found.own
