@@ -67,7 +67,7 @@ def test_each_region_has_its_own_tariff_salaries_space_and_grid() -> None:
         assert len({round(lines(one)[item], 6) for one in found.values()}) == 3, item
     carbon = {region: one.carbon.intensity.value for region, one in found.items() if one.carbon}
     assert carbon == {"korea": 0.4173, "us": 0.366, "eu": 0.214}
-    # 0.2 EUR/kWh at 0.917 EUR/USD is dearer than 182.7 KRW/kWh at 1,380 KRW/USD.
+    # 0.2 EUR/kWh at 0.917 EUR/USD is dearer than 182.7 KRW/kWh at 1,422 KRW/USD.
     assert lines(found["eu"])["power"] > lines(found["korea"])["power"] > lines(found["us"])["power"]
 
 
