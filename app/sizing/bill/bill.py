@@ -171,8 +171,11 @@ def _equipment(system: SystemEntry, count: int, network: NetworkBill | None, mon
     if network is None:
         return money.of(systems)
     joined = network.price
-    both = ((systems.value, joined.value), (systems.low, joined.low), (systems.high, joined.high))
-    return money.of(Spread(*(sum(one) for one in both), systems.unit))
+    return money.of(
+        Spread(
+            systems.value + joined.value, systems.low + joined.low, systems.high + joined.high, systems.unit
+        )
+    )
 
 
 def _taxes(catalog: Catalog, region: str) -> dict[Literal["vat", "duty"], Figure]:
@@ -196,7 +199,7 @@ def _tax(name: Literal["vat", "duty"], figure: Figure, total: Quantity) -> Tax:
 
 def tax_note(taxes: Mapping[Literal["vat", "duty"], Figure]) -> Message:
     """Return what prices exclude, in a sentence."""
-    rates = {name: round(100 * figure.si, 1) for name, figure in taxes.items()}
+    rates: dict[str, object] = {name: round(100 * figure.si, 1) for name, figure in taxes.items()}
     return Message("Prices exclude VAT ({vat} %) and customs duty ({duty} %).", rates)
 
 
