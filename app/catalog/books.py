@@ -33,6 +33,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "storage_object": (0.0, 1e6),
     "storage_per_node": (0.0, 1e6),
     "staff_per_node": (0.0, 1e4),
+    "staff_per_appliance": (0.0, 1e4),
     "staff_cost": (0.0, 1e13),
     "exchange_rate": (1e-6, 1e6),
     "support_rate": (0.0, 1.0),

@@ -131,10 +131,10 @@ class Catalog(Lookup):
         return convergence_target(self, target_id)
 
     def cost_defaults(
-        self, chip_kind: ChipKind, region: str = "korea", tier: str | None = None
+        self, chip_kind: ChipKind, region: str = "korea", tier: str | None = None, operator: str = ""
     ) -> CostDefaults:
-        """Return the defaults of the cost model in a region, on a tier of its tariff."""
-        return cost_defaults(self, chip_kind, region, tier)
+        """Return the defaults of the cost model in a region, on a tier of its tariff, at a site."""
+        return cost_defaults(self, chip_kind, region, tier, operator)
 
     def tariffs(self, region: str) -> tuple[str, ...]:
         """Return the tiers of a region's electricity tariff, the usual one first."""

@@ -30,6 +30,9 @@ class CostDefaults:
     tariff: Figure
     colocation: Figure
     staff_per_node: Figure
+    """Of servers with an operating system. [posts]"""
+    staff_per_appliance: Figure
+    """Of machines that a host drives. [posts]"""
     staff_cost: Figure
     storage_flash: Figure
     storage_object: Figure
@@ -49,13 +52,21 @@ class ReliabilityDefaults:
     """Failures and checkpoints of one node."""
 
     failure_rate: Figure
-    """[1/s per node]"""
+    """Of a job on one node. [1/s]"""
+    failure_growth: Figure
+    """Power of the nodes by which the rate of one of them grows. [-]"""
     restart: Figure
     """[s]"""
     checkpoint_interval: Figure | None
     """None where only the optimum after Young and Daly is known. [s]"""
     checkpoint_bandwidth: Figure
-    """Per node. [B/s]"""
+    """What one node can send. [B/s]"""
+    storage_bandwidth: Figure
+    """What shared storage takes from one node, where none is counted. [B/s]"""
+    storage_write_rate: Figure
+    """What shared storage takes over its usable capacity. [1/s]"""
+    storage_per_node: Figure
+    """Usable shared storage per machine, where it is counted and no size is stated. [B]"""
     startup: Figure
     """From the start of a job to its first step, compilation included. [s]"""
     operational_share: Figure
@@ -113,9 +124,13 @@ def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
 
 
 def cost_defaults(
-    lookup: Lookup, chip_kind: ChipKind, region: str = "korea", tier: str | None = None
+    lookup: Lookup,
+    chip_kind: ChipKind,
+    region: str = "korea",
+    tier: str | None = None,
+    operator: str = "",
 ) -> CostDefaults:
-    """Return the cost defaults for an architecture, a region and a tier of its tariff."""
+    """Return the cost defaults for an architecture, a region, a tier of its tariff and who runs the site."""
     return CostDefaults(
         amortisation=lookup.figure(COST, "amortisation"),
         residual=lookup.figure(COST, "residual", chip_kind.value),
@@ -124,10 +139,11 @@ def cost_defaults(
         installation_share=lookup.figure(COST, "installation_share"),
         spares_share=lookup.figure(COST, "spares_share"),
         utilisation=lookup.figure(COST, "utilisation"),
-        pue=lookup.figure("facility", "pue"),
+        pue=lookup.figure("facility", "pue", operator),
         tariff=lookup.figure(f"{region}-{tier or tariffs(lookup, region)[0]}", "tariff"),
         colocation=lookup.figure("us-primary" if region == "us" else f"{region}-colocation", "colocation"),
         staff_per_node=lookup.figure(COST, "staff_per_node"),
+        staff_per_appliance=lookup.figure(COST, "staff_per_appliance"),
         staff_cost=lookup.figure(COST, "staff_cost", region),
         storage_flash=lookup.figure(COST, "storage_flash"),
         storage_object=lookup.figure(COST, "storage_object"),
@@ -144,12 +160,16 @@ def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefa
     """Return failure and checkpoint figures of a GPU node or an IPU machine."""
     item = "reliability-gpu-node" if chip_kind is ChipKind.GPU else "reliability-ipu-machine"
     return ReliabilityDefaults(
-        lookup.figure(item, "failure_rate"),
-        lookup.figure(item, "restart"),
-        lookup.find(item, "checkpoint_interval"),
-        lookup.figure(item, "checkpoint_bandwidth"),
-        lookup.figure(item, "startup"),
-        lookup.figure("published-runs", "operational_share"),
+        failure_rate=lookup.figure(item, "failure_rate"),
+        failure_growth=lookup.figure(item, "failure_growth"),
+        restart=lookup.figure(item, "restart"),
+        checkpoint_interval=lookup.find(item, "checkpoint_interval"),
+        checkpoint_bandwidth=lookup.figure(item, "checkpoint_bandwidth"),
+        storage_bandwidth=lookup.figure(item, "storage_bandwidth"),
+        storage_write_rate=lookup.figure("storage-server", "storage_write_rate"),
+        storage_per_node=lookup.figure(COST, "storage_per_node"),
+        startup=lookup.figure(item, "startup"),
+        operational_share=lookup.figure("published-runs", "operational_share"),
     )
 
 

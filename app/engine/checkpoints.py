@@ -43,6 +43,42 @@ def checkpoint_time(checkpoint_bytes: FloatLike, storage_bandwidth: FloatLike) -
     return np.asarray(np.asarray(checkpoint_bytes, dtype=float) / storage_bandwidth)
 
 
+def write_bandwidth(
+    machines: FloatLike, machine_bandwidth: FloatLike, storage_bandwidth: FloatLike
+) -> Floats:
+    r"""Bandwidth of a checkpoint that all machines write to one storage.
+
+    .. math:: B = \min(N b, S)
+
+    Parameters
+    ----------
+    machines : FloatLike
+        Machines that write, :math:`N`. [-]
+    machine_bandwidth : FloatLike
+        What one of them can send, :math:`b`. [B/s]
+    storage_bandwidth : FloatLike
+        What the shared storage takes from all of them, :math:`S`. [B/s]
+
+    Returns
+    -------
+    bandwidth : Floats
+        The lower of the two. [B/s]
+
+    References
+    ----------
+    .. [1] W. An et al., "Fire-Flyer AI-HPC: a cost-effective software-hardware co-design for deep
+       learning," SC24, arXiv:2408.14158 (storage in a network of its own).
+
+    Examples
+    --------
+    256 machines of 10 GB/s in front of a storage of 160 GB/s:
+
+    >>> float(write_bandwidth(256, 10e9, 160e9))
+    160000000000.0
+    """
+    return np.minimum(np.asarray(machines, dtype=float) * machine_bandwidth, storage_bandwidth)
+
+
 def young_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -> Floats:
     r"""Young's optimal time between checkpoints.
 

@@ -113,7 +113,8 @@ def _basis(bill: Bill, voice: Voice) -> str:
         else voice.gettext("Lines without a price add nothing: the total is a lower bound.")
     )
     version = voice.say(Message("Catalogue {version}.", {"version": bill.catalog_version[:12]}))
-    return f"{known} {version}"
+    taxes = "" if bill.tax_note is None else f" {voice.sentence(bill.tax_note)}"
+    return f"{known} {version}{taxes}"
 
 
 def text(sheet: Worksheet, row: int, column: int, value: str, font: Font | None = None) -> None:

@@ -225,6 +225,9 @@ def bills(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         whole = speaker.gettext("Total") if bill.complete else speaker.gettext("Total, at least")
         put(found, row, 1, whole, bold=True)
         formula(found, row, 6, f"=SUM(F{first}:F{row - 1})", bold=True)
+        if bill.tax_note is not None:
+            row += 1
+            put(found, row, 1, speaker.say(bill.tax_note))
         row += 2
 
 

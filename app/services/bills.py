@@ -16,10 +16,10 @@ from app.sizing.bill.request import BillRequest, check_asked
 from app.sizing.kept.documents import BillSummary as BillSummary
 from app.store.types import new_id
 
-FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id")
+FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id", "region", "storage_tb")
 """Fields that an estimate fills where the request leaves them out."""
 
-WITH_PODS = ("count", "currency", "price_book_id")
+WITH_PODS = ("count", "currency", "price_book_id", "region", "storage_tb")
 """Those of them that a pod takes, which comes with its network."""
 
 
@@ -47,6 +47,8 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
     own = estimate.system.model_dump(include={"count", "fabric", "ports_per_node"}) | {
         "currency": estimate.currency,
         "price_book_id": estimate.assumptions.price_book_id,
+        "region": estimate.assumptions.region,
+        "storage_tb": estimate.assumptions.storage_tb,
     }
     stated = request.model_fields_set
     filled = {name: own[name] for name in FROM_ESTIMATE if name not in stated and own[name] is not None}

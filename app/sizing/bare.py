@@ -12,7 +12,7 @@ from app.errors import BadInput, Message
 from app.sizing.checks import time_checks
 from app.sizing.context import SizingContext
 from app.sizing.cost.trace import cost_trace
-from app.sizing.costing import cost_of, energy_of, prices, system_power
+from app.sizing.costing import cost_defaults_of, cost_of, energy_of, prices, system_power
 from app.sizing.document import (
     CheckWarning,
     Default,
@@ -118,11 +118,11 @@ def bare_estimate(
     normals = common_normals()
     samples = np.full(SAMPLES, seconds)
     found = prices(hardware, asked, request.currency, context.catalog, warnings)
-    cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
+    cost_defaults = cost_defaults_of(hardware, asked, context.catalog)
     written_off = found.lifetime * YEAR if found is not None and found.owned else None
     enough = math.ceil(hardware.count * seconds / YEAR)
     warnings += time_checks(seconds, hardware, written_off, lambda: enough)
-    power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
+    power = system_power(hardware, cost_defaults.pue.si if asked.pue is None else asked.pue, context.catalog)
     cost = None
     if found is not None:
         cost = cost_of(
@@ -149,7 +149,8 @@ def bare_estimate(
             devices=hardware.devices,
             chip=chip, fabric=hardware.fabric, ports_per_node=hardware.ports_per_node,
             generation={"gc200": "mk2", "bow": "bow"}.get(chip, chip.split("-")[0]),
-            power=spread_quantity(system_power(hardware, 1.0)), rack_units=entry.rack_units * hardware.count,
+            power=spread_quantity(system_power(hardware, 1.0, context.catalog)),
+            rack_units=entry.rack_units * hardware.count,
         ),
         plan=None,
         software=None,

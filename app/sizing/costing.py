@@ -23,10 +23,19 @@ from app.engine.records import Floats
 from app.engine.units import HOURS_PER_YEAR, YEAR
 from app.sizing.cost.documents import Carbon, CostLine
 from app.sizing.cost.figures import shown, taken
-from app.sizing.cost.prices import GIGABYTE, KILOWATT_HOUR, MONTH, Prices, in_dollars, prices
+from app.sizing.cost.prices import (
+    GIGABYTE,
+    KILOWATT_HOUR,
+    MONTH,
+    Prices,
+    cost_defaults_of,
+    in_dollars,
+    prices,
+    training_power,
+)
 from app.sizing.cost.terms import INCLUDED, STORAGE
 from app.sizing.document import Cost, Quantity
-from app.sizing.failures import DECILES
+from app.sizing.failures import DECILES, log_deviation
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
 from app.sizing.quote import Currency, quote, quote_line
@@ -35,6 +44,8 @@ __all__ = [
     "INCLUDED",
     "KILOWATT_HOUR",
     "Prices",
+    "capital_quantity",
+    "cost_defaults_of",
     "cost_of",
     "energy_of",
     "hourly_samples",
@@ -46,13 +57,10 @@ MONTHS = 12.0
 TERABYTE = 1e12
 
 
-def system_power(hardware: Hardware, pue: float) -> Spread:
-    """Power of the whole system in the facility under a training load. [W]"""
-    typical = hardware.entry.power_typical
-    value, low, high = (
-        float(facility_power(part * hardware.count, pue))
-        for part in (typical.value, typical.low, typical.high)
-    )
+def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str | None = None) -> Spread:
+    """Power of the whole system in the facility while it trains a family of models. [W]"""
+    drawn = training_power(hardware, catalog, family)
+    value, low, high = (float(facility_power(part, pue)) for part in (drawn.value, drawn.low, drawn.high))
     return Spread(value, low, high, "W")
 
 
@@ -65,6 +73,7 @@ def cost_of(
     normals: Mapping[str, Floats],
     currency: Currency,
     catalog: Catalog,
+    family: str | None = None,
 ) -> Cost:
     """Return the cost of a run of a system on its basis.
 
@@ -84,12 +93,13 @@ def cost_of(
         Currency of the answer. [-]
     catalog : Catalog
         With the price book that the basis names. [-]
+    family : str or None
+        Family of the model that is trained. [-]
     """
     exchange = found.rate if currency == "KRW" else 1.0
-    factor = np.exp(found.deviation * normals["price"])
     central = {name: float(amount[0]) for name, amount in _lines(hardware, found, np.array([1.0])).items()}
     hourly, sampled = hourly_samples(hardware, found, normals=normals, currency=currency)
-    capital = sum(found.capital.values()) * exchange
+    capital = capital_quantity(found, normals=normals, currency=currency)
     yearly = found.utilisation * HOURS_PER_YEAR
     worth = float(present_worth_factor(found.discount_rate, found.lifetime))
 
@@ -111,7 +121,7 @@ def cost_of(
     return Cost(
         run=quantity(float(run_cost(hourly, seconds)), runs, currency),
         run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
-        capex=quantity(capital, capital * factor, currency) if found.owned else None,
+        capex=capital if found.owned else None,
         hourly=quantity(hourly, sampled, currency),
         per_accelerator_hour=quantity(
             float(accelerator_hour_cost(hourly, hardware.devices)),
@@ -121,7 +131,7 @@ def cost_of(
         per_month=amount(yearly / MONTHS),
         over_term=amount(yearly * found.lifetime),
         present_value=amount(yearly * worth),
-        carbon=_carbon(hardware, found, seconds, samples, normals, catalog),
+        carbon=_carbon(hardware, found, seconds, samples, normals, catalog, family),
         basis=_basis(found, currency, catalog),
         lines=lines,
         figures=shown(found.figures[""], catalog.book),
@@ -150,8 +160,37 @@ def hourly_samples(
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
     central = hourly_cost(_lines(hardware, found, np.array([1.0])))
-    sampled = hourly_cost(_lines(hardware, found, factor))
+    lines = _lines(hardware, found, factor)
+    sampled = hourly_cost(
+        {name: line * _converted(found, name, currency, normals) for name, line in lines.items()}
+    )
     return float(central[0]) * exchange, np.asarray(sampled * exchange)
+
+
+def capital_quantity(found: Prices, *, normals: Mapping[str, Floats], currency: str) -> Quantity:
+    """Return the price of a bought system in a currency, with the ranges of prices and exchange rate."""
+    exchange = found.rate if currency == "KRW" else 1.0
+    factor = np.exp(found.deviation * normals["price"])
+    sampled = sum(
+        (
+            price * factor * _converted(found, name, currency, normals)
+            for name, price in found.capital.items()
+        ),
+        np.zeros_like(factor),
+    )
+    return quantity(sum(found.capital.values()) * exchange, sampled * exchange, currency)
+
+
+def _converted(found: Prices, name: str, currency: str, normals: Mapping[str, Floats]) -> Floats:
+    """Return the factor by which a line moves with the exchange rate; 1 in the currency it is paid in."""
+    paid = found.paid_in(name)
+    deviation = {
+        "USD": 0.0,
+        "KRW": log_deviation(found.defaults.won_per_dollar),
+        "EUR": log_deviation(found.defaults.euro_per_dollar),
+    }
+    power = deviation[currency] - deviation[paid] if paid != currency else 0.0
+    return np.exp(power * normals["exchange_rate"])
 
 
 def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
@@ -254,10 +293,11 @@ def _carbon(
     samples: Floats,
     normals: Mapping[str, Floats],
     catalog: Catalog,
+    family: str | None,
 ) -> Carbon:
     """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
     intensity = found.defaults.carbon
-    drawn = system_power(hardware, found.pue)
+    drawn = system_power(hardware, found.pue, catalog, family)
     spread = _spread_of(drawn, normals)
     run = emissions(run_energy(drawn.value, seconds), intensity.si)
     sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)

@@ -95,7 +95,9 @@ class Memory(Document):
     per_device: Quantity
     """Filled on the fullest device."""
     capacity: Quantity
-    """What a plan may fill of one device."""
+    """Memory of one device."""
+    usable: Quantity | None = None
+    """What a plan may fill of it; the rest is left free for what no formula counts."""
     parts: list[MemoryPart]
     """Parts of what is filled."""
     streaming: Quantity | None

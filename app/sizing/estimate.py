@@ -24,7 +24,7 @@ from app.sizing.checks import (
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
-from app.sizing.costing import cost_of, energy_of, prices, system_power
+from app.sizing.costing import cost_defaults_of, cost_of, energy_of, prices, system_power
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability
@@ -281,18 +281,20 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     )
     warnings += outside_checks(validation)
     warnings += model_checks(scenario)
-    found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings)
-    cost_defaults = found.defaults if found else context.catalog.cost_defaults(hardware.entry.chip_kind)
-    power = system_power(hardware, found.pue if found else cost_defaults.pue.si)
+    family = sizing.profile.family
+    found = prices(hardware, request.assumptions, request.currency, context.catalog, warnings, family)
+    defaults = cost_defaults_of(hardware, request.assumptions, context.catalog)
+    stated = request.assumptions.pue
+    power = system_power(hardware, defaults.pue.si if stated is None else stated, context.catalog, family)
     cost = None
     if found is not None:
         cost = cost_of(
             hardware, found, seconds=run.total, samples=run.total_samples, normals=normals,
-            currency=request.currency, catalog=context.catalog,
+            currency=request.currency, catalog=context.catalog, family=family,
         )  # fmt: skip
     written_off = found.lifetime * YEAR if found is not None and found.owned else None
     warnings += time_checks(run.total, hardware, written_off, lambda: _finishing(sizing, context))
-    taken = assumption_defaults(request, found, cost_defaults, reliability_defaults, run)
+    taken = assumption_defaults(request, found, defaults, reliability_defaults, run, hardware.machines)
     flop = scenario.table.training_flop
     peak = scenario.peak * float(plans.devices[0])
     return Estimate(
@@ -390,7 +392,7 @@ def _common(
         "engine_version": __version__,
         "catalog_version": context.catalog.version,
         "model": summarise(training, scenario.table),
-        "system": system_summary(hardware),
+        "system": system_summary(hardware, context.catalog, sizing.profile.family),
         "plan": plan_summary(sizing, plans),
         "software": scenario.software.id,
         "precision_used": scenario.precision.value,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.catalog import Figure, ReliabilityDefaults
-from app.engine.checkpoints import checkpoint_overhead, daly_interval
+from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, write_bandwidth
 from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
 from app.engine.records import Floats
 from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
@@ -18,6 +18,7 @@ from app.sizing.request import AssumptionsInput
 DAY = 86_400.0
 HOUR = 3_600.0
 MINUTE = 60.0
+TERABYTE = 1e12
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
 
@@ -27,15 +28,33 @@ class Reliability:
     """Failures and checkpoints of a run on some machines."""
 
     rate: float
-    """Of one machine. [1/s]"""
+    """Of a job on one machine. [1/s]"""
     rate_deviation: float
     """Log-deviation of the rate. [-]"""
+    growth: float
+    """Power of the machines by which the rate of one of them grows. [-]"""
+    taken_back: float
+    """Share of the rate with which a provider takes machines back, which does not grow. [-]"""
     restart: float
     """From a failure to training again, with what starts anew. [s]"""
     interval: float | None
     """Between checkpoints; the optimum after Daly where None. [s]"""
     bandwidth: float
-    """Into storage, of one machine. [B/s]"""
+    """What one machine can send to storage. [B/s]"""
+    storage: float
+    """What shared storage of a stated size takes from all machines. [B/s]"""
+    storage_per_machine: float
+    """What shared storage that grows with the machines takes from one of them. [B/s]"""
+
+    def failing(self, rate: float | Floats, machines: Floats) -> Floats:
+        """Return the failures of a job on so many machines. [1/s]"""
+        own = job_failure_rate(rate * (1.0 - self.taken_back), machines, self.growth)
+        return np.asarray(own + job_failure_rate(rate * self.taken_back, machines))
+
+    def write_time(self, written: float, machines: Floats) -> Floats:
+        """Return the time of a checkpoint of so many bytes. [s]"""
+        storage = self.storage + self.storage_per_machine * machines
+        return checkpoint_time(written, write_bandwidth(machines, self.bandwidth, storage))
 
 
 def reliability(
@@ -71,13 +90,31 @@ def reliability(
     if not isinstance(interruptions, float):
         spread = math.hypot(spread, taken * log_deviation(interruptions))
     rate = failing + taken
+    storage, storage_per_machine = storage_bandwidth(defaults, asked)
     return Reliability(
         rate=rate,
         rate_deviation=spread / rate if rate > 0 else 0.0,
         restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
         interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
+        growth=defaults.failure_growth.si if stated is None else 0.0,
+        taken_back=taken / rate if rate > 0 else 0.0,
         bandwidth=defaults.checkpoint_bandwidth.si,
+        storage=storage,
+        storage_per_machine=storage_per_machine,
     )
+
+
+def storage_bandwidth(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> tuple[float, float]:
+    """Return what shared storage takes: as a whole where its size is stated, else from each machine. [B/s]
+
+    Storage that is counted takes what its size allows. Where none is counted the site is taken to have what
+    a reference architecture asks for.
+    """
+    if asked.storage_tb:
+        return asked.storage_tb * TERABYTE * defaults.storage_write_rate.si, 0.0
+    if asked.include is not None and "storage" in asked.include:
+        return 0.0, defaults.storage_per_node.si * defaults.storage_write_rate.si
+    return 0.0, defaults.storage_bandwidth.si
 
 
 def log_deviation(figure: Figure) -> float:
@@ -120,7 +157,7 @@ def losses(
     machines : array
         Machines. [-]
     """
-    mean = mean_time_to_failure(job_failure_rate(rate, machines))
+    mean = mean_time_to_failure(assumed.failing(rate, machines))
     if assumed.interval is not None:
         interval = np.full(np.shape(mean), assumed.interval)
     elif np.all(written > 0) and np.all(np.isfinite(mean)):

@@ -11,6 +11,7 @@ from app.errors import BadInput, Conflict, Message
 from app.sizing.document import CheckWarning
 from app.sizing.hardware import known_id
 from app.sizing.plan_checks import stages_uneven
+from app.sizing.planning import memory_of
 from app.sizing.questions import Mapping, MappingRequest
 
 NOMINAL_MEMORY = "sram_nominal"
@@ -47,6 +48,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
         layers_per_stage=float(ipu.layers_per_stage(request.layers, pipeline)),
         weights_per_device=weights,
         memory_per_device=nominal,
+        memory_of_chip=memory_of(catalog.ipu_chip(system.chip)),
         needs_phased_execution=weights > nominal,
         minimum_phases=minimum,
         planned_phases=int(planned) if math.isfinite(planned) else None,

@@ -111,7 +111,12 @@ class Mapping(Document):
     resident_weight_fraction: float = Field(description="Share one IPU keeps, 1/(t·p·rts). [-]")
     layers_per_stage: float = Field(description="Layers of one stage; the mean where they differ. [-]")
     weights_per_device: float = Field(description="fp16 weights one IPU works on. [B]")
-    memory_per_device: float = Field(description="In-processor memory as the data sheet gives it. [B]")
+    memory_per_device: float = Field(
+        description="In-processor memory as the vendor rounds it, against which weights alone are held. [B]"
+    )
+    memory_of_chip: float | None = Field(
+        None, description="In-processor memory, tiles × memory of a tile; estimates and plans use it. [B]"
+    )
     needs_phased_execution: bool = Field(description="True where these weights exceed that memory.")
     minimum_phases: int = Field(
         description="Lower bound for weights alone; sharding does not lower it, each phase gathers its share."

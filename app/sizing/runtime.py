@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from app.catalog import ConvergenceTarget
-from app.engine.checkpoints import checkpoint_time
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.plans import Plans, StepTime
 from app.engine.records import FloatLike, Floats
@@ -336,9 +335,8 @@ def central_runs(
     steps = training_steps(samples, batch)
     evaluation = evaluations_time(training.target, scenario, samples, batch, step + input_wait)
     useful = steps * (step + input_wait) + evaluation
-    written = checkpoint_time(
-        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),
-        assumed.bandwidth * machines,
+    written = assumed.write_time(
+        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer), machines
     )
     checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
     return CentralRuns(

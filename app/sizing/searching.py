@@ -121,7 +121,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         engine_version=__version__,
         catalog_version=context.catalog.version,
         model=summarise(sizing.training, scenario.table),
-        system=system_summary(hardware),
+        system=system_summary(hardware, context.catalog, profile.family),
         software=scenario.software.id,
         precision_used=scenario.precision.value,
         global_batch=sizing.batch,

@@ -44,6 +44,9 @@ WHOLLY_SHARED = frozenset({"gpu_software_unnamed"})
 """Regimes whose error is the same for all options: whatever software it will be, they all run it."""
 
 SCATTER = "calibration_scatter"
+EXCHANGE = "exchange_rate"
+"""Normal of exchange rates, drawn apart so that the others stay as they were."""
+
 OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
 
 NETWORK = (
@@ -100,14 +103,14 @@ def load_residuals(directory: Path) -> Residuals:
 
 
 @lru_cache(maxsize=8)
-def _table(names: tuple[str, ...], samples: int) -> dict[str, Floats]:
-    columns = standard_normals(samples, len(names), SEED)
+def _table(names: tuple[str, ...], samples: int, seed: int = SEED) -> dict[str, Floats]:
+    columns = standard_normals(samples, len(names), seed)
     return {name: columns[:, number] for number, name in enumerate(names)}
 
 
 def common_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
     """Return standard normals by the name of whatever is uncertain; the same for every option."""
-    return _table(COLUMNS, samples)
+    return _table(COLUMNS, samples) | _table((EXCHANGE,), samples, SEED + 1)
 
 
 def residual_samples(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from app.catalog import Figure
+from app.catalog import Catalog, Figure
 from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
@@ -136,10 +136,10 @@ def validation_summary(
     )
 
 
-def system_summary(hardware: Hardware) -> SystemSummary:
+def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
     """Return the system as it was understood."""
     entry = hardware.entry
-    power = system_power(hardware, 1.0)
+    power = system_power(hardware, 1.0, catalog, family)
     return SystemSummary(
         id=entry.id,
         name=entry.name,
@@ -207,6 +207,7 @@ def memory_summary(sizing: Sizing) -> Memory:
     return Memory(
         per_device=Quantity.exact(float(memory.total[0]), "B"),
         capacity=Quantity.exact(capacity, "B"),
+        usable=Quantity.exact(sizing.choice.found.limit, "B"),
         parts=[
             MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
         ],

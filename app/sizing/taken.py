@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from app.catalog import CostDefaults, Figure, ReliabilityDefaults
+from app.engine.reliability import job_failure_rate
 from app.engine.units import YEAR
 from app.errors import Message
 from app.sizing.cost.terms import STORAGE
@@ -69,6 +70,7 @@ def assumption_defaults(
     cost: CostDefaults,
     reliability: ReliabilityDefaults | None,
     run: Run | None,
+    machines: int = 1,
 ) -> list[Default]:
     """Return the assumptions on failures and cost that nobody stated.
 
@@ -84,6 +86,8 @@ def assumption_defaults(
         Figures of the catalogue, where failures were looked at. [-]
     run : Run or None
         The run, whose checkpoint interval is reported. [-]
+    machines : int
+        Machines of the run, with which the failure rate of one of them grows. [-]
     """
     asked = request.assumptions
     entries: list[Default] = []
@@ -95,7 +99,8 @@ def assumption_defaults(
 
     if reliability is not None and run is not None:
         rate = reliability.failure_rate
-        add("failures_per_1000_node_days", round(rate.si * 1000.0 * DAY, 6), rate)
+        of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
+        add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
         add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
         interval = run.checkpoint_interval / MINUTE
         optimum = Message("the interval that loses least, after Daly")

@@ -318,22 +318,24 @@ def _parts(
 
 def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
     defaults = catalog.reliability_defaults(hardware.entry.chip_kind)
-    figures = (defaults.failure_rate, defaults.restart, defaults.checkpoint_bandwidth)
+    failing = (defaults.failure_rate, defaults.failure_growth, defaults.restart)
+    writing = (defaults.checkpoint_bandwidth, defaults.storage_bandwidth, defaults.storage_write_rate)
     interval: JsonValue = run.checkpoint_interval if np.isfinite(run.checkpoint_interval) else None
     mean: JsonValue = run.mean_time_to_failure if np.isfinite(run.mean_time_to_failure) else None
     return [
         TraceStep(
             name="checkpoints",
-            formula="useful time × time of one checkpoint / interval; interval after Daly unless given",
+            formula="useful time × time of one checkpoint / interval; interval after Daly unless given; one "
+            "checkpoint at the bandwidth of all machines or of the shared storage, whichever is lower",
             inputs={"checkpoint_seconds": run.checkpoint_seconds, "interval": interval},
             value=run.checkpoint,
             unit="s",
             reference=DALY,
-            source=_sources(figures),
+            source=_sources(writing),
         ),
         TraceStep(
             name="failures",
-            formula="expected work done again and restarts at a constant failure rate",
+            formula="expected work done again and restarts at a constant failure rate r · N^(1 + g)",
             inputs={
                 "mean_time_to_failure": mean,
                 "machines": float(hardware.machines_used(plans)[0]),
@@ -342,6 +344,6 @@ def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> lis
             value=run.failures,
             unit="s",
             reference=DALY,
-            source=_sources(figures),
+            source=_sources(failing),
         ),
     ]

@@ -227,8 +227,10 @@ def trained(training: Training, samples: float) -> Message:
     if training.tokens is None:
         amount = Message("{samples} samples", {"samples": count_of(samples)})
         if training.image_size is not None:
-            values = {"samples": count_of(samples), "pixels": training.image_size}
-            amount = Message("{samples} samples of {pixels} pixels", values)
+            amount = Message(
+                "{samples} samples of {pixels} pixels",
+                {"samples": count_of(samples), "pixels": training.image_size},
+            )
     elif training.tokens.mean < training.tokens.rows:
         values = {"samples": count_of(samples), "mean": significant(training.tokens.mean)}
         amount = Message(
@@ -236,8 +238,10 @@ def trained(training: Training, samples: float) -> Message:
             {**values, "seq_len": training.seq_len},
         )
     else:
-        values = {"tokens": count_of(samples * training.tokens.mean), "seq_len": training.seq_len}
-        amount = Message("{tokens} tokens in sequences of {seq_len}", values)
+        trained_on = count_of(samples * training.tokens.mean)
+        amount = Message(
+            "{tokens} tokens in sequences of {seq_len}", {"tokens": trained_on, "seq_len": training.seq_len}
+        )
     if training.target is None:
         return amount
     return Message("{amount}, trained to {target}", {"amount": amount, "target": training.target.name})

@@ -5,10 +5,13 @@ Before that the pages of the journeys are held against the data of the same addr
 
 from __future__ import annotations
 
+import io
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from bs4 import BeautifulSoup
 
@@ -17,6 +20,7 @@ from app.reports.wording import voice
 from app.settings import Settings
 from app.sizing.document import Quantity
 from app.sizing.proposal.documents import Proposal
+from app.web.api.examples import STUDY
 from tests.journeys.test_api_j5 import POD, TEAMS
 from tests.journeys.test_api_j6 import PUBLISHED
 from tests.reports.renderings import Renderings, hold, hold_warnings, squeezed, text_of
@@ -177,3 +181,106 @@ def test_no_journey_is_left_out() -> None:
     told = (Path(__file__).parent).glob("test_browser_j*.py")
     names = {name for path in told for name in re.findall(r"j\d", path.stem)}
     assert names == {name.lower() for name in JOURNEYS}
+
+
+@dataclass(frozen=True)
+class OneStudy:
+    """A study, its comparison, the frozen proposal made of it and the bill of its first option."""
+
+    study: dict[str, Any]
+    comparison: dict[str, Any]
+    proposal: dict[str, Any]
+    bill: dict[str, Any]
+    texts: dict[str, str]
+    """Text of pages and files without white space, by name."""
+
+    def options(self, key: str) -> list[dict[str, Any]]:
+        """Return the estimate of an option wherever data has it."""
+        place = [one["key"] for one in STUDY["options"]].index(key)
+        return [
+            next(one for one in self.study["options"] if one["key"] == key)["estimate"],
+            self.comparison["rows"][place]["estimate"],
+            self.proposal["content"]["comparison"]["rows"][place]["estimate"],
+        ]
+
+
+def sheet_text(data: bytes) -> str:
+    book = openpyxl.load_workbook(io.BytesIO(data))
+    cells = (cell for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row)
+    return " ".join(str(cell) for cell in cells if cell is not None)
+
+
+@pytest.fixture(scope="module")
+def one_study(reader: Reader) -> OneStudy:
+    made = stored(reader, "/studies", STUDY)
+    comparison = stored(reader, f"/studies/{made['id']}/comparison", {"title": "One study", "locale": "en"})
+    asked = {"comparison_id": comparison["id"], "customer": "Lab", "locale": "en", "currency": "KRW"}
+    proposal = stored(reader, "/proposals", asked)
+    stored(reader, f"/proposals/{proposal['id']}/freeze", None)
+    request = {"system": "dgx-a100-640gb", "count": 2, "fabric": "hdr-infiniband", "currency": "KRW"}
+    bill = stored(reader, "/boms", request)
+    pages = {
+        "study": f"/studies/{made['id']}",
+        "comparison": f"/comparisons/{comparison['id']}",
+        "proposal": f"/proposals/{proposal['id']}",
+        "bill": f"/boms/{bill['id']}",
+    }
+    texts = {name: reader.page(address).get_text(" ") for name, address in pages.items()}
+    texts["pdf"] = text_of(reader.get(f"{pages['proposal']}.pdf").content)
+    texts["xlsx"] = sheet_text(reader.get(f"{pages['proposal']}.xlsx").content)
+    texts["bill.xlsx"] = sheet_text(reader.get(f"{pages['bill']}.xlsx").content)
+    return OneStudy(
+        reader.data(f"{pages['study']}.json"),
+        reader.data(f"{pages['comparison']}.json"),
+        reader.data(f"{pages['proposal']}.json"),
+        bill,
+        {name: squeezed(text) for name, text in texts.items()},
+    )
+
+
+def test_one_study_has_one_price(one_study: OneStudy) -> None:
+    estimates = one_study.options("a")
+    (drawn,) = [one for one in one_study.proposal["content"]["bills"] if one["equipment"]][:1]
+    prices = [one["cost"]["capex"] for one in estimates] + [drawn["equipment"], one_study.bill["equipment"]]
+    assert {round(one["value"]) for one in prices} == {round(prices[0]["value"])}
+    assert drawn["total"] == one_study.bill["totals"]["price"]
+    voiced = voice("en")
+    for name, figure in (("bill", prices[0]), ("proposal", prices[0]), ("pdf", prices[0])):
+        assert squeezed(voiced.central(Quantity(**figure))) in one_study.texts[name]
+    total = squeezed(voiced.central(Quantity(**drawn["total"])))
+    assert all(total in one_study.texts[name] for name in ("bill", "proposal", "pdf"))
+
+
+def test_one_study_has_one_memory(reader: Reader, one_study: OneStudy) -> None:
+    """80 GB of a device, 75.2 of which a plan may fill; 940.6 MB of an IPU, which the vendor calls 900."""
+    for estimate in one_study.options("a"):
+        assert estimate["memory"]["capacity"]["value"] == 80e9
+        assert estimate["memory"]["usable"]["value"] == pytest.approx(75.2e9)
+    assert all("75.2GB" in one_study.texts[name] for name in ("study", "comparison", "proposal", "pdf"))
+    asked = {name: STUDY["base"][name] for name in ("model", "workload")}
+    found = stored(reader, "/searches", {**asked, "system": {"id": DGX, "count": 2}})
+    assert found["memory_limit"]["value"] == pytest.approx(75.2e9)
+
+    mapping = {"system": "bow-pod16", "parameters": 336e6, "layers": 24, "tensor": 1, "pipeline": 4}
+    laid = stored(reader, "/mappings", {**mapping, "replicas": 4, "replica_batch": 1})
+    for estimate in one_study.options("b"):
+        assert estimate["memory"]["capacity"]["value"] == laid["memory_of_chip"] == 1472 * 638_976
+    assert laid["memory_per_device"] == 900e6
+
+
+def test_one_study_has_one_staff_and_one_resale(reader: Reader, one_study: OneStudy) -> None:
+    asked = {"currency": "KRW", "hardware": {"system": DGX, "count": 2}, "onprem": {}, "cloud_monthly": 1e8}
+    decided = {one["field"]: one["value"] for one in stored(reader, "/breakevens", asked)["defaults"]}
+    for estimate in one_study.options("a"):
+        taken = {one["field"]: one["value"] for one in estimate["defaults"]}
+        assert taken["assumptions.staff"] == pytest.approx(decided["onprem.staff"])
+        assert estimate["cost"]["basis"]["residual_share"] == decided["residual_share"]
+
+
+def test_one_study_says_what_is_an_estimate_and_what_is_taxed(one_study: OneStudy) -> None:
+    for estimate in one_study.options("a"):
+        assert "price_is_estimate" in {one["code"] for one in estimate["warnings"]}
+    said = squeezed("The price of DGX A100 640GB is an estimate")
+    assert all(said in one_study.texts[name] for name in ("comparison", "proposal", "pdf", "xlsx"))
+    taxes = squeezed("Prices exclude VAT (10 %) and customs duty (0 %)")
+    assert all(taxes in one_study.texts[name] for name in ("bill", "bill.xlsx", "proposal", "pdf", "xlsx"))

@@ -67,7 +67,7 @@ def test_each_region_has_its_own_tariff_salaries_space_and_grid() -> None:
         assert len({round(lines(one)[item], 6) for one in found.values()}) == 3, item
     carbon = {region: one.carbon.intensity.value for region, one in found.items() if one.carbon}
     assert carbon == {"korea": 0.4173, "us": 0.366, "eu": 0.214}
-    # 0.2 EUR/kWh at 0.917 EUR/USD is dearer than 182.7 KRW/kWh at 1,380 KRW/USD.
+    # 0.2 EUR/kWh at 0.917 EUR/USD is dearer than 182.7 KRW/kWh at 1,422 KRW/USD.
     assert lines(found["eu"])["power"] > lines(found["korea"])["power"] > lines(found["us"])["power"]
 
 
@@ -88,9 +88,9 @@ def test_carbon_of_a_run_is_its_energy_on_the_grid() -> None:
 
 def test_power_is_charged_at_its_mean_between_idle_and_typical() -> None:
     busy = cost(assumptions={"utilisation": 1.0, "pue": 1.0, "electricity_per_kwh": 0.1})
-    assert lines(busy)["power"] == pytest.approx(4.2 * 0.1)
+    assert lines(busy)["power"] == pytest.approx(1.15 * 4.2 * 0.1)
     half = cost(assumptions={"utilisation": 0.5, "pue": 1.0, "electricity_per_kwh": 0.1})
-    assert lines(half)["power"] == pytest.approx((0.5 * 4.2 + 0.5 * 1.5) * 0.1 / 0.5)
+    assert lines(half)["power"] == pytest.approx((0.5 * 1.15 * 4.2 + 0.5 * 1.5) * 0.1 / 0.5)
 
 
 def test_storage_is_bought_with_a_machine_and_rented_with_an_instance() -> None:
@@ -198,7 +198,7 @@ def test_the_basis_repeats_what_two_costs_must_share() -> None:
     owned, rent = cost(), cost(system={"id": "aws-p4d"})
     common = {"acquisition", "utilisation", "include", "currency", "region", "term_years", "discount_rate"}
     assert common <= set(owned.basis) & set(rent.basis) & set(COST_BASIS)
-    assert owned.basis["exchange_rate_as_of"] == "2024-10"
+    assert owned.basis["exchange_rate_as_of"] == "2025-12-31"
 
 
 @pytest.mark.parametrize(

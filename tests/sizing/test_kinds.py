@@ -7,6 +7,8 @@ import pytest
 from app.errors import BadInput
 from app.sizing.document import Estimate
 from app.sizing.failures import checkpointed_bytes
+from app.sizing.models import resolve_model
+from app.sizing.size.candidates import Candidates
 from app.sizing.size.request import SizingRequest
 from app.web.pages.sizings import asked_sizing
 from tests.sizing.asking import answer, codes, seconds, sizing_context

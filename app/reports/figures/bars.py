@@ -55,7 +55,8 @@ def memory_bar(memory: Memory) -> MemoryBar:
     full = max(total, memory.capacity.value)
     parts: list[MemoryPart] = [part for part in memory.parts if part.value > 0]
     segments = _stack(((part.part, part.value) for part in parts), full, total)
-    return MemoryBar(segments, WIDTH * memory.capacity.value / full, total > memory.capacity.value)
+    usable = (memory.usable or memory.capacity).value
+    return MemoryBar(segments, WIDTH * usable / full, total > usable)
 
 
 def range_bars(quantities: Sequence[Quantity | None]) -> list[RangeBar | None]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from app.catalog import Acquisition, Catalog, ChipKind, Spread, SystemEntry
-from app.errors import BadInput, Conflict
+from collections.abc import Mapping
+from typing import Literal
+
+from app.catalog import Acquisition, Catalog, ChipKind, Figure, Spread, SystemEntry
+from app.errors import BadInput, Conflict, Message
 from app.sizing.bill import racks
 from app.sizing.bill.around import installation, management_parts, spare_parts, storage_parts
 from app.sizing.bill.checks import bill_warnings
 from app.sizing.bill.documents import (
     Bill,
     FabricPlan,
+    Tax,
 )
 from app.sizing.bill.fabric import described, fabric_warnings
 from app.sizing.bill.lines import Part
@@ -18,7 +22,9 @@ from app.sizing.bill.parts import machine_parts, pod_cables
 from app.sizing.bill.request import BillRequest, check_asked
 from app.sizing.bill.sums import Money, bill_lines, bill_racks, bill_totals, group_totals
 from app.sizing.context import SizingContext
+from app.sizing.document import Quantity, Text
 from app.sizing.hardware import MOST_DEVICES, known_id
+from app.sizing.trace import source_ref
 
 KILOWATT = 1000.0
 GIGABIT_PER_SECOND = 1.25e8
@@ -54,8 +60,10 @@ def make_bill(
     parts += racks.rack_parts(catalog, item, packed)
     parts.append(installation(catalog, parts))
     money = Money(request.currency, _rate(catalog, request.currency))
+    taxes = _taxes(catalog, request.region)
     plan = _plan(catalog, network, system, request)
     lines = bill_lines(parts, money)
+    totals = bill_totals(lines, money, len(packed))
     unit = catalog.find(system.machine, "scalable_unit")
     return Bill(
         id=identifier,
@@ -72,9 +80,12 @@ def make_bill(
         fabric=system.fabric if network is None else network.fabric,
         currency=request.currency,
         package=None if system.price is None else money.of(_times(system.price, request.count)),
+        equipment=_equipment(system, request.count, network, money),
+        taxes=[_tax(name, figure, totals.price) for name, figure in taxes.items()],
+        tax_note=Text.of(tax_note(taxes)),
         lines=lines,
         groups=group_totals(lines, money),
-        totals=bill_totals(lines, money, len(packed)),
+        totals=totals,
         network=plan,
         racks=bill_racks(packed, limits),
         warnings=bill_warnings(catalog, system, request, parts, packed, limits, plan),
@@ -146,8 +157,50 @@ def parts_of(
     return parts
 
 
-def _rate(catalog: Catalog, currency: str) -> float:
-    return catalog.figure("cost-defaults", "exchange_rate", "krw").si if currency == "KRW" else 1.0
+def _rate(catalog: Catalog, currency: str) -> Spread:
+    if currency == "USD":
+        return Spread(1.0, 1.0, 1.0, "1")
+    won = catalog.figure("cost-defaults", "exchange_rate", "krw")
+    return Spread(won.si, won.si_low, won.si_high, won.si_unit)
+
+
+def _equipment(system: SystemEntry, count: int, network: NetworkBill | None, money: Money) -> Quantity | None:
+    if system.price is None:
+        return None
+    systems = _times(system.price, count)
+    if network is None:
+        return money.of(systems)
+    joined = network.price
+    return money.of(
+        Spread(
+            systems.value + joined.value, systems.low + joined.low, systems.high + joined.high, systems.unit
+        )
+    )
+
+
+def _taxes(catalog: Catalog, region: str) -> dict[Literal["vat", "duty"], Figure]:
+    return {
+        "vat": catalog.figure("cost-defaults", "vat", region),
+        "duty": catalog.figure("cost-defaults", "duty", region),
+    }
+
+
+def _tax(name: Literal["vat", "duty"], figure: Figure, total: Quantity) -> Tax:
+    value, low, high = (figure.si * end for end in (total.value, total.low, total.high))
+    return Tax(
+        name=name,
+        rate=figure.si,
+        amount=Quantity(value=value, low=low, high=high, unit=total.unit),
+        source=source_ref(figure.source),
+        as_of=figure.as_of,
+        note=figure.note,
+    )
+
+
+def tax_note(taxes: Mapping[Literal["vat", "duty"], Figure]) -> Message:
+    """Return what prices exclude, in a sentence."""
+    rates: dict[str, object] = {name: round(100 * figure.si, 1) for name, figure in taxes.items()}
+    return Message("Prices exclude VAT ({vat} %) and customs duty ({duty} %).", rates)
 
 
 def _times(spread: Spread, count: int) -> Spread:

@@ -111,6 +111,17 @@ class Rack(Document):
     placements: list[Placement] = Field(description="What stands in it, from the floor up.")
 
 
+class Tax(Document):
+    """A tax or duty that no price of a bill holds."""
+
+    name: Literal["vat", "duty"] = Field(description="Value-added or sales tax, or customs duty.")
+    rate: float = Field(description="Rate. [-]")
+    amount: Quantity = Field(description="What it comes to on the total.")
+    source: SourceRef = Field(description="Where the rate comes from.")
+    as_of: str = Field(description="Date of the rate.")
+    note: str = Field(description="What it is charged on.")
+
+
 class Bill(Document):
     """A bill of materials: what a system consists of, line by line, and how it stands in racks."""
 
@@ -132,6 +143,14 @@ class Bill(Document):
     package: Quantity | None = Field(
         description="Machines, hosts and switches of pods alone, as systems are quoted; null without a price."
     )
+    equipment: Quantity | None = Field(
+        None,
+        description="Machines, hosts and compute network: the capex of an estimate of the same system. "
+        "Racks, storage, the management network, spares and installation make up the rest of the total; null "
+        "without a price.",
+    )
+    taxes: list[Tax] = Field([], description="Taxes and duties where it is bought; no price holds them.")
+    tax_note: Text | None = Field(None, description="What the prices exclude, in a sentence.")
     lines: list[BillLine] = Field(description="The lines, by group.")
     groups: list[GroupTotal] = Field(description="Sums by group.")
     totals: BillTotals = Field(description="Sums of all lines.")

@@ -71,6 +71,9 @@ class BillRequest(Schema):
         le=MOST_RACK_POWER,
         description="Power one rack may draw; left out, the catalogue's. [kW]",
     )
+    region: Literal["korea", "us", "eu"] = Field(
+        "korea", description="Where it is bought: whose tax and duty are named; neither is in any price."
+    )
     price_book_id: str | None = Field(None, description="Identifier of a workspace's own prices.")
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price.")
     label: str | None = Field(None, max_length=200, description="What to call the bill.")

@@ -22,13 +22,17 @@ class Money:
     """Dollars of the catalogue in the currency of the bill."""
 
     currency: Currency
-    rate: float
-    """Units of it per dollar. [-]"""
+    rate: Spread
+    """Units of it per dollar, with its range. [-]"""
 
     def of(self, spread: Spread) -> Quantity:
         """Return an amount in the currency."""
-        value, low, high = (self.rate * part for part in (spread.value, spread.low, spread.high))
-        return Quantity(value=value, low=low, high=high, unit=self.currency)
+        return Quantity(
+            value=self.rate.value * spread.value,
+            low=self.rate.low * spread.low,
+            high=self.rate.high * spread.high,
+            unit=self.currency,
+        )
 
 
 def _range(count: int, figure: Figure | None) -> Quantity | None:

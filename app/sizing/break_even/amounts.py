@@ -16,7 +16,7 @@ from app.sizing.break_even.lines import MONTHS, line
 from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
 from app.sizing.context import SizingContext
 from app.sizing.cost.capital import capital_of
-from app.sizing.cost.prices import in_dollars
+from app.sizing.cost.prices import in_dollars, staff_posts
 from app.sizing.cost.terms import terms_of
 from app.sizing.document import Default, SourceRef
 from app.sizing.hardware import Hardware
@@ -85,10 +85,10 @@ class _Reader:
         inputs["discount_rate"] = self.request.discount_rate
         inputs["growth"] = self.request.growth or 0.0
         inputs["own_growth"] = self.request.own_growth or 0.0
-        inputs["residual_share"] = self.request.residual_share
+        inputs["residual_share"] = self._residual()
         self._use()
         for name in ("discount_rate", "residual_share", "growth", "own_growth"):
-            if name not in self.request.model_fields_set:
+            if name not in self.request.model_fields_set and not inputs[name]:
                 why = WITHOUT[name]
                 self.found.defaults.append(Default.of(name, 0.0, why))
         if self.request.horizon_months is None:
@@ -182,6 +182,15 @@ class _Reader:
         self.found.figures.setdefault("onprem", []).extend(figures)
         return power
 
+    def _residual(self) -> float:
+        """Return the resale: as stated, else that of the cost of ownership where the hardware is known."""
+        if self.found.own is None or "residual_share" in self.request.model_fields_set:
+            return self.request.residual_share
+        figure = self.rates.residual
+        if figure.si:
+            self._default("residual_share", figure.si, figure, "capex")
+        return figure.si
+
     def _posts(self, asked: RunningInput) -> float:
         own = self.found.own
         if own is None:
@@ -190,7 +199,7 @@ class _Reader:
                     "onprem.staff", "is required where no hardware says how many there are"
                 )
             return asked.staff
-        return self.rates.staff_per_node.si * own.machines
+        return staff_posts(own.entry, own.count, self.rates)
 
     def _take(self, name: str, stated: float | None, usual: float, figure: Figure) -> None:
         """Take one part of the running cost as stated, or as the catalogue has it."""

@@ -143,7 +143,11 @@ class BreakEvenRequest(Schema):
         description="How long it is counted; left out, the catalogue's amortisation. [month]",
     )
     residual_share: Number = Field(
-        0.0, ge=0, le=1, description="Resale at the horizon over the purchase price. [-]"
+        0.0,
+        ge=0,
+        le=1,
+        description="Resale at the horizon over the purchase price; left out, the catalogue's where "
+        "hardware is given, else none. [-]",
     )
     utilisation: Number | None = Field(
         None,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.catalog import Catalog, CostDefaults, Figure
+from app.catalog import Catalog, ChipKind, CostDefaults, Figure, Spread, SystemEntry
 from app.engine.energy import average_power
 from app.engine.units import HOUR, YEAR
 from app.errors import Message
@@ -13,6 +14,7 @@ from app.sizing.cost.capital import NOTHING, capital_of, storage_size, stored_by
 from app.sizing.cost.figures import Basis, Stated
 from app.sizing.cost.terms import STORAGE, Terms, check_assumptions, terms_of
 from app.sizing.document import CheckWarning
+from app.sizing.families import power_kind
 from app.sizing.hardware import Hardware
 from app.sizing.request import AssumptionsInput
 
@@ -62,6 +64,8 @@ class Prices:
     """[USD/B]"""
     rate: float
     """Won per dollar. [-]"""
+    currency: str
+    """Of the request, in which stated prices are."""
     figures: Mapping[str, list[Basis]]
     """What each line rests on; under ``""`` what all of them do."""
 
@@ -69,6 +73,14 @@ class Prices:
     def owned(self) -> bool:
         """True where the system is bought."""
         return self.terms.owned
+
+    def paid_in(self, line: str) -> str:
+        """Return the currency in which a line is paid."""
+        paying = self.figures.get("machines" if line in FOLLOWING else line, [])
+        if any(isinstance(one, Stated) and one.name in ("system_price", "hourly_price") for one in paying):
+            return self.currency
+        units = {one.unit if isinstance(one, Stated) else one.unit.name for one in paying}
+        return next((name for name in ("KRW", "EUR") if any(unit.startswith(name) for unit in units)), "USD")
 
     @property
     def include(self) -> tuple[str, ...]:
@@ -82,6 +94,7 @@ def prices(
     currency: str,
     catalog: Catalog,
     warnings: list[CheckWarning],
+    family: str | None = None,
 ) -> Prices | None:
     """Return prices and rates of a system; None where nobody publishes a price.
 
@@ -97,10 +110,12 @@ def prices(
         Defaults, dated and with the price book that was asked for. [-]
     warnings : list
         Takes what has to be said. [-]
+    family : str or None
+        Family of the model that is trained, on which the power depends. [-]
     """
     check_assumptions(asked)
     terms = terms_of(hardware, asked, catalog)
-    defaults = catalog.cost_defaults(hardware.entry.chip_kind, terms.region, terms.tier)
+    defaults = cost_defaults_of(hardware, asked, catalog)
     won = defaults.won_per_dollar.si
     one = won if currency == "KRW" else 1.0
     rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
@@ -130,18 +145,65 @@ def prices(
             else asked.electricity_per_kwh / one / KILOWATT_HOUR
         ),
         power=mean_power(
-            hardware, catalog, _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0)
+            hardware, catalog, _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0), family
         ),
-        staff=_or(asked.staff, defaults.staff_per_node.si * hardware.machines),
+        staff=_or(asked.staff, staff_posts(hardware.entry, hardware.count, defaults)),
         staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
         stored=stored_bytes(hardware, asked, defaults) if counted and not terms.owned else 0.0,
         egress=0.0 if terms.owned else (asked.egress_gb or 0.0) * GIGABYTE / MONTH,
         egress_price=in_dollars(defaults.egress, defaults),
         rate=won,
+        currency=currency,
         figures={**capital.figures, **_figures(hardware, asked, terms, defaults, catalog, rent, currency)},
     )
     warnings += _dated(found, asked)
+    warnings += _estimated(hardware, found)
     return found
+
+
+CLOUDS = ("aws", "azure", "gcp")
+"""Clouds that publish the PUE of their sites."""
+
+
+def cost_defaults_of(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> CostDefaults:
+    """Return the defaults of the region, the tariff and the operator on whose terms a system is had."""
+    terms = terms_of(hardware, asked, catalog)
+    provider = hardware.entry.id.partition("-")[0]
+    operator = "" if terms.owned else provider if provider in CLOUDS else "cloud"
+    return catalog.cost_defaults(hardware.entry.chip_kind, terms.region, terms.tier, operator)
+
+
+def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float:
+    """Return the administrators of so many systems: of their servers, and of the machines hosts drive."""
+    if entry.chip_kind is not ChipKind.IPU:
+        return defaults.staff_per_node.si * count * entry.machines
+    posts = defaults.staff_per_node.si * entry.hosts + defaults.staff_per_appliance.si * entry.machines
+    return posts * count
+
+
+def staff_figures(entry: SystemEntry, defaults: CostDefaults) -> list[Figure]:
+    """Return the figures on which the number of administrators rests."""
+    appliances = [defaults.staff_per_appliance] if entry.chip_kind is ChipKind.IPU else []
+    return [defaults.staff_per_node, *appliances]
+
+
+def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
+    """Return the power of the equipment while it trains a family of models. [W]
+
+    The typical power of GPU machines rests on the training of ResNet; other kinds of training draw more or
+    less, never more than the greatest power. Those of IPU machines say nothing of what was trained.
+    """
+    typical, most = hardware.entry.power_typical, hardware.entry.power_max.value
+    if family is None or hardware.entry.chip_kind is ChipKind.IPU:
+        ends = (typical.value, typical.low, typical.high)
+    else:
+        factor = catalog.figure("power-by-workload", "workload_power", power_kind(family))
+        value = min(typical.value * factor.si, most)
+        below = math.hypot(math.log(typical.value / typical.low), math.log(factor.si / factor.si_low))
+        above = math.hypot(math.log(typical.high / typical.value), math.log(factor.si_high / factor.si))
+        ends = (value, value * math.exp(-below), max(min(value * math.exp(above), most), value))
+    value, low, high = (end * hardware.count for end in ends)
+    return Spread(value, low, high, "W")
 
 
 def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
@@ -158,7 +220,7 @@ def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
     return figure.si / rates.get(figure.si_unit[:3], 1.0)
 
 
-def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float) -> float:
+def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family: str | None = None) -> float:
     """Return the mean draw of a system's equipment over a year. [W]
 
     Parameters
@@ -169,13 +231,15 @@ def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float) -> floa
         Idle power by part; a part without one is charged like a busy one. [-]
     utilisation : float
         Share of the time it is in use. [-]
+    family : str or None
+        Family of the model that is trained. [-]
     """
-    typical = hardware.entry.power_typical.value
+    training = training_power(hardware, catalog, family).value
     idle = 0.0
     for part in hardware.entry.bill:
         figure = catalog.find(part.item, "power_idle") or part.power_typical
-        idle += 0.0 if figure is None else part.count * figure.si
-    return float(average_power(min(idle, typical), typical, utilisation)) * hardware.count
+        idle += 0.0 if figure is None else part.count * figure.si * hardware.count
+    return float(average_power(min(idle, training), training, utilisation))
 
 
 def _or(value: float | None, usual: float) -> float:
@@ -197,6 +261,24 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
         )
     field = "assumptions.system_price" if terms.owned else "assumptions.hourly_price"
     return CheckWarning.of("price_unknown", "caution", message, field)
+
+
+def _estimated(hardware: Hardware, found: Prices) -> list[CheckWarning]:
+    """Warn of a price that nobody published and that most of the cost rests on."""
+    decisive = found.figures.get("machines" if found.owned else "instances", [])
+    known = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
+    if not known:
+        return []
+    figure = known[0]
+    low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
+    values = {"system": hardware.entry.name, "price": figure.value, "unit": figure.unit.name}
+    message = Message(
+        "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or state "
+        "the price before you decide on it.",
+        {**values, "low": low, "high": high},
+    )
+    field = "assumptions.system_price" if found.owned else "assumptions.hourly_price"
+    return [CheckWarning.of("price_is_estimate", "info", message, field)]
 
 
 def _dated(found: Prices, asked: AssumptionsInput) -> list[CheckWarning]:
@@ -250,6 +332,9 @@ def _figures(
             one("residual_share", "1", defaults.residual),
             one("utilisation", "1", defaults.utilisation),
         ]
+        staff: list[Basis] = [*staff_figures(hardware.entry, defaults)]
+        if asked.staff is not None:
+            staff = [Stated("staff", asked.staff, "1")]
         owned: dict[str, list[Basis]] = {
             "install": [defaults.installation_share],
             "spares": [defaults.spares_share],
@@ -260,7 +345,7 @@ def _figures(
                 *drawn,
             ],
             "space": [defaults.colocation],
-            "staff": [one("staff", "1", defaults.staff_per_node), defaults.staff_cost],
+            "staff": [*staff, defaults.staff_cost],
         }
         return {"": common, **{name: owned[name] for name in owned if name in (*terms.include, *BOUGHT)}}
     lines: dict[str, list[Basis]] = {
@@ -281,6 +366,9 @@ def _figures(
         lines["instances"].append(one("spot_interruptions_per_month", "1/month", defaults.interruptions))
     return {"": common, **lines}
 
+
+FOLLOWING = ("install", "spares", "support")
+"""Lines that are shares of what the machines cost."""
 
 BOUGHT = ("install", "spares")
 """Lines that come with everything that is bought."""

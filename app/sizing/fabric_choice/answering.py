@@ -56,7 +56,7 @@ def answer(weighed: Weighed) -> FabricChoice:
         label=asked.label or f"{cluster.profile.name} · {hardware.count} × {hardware.entry.name}",
         request=weighed.request,
         model=summarise(training, scenario.table),
-        system=system_summary(hardware),
+        system=system_summary(hardware, cluster.context.catalog, cluster.profile.family),
         software=scenario.software.id if fitted is None else fitted.answer.prior_software,
         currency=asked.currency,
         fits=True,

@@ -147,7 +147,8 @@ def cost_of_run(
     """
     request, catalog = cluster.request, cluster.context.catalog
     hardware = cluster.on(network)
-    found = prices(hardware, request.assumptions, request.currency, catalog, warnings)
+    family = cluster.profile.family
+    found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
     if found is None:
         return None
     if found.owned and bought is not None and "fabric" in found.include:

@@ -243,7 +243,7 @@ def does_not_fit(row: ComparisonRow) -> Message:
         "does not fit: {need} GB needed of {have} GB per device",
         {
             "need": significant(memory.per_device.value / 1e9),
-            "have": significant(memory.capacity.value / 1e9),
+            "have": significant((memory.usable or memory.capacity).value / 1e9),
         },
     )
 

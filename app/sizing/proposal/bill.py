@@ -44,7 +44,10 @@ def option_bills(
             bills.append(rented(row.label, entry, count, context, currency))
             continue
         try:
-            bill = make_bill(bill_request(row, entry, count, currency), context)
+            request = bill_request(row, entry, count, currency)
+            if context.catalog.book is None:
+                request = request.model_copy(update={"price_book_id": own_book(row)})
+            bill = make_bill(request, context)
         except AppError as error:
             bills.append(no_bill(row.label, error.message))
             continue
@@ -65,6 +68,11 @@ def counted(row: ComparisonRow) -> int | None:
 def bill_request(row: ComparisonRow, entry: SystemEntry, count: int, currency: str) -> BillRequest:
     """Return what a bill is asked for; pods bring their own network."""
     found = {"system": entry.id, "count": count, "currency": currency}
+    cost = None if row.estimate is None else row.estimate.cost
+    if cost is not None:
+        # What the cost counts is what the bill lists.
+        names = ("region", "storage_tb")
+        found |= {name: cost.basis[name] for name in names if cost.basis.get(name) is not None}
     if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
         summary = row.estimate.system
         found |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
@@ -95,20 +103,29 @@ def of_bill(label: str, bill: Bill) -> OptionBill:
         power=bill.totals.power,
         racks=bill.totals.racks,
         rack_units=bill.totals.rack_units,
+        equipment=bill.equipment,
+        tax_note=bill.tax_note,
         note=None,
     )
+
+
+def own_book(row: ComparisonRow) -> str | None:
+    """Return the price book that the cost of an option was made with."""
+    cost = None if row.estimate is None else row.estimate.cost
+    book = None if cost is None else cost.basis.get("price_book_id")
+    return None if book is None else str(book)
 
 
 def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, currency: str) -> OptionBill:
     """Return a rented system: one line, at the price of an hour."""
     figure = entry.price_hour
-    won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar.si if currency == "KRW" else 1.0
+    won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
+    rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
     price = None
     if figure is not None:
-        rate = HOUR * won
-        price = Quantity(
-            value=figure.si * rate, low=figure.si_low * rate, high=figure.si_high * rate, unit=currency
-        )
+        ends = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
+        value, low, high = (HOUR * end * rate for end, rate in ends)
+        price = Quantity(value=value, low=low, high=high, unit=currency)
     line = BillItem(
         item=entry.id,
         name=entry.name,

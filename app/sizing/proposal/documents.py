@@ -84,6 +84,10 @@ class OptionBill(Document):
     power: Quantity | None = Field(description="Power under load; null where it is not known.")
     racks: int | None = Field(description="Racks it stands in; null for what is rented. [-]")
     rack_units: float | None = Field(description="Height in the racks; null for what is rented. [U]")
+    equipment: Quantity | None = Field(
+        None, description="Machines, hosts and compute network: the capex of the estimate. Null if rented."
+    )
+    tax_note: Text | None = Field(None, description="What the prices exclude; null for what is rented.")
     note: Text | None = Field(description="Why there are no lines; null where there are.")
 
 

@@ -15,7 +15,7 @@ ESTIMATED = ("step_time", "throughput", "tokens_per_second", "mfu", "time_to_tra
 """Quantities of an estimate."""
 
 MEASURED, RATE = "measured", "samples/s"
-MEMORY = ("per_device", "capacity")
+MEMORY = ("per_device", "capacity", "usable")
 COSTS = ("run", "capex", "hourly")
 PLANNED = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
@@ -202,6 +202,7 @@ def of_bills(content: ProposalContent) -> Iterator[Line]:
             place, name = f"bills.{position}.groups.{index}.total", f"bill.group.{group.group}"
             yield from ranged(place, "bill", bill.label, name, group.total)
         yield from ranged(f"bills.{position}.total", "bill", bill.label, "bill.total", bill.total)
+        yield from ranged(f"bills.{position}.equipment", "bill", bill.label, "bill.equipment", bill.equipment)
         yield from ranged(f"bills.{position}.power", "bill", bill.label, "bill.power", bill.power)
         for name in ("racks", "rack_units"):
             if getattr(bill, name) is not None:

@@ -12,11 +12,11 @@ from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.cost.terms import spot_interruptions
-from app.sizing.costing import hourly_samples, prices, system_power
+from app.sizing.costing import capital_quantity, hourly_samples, prices, system_power
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
-from app.sizing.quantities import quantity, spread_quantity
+from app.sizing.quantities import spread_quantity
 from app.sizing.size.lattice import lattice
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals
@@ -112,23 +112,21 @@ class Candidates:
     def _at_prices(self, hardware: Hardware, group: Group) -> Candidate:
         request, catalog = self.request, self.context.catalog
         warnings: list[CheckWarning] = []
-        found = prices(hardware, request.assumptions, request.currency, catalog, warnings)
+        family = self.profile.family
+        found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
         normals = common_normals()
         hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
         if found is not None:
             hourly, samples = hourly_samples(hardware, found, normals=normals, currency=request.currency)
             if found.owned:
-                exchange = found.rate if request.currency == "KRW" else 1.0
-                capital = sum(found.capital.values()) * exchange
-                spread = np.exp(found.deviation * normals["price"])
-                capex = quantity(capital, capital * spread, request.currency)
+                capex = capital_quantity(found, normals=normals, currency=request.currency)
         return Candidate(
             group=group,
             hardware=hardware,
             hourly=hourly,
             hourly_samples=samples,
             capex=capex,
-            power=spread_quantity(system_power(hardware, 1.0)),
+            power=spread_quantity(system_power(hardware, 1.0, catalog, family)),
             warnings=warnings,
         )
 

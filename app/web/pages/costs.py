@@ -140,7 +140,7 @@ def costs_page(
     )
 
 
-WARNINGS = ("price_unknown", "price_after_date")
+WARNINGS = ("price_unknown", "price_after_date", "price_is_estimate")
 """Checks that concern the cost."""
 
 

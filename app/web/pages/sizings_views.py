@@ -26,6 +26,7 @@ REASONS = {
     "memory_borderline": "memory borderline",
     "memory_margin_thin": "memory nearly full",
     "phased_execution": "weights streamed in phases",
+    "price_is_estimate": "price estimated",
     "price_unknown": "no price published",
     "restart_outlasts_failures": "failures outpace restarts",
 }

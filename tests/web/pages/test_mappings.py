@@ -31,7 +31,8 @@ def test_mapping_of_gpt3(reader: Reader) -> None:
     assert result["Share of the weights one IPU works on"] == "1/64"
     assert result["Share one IPU keeps"] == "1/256"
     assert result["Weights one IPU works on (FP16)"] == "5.47 GB"
-    assert result["Memory of one IPU"] == "900 MB"
+    assert result["Memory of one IPU"] == "940.6 MB"
+    assert result["Memory of one IPU, rounded by the vendor"] == "900 MB"
     assert result["Phases for the weights alone, at least"] == "7"
 
 

@@ -35,6 +35,8 @@ def bill(content: ProposalContent, voice: Voice) -> Section | None:
             blocks.append(by_group(one, index, voice))
         if one.racks is not None:
             blocks.append(Paragraph(standing(one, voice), quiet=True))
+        if one.tax_note is not None:
+            blocks.append(Paragraph(voice.sentence(one.tax_note)))
     if any(one.groups and one.label != recommended for one in content.bills):
         more = voice.gettext(
             "Options that are not recommended are summed by group; CSV and XLSX list every part."
@@ -50,6 +52,8 @@ def standing(one: OptionBill, voice: Voice) -> str:
         voice.value(one.rack_units, "U"),
         f"{voice.gettext('Power')} {voice.quantity(one.power)}",
     ]
+    if one.equipment is not None:
+        said.append(f"{voice.gettext('Systems and their network')} {voice.quantity(one.equipment)}")
     return " · ".join(said)
 
 

@@ -108,7 +108,7 @@ def option_row(
         figure(one.mfu, voice),
         Cell(MISSING)
         if memory is None
-        else Cell(voice.central(memory.per_device), f"/ {voice.central(memory.capacity)}"),
+        else Cell(voice.central(memory.per_device), f"/ {voice.central(memory.usable or memory.capacity)}"),
         figure(one.system.power, voice),
     ]
 
