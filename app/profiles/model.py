@@ -121,7 +121,9 @@ class Published:
             for name in ("seq_len", "image_size", "tokens", "epochs", "dataset_samples", "samples")
             if (value := self._value(name)) is not None
         }
-        whole = {name: int(value) if value == int(value) else value for name, value in fields.items()}
+        whole: dict[str, str | int | float] = {
+            name: int(value) if value == int(value) else value for name, value in fields.items()
+        }
         return {**whole, "target": self.target} if self.target else whole
 
     def _figure(self, parameter: str) -> Figure | None:

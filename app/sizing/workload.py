@@ -131,8 +131,10 @@ def trained(training: Training, samples: float) -> Message:
             {**values, "seq_len": training.seq_len},
         )
     else:
-        values = {"tokens": count_of(samples * training.tokens.mean), "seq_len": training.seq_len}
-        amount = Message("{tokens} tokens in sequences of {seq_len}", values)
+        tokens = count_of(samples * training.tokens.mean)
+        amount = Message(
+            "{tokens} tokens in sequences of {seq_len}", {"tokens": tokens, "seq_len": training.seq_len}
+        )
     if training.target is None:
         return amount
     return Message("{amount}, trained to {target}", {"amount": amount, "target": training.target.name})
