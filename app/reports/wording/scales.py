@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from app.engine.units import YEAR
+from app.sizing.quantities import HOUR as HOUR
 from app.sizing.quantities import TIMES as SPOKEN
 
 

@@ -8,9 +8,8 @@ from app.errors import AppError
 from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.presets import presets
 from app.services.catalogue import source_ref
+from app.services.study_start import targets_for, training_of
 from app.services.workbench import Workbench
-from app.sizing.study.starting import usual_training
-from app.sizing.workload import targets_of
 from app.web.contexts import Choice, Filled
 from app.web.pages.forms import plain_number
 
@@ -53,7 +52,7 @@ def fill(
     for length in found.pop(LENGTH, ())[:1]:
         found[f"{prefix}seq_len"] = [length]
     found[FOR] = [chosen]
-    training = usual_training(profile, bench.sizing.catalog)
+    training = training_of(bench, profile)
     limit = profile.default_seq_len if profile.limited else None
     length = plain_number(next(iter(found.get(f"{prefix}seq_len", ())), ""))
     return found, Filled(
@@ -72,7 +71,7 @@ def fill(
 def targets(bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX) -> list[Choice]:
     """Return the targets to choose from: those of the model, and the one that was chosen whosever it is."""
     profile, catalog = _profile(bench, workspace, _chosen(values)), bench.sizing.catalog
-    own = catalog.names("target") if profile is None else targets_of(profile, catalog)
+    own = targets_for(bench, profile)
     chosen = [name for name in values.get(f"{prefix}target", ()) if name in catalog.items]
     return [Choice(name, catalog.items[name].name) for name in dict.fromkeys([*own, *chosen])]
 
@@ -95,7 +94,7 @@ def _written(bench: Workbench, profile: ModelProfile | None, prefix: str) -> dic
     """Return the training of a model as the fields of a form show it."""
     if profile is None:
         return {}
-    workload = usual_training(profile, bench.sizing.catalog).workload
+    workload = training_of(bench, profile).workload
     return {
         f"{prefix}{name}": value if isinstance(value, str) else f"{value:,}"
         for name, value in workload.items()

@@ -11,10 +11,9 @@ from fastapi.responses import HTMLResponse, Response
 from app.errors import AppError, Message
 from app.reports.figures.queues import line_over_time, wait_scale, waits_by_count, waits_by_team
 from app.reports.wording import Voice
-from app.reports.wording.scales import Scale
+from app.reports.wording.scales import HOUR, Scale
 from app.services.tenancy import share_time
 from app.services.workbench import Workbench
-from app.sizing.quantities import HOUR
 from app.sizing.tenancy.documents import QueueAnswer
 from app.sizing.tenancy.request import MOST_TEAMS, QueueRequest
 from app.web.contexts import Choice, FigureView, Form

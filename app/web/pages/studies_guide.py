@@ -16,8 +16,6 @@ from app.services.studies import create_study
 from app.services.study_start import Suggestion, suggested
 from app.services.workbench import Workbench
 from app.sizing.complaints import from_validation
-from app.sizing.quantities import duration
-from app.sizing.study.answering import DEFAULTS
 from app.sizing.study.request import StudyContent
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
@@ -53,8 +51,6 @@ def guide_page(
     voice = voice_of(request)
     values, filled = fill(bench, workspace, form.values)
     form = replace(form, values=values)
-    counted = suggestion is not None and any(count > 1 for count in suggestion.systems.values())
-    within = duration(bench.sizing.catalog.figure(DEFAULTS, "start_time").si) if counted else None
     known = bench.catalogue.models.documents
     chosen = known.get(form.get(MODEL))
     shown = [known[name] for name in FEATURED if name in known]
@@ -70,7 +66,7 @@ def guide_page(
         targets=filling.targets(bench, workspace, values),
         softwares=choices.softwares(bench, voice),
         systems=choices.systems(bench.catalogue),
-        within=within,
+        within=suggestion.within if suggestion else None,
     )
 
 
