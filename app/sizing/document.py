@@ -217,8 +217,8 @@ class Validation(Document):
     outside_count: int = 0
     """Those of them that lie outside its range. [-]"""
     contradicted: bool = False
-    """True where more than one in five lies outside, of the runs at a like batch of the software that was
-    named, or of any where it is presumed."""
+    """True where more than one in five lies outside at a like batch, of the runs of the software that was
+    named, or of all where it is presumed."""
     outside: list[OutsideRun] = Field(default_factory=list)
     """One of them of each software, that which least else sets apart, the furthest first; at most three."""
 

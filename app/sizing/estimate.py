@@ -40,6 +40,7 @@ from app.sizing.spread import common_normals, own_column, residual_samples, scat
 from app.sizing.summaries import (
     all_in_hours,
     breakdown_of,
+    measurable,
     memory_summary,
     plan_summary,
     roofline_of,
@@ -263,18 +264,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
         )
     batch = float(plans.global_batch[0])
     step = run.step_samples
-    per_row = training.tokens.mean if training.tokens else None
-    throughput = quantity(batch / run.step_seconds, batch / step, "samples/s")
-    rate = None
-    if per_row is not None:
-        rate = quantity(batch * per_row / run.step_seconds, batch * per_row / step, "tokens/s")
-    step_time = quantity(run.step_seconds, step, "s")
-    figures = {
-        "samples_per_s": throughput,
-        "step_time_s": step_time,
-        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
-        **({"tokens_per_s": rate} if rate is not None else {}),
-    }
+    figures = measurable(sizing, run)
     validation = validation_summary(sizing, context, names, figures)
     warnings += validation_checks(
         validation.status, validation.family_error, hardware.entry.chip_kind, validation.contradicted
@@ -300,9 +290,9 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     return Estimate(
         **_common(sizing, context, validation, taken),
         fits=True,
-        step_time=step_time,
-        throughput=throughput,
-        tokens_per_second=rate,
+        step_time=figures["step_time_s"],
+        throughput=figures["samples_per_s"],
+        tokens_per_second=figures.get("tokens_per_s"),
         mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / step / peak, "1"),
         steps=run.steps,
         samples=run.samples,

@@ -480,8 +480,8 @@ class Comparison:
     outside: tuple[OutsideRun, ...]
     """One of each software, that which least but its software sets apart; other software first. [-]"""
     contradicted: bool
-    """True where more lie outside than the one in five that a range allows for, of the runs at a like batch
-    of the software that was named, or of any where it is presumed. [-]"""
+    """True where more than the one in five that a range allows for lie outside at a like batch, of the runs
+    of the software that was named, or of all where it is presumed. [-]"""
 
 
 def compare_runs(
@@ -513,13 +513,13 @@ def compare_runs(
         measured, figure = outcomes.get(case.id, UNTOLD).measured, asked.figures[case.metric]
         if not measured or not figure.value:
             continue
-        counts = (software.presumed or case.profile in same) and not _other_batch(case, asked)
+        counts = software.presumed or case.profile in same
         compared += 1
         own += counts
         if figure.low <= measured <= figure.high:
             continue
         count += 1
-        own_outside += counts
+        own_outside += counts and not _other_batch(case, asked)
         profile = case.profile or ""
         named = known.profiles.get(profile)
         other = named if named is not None and named.complete and profile not in same else None

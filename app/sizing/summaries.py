@@ -81,6 +81,21 @@ def reach_of(sizing: Sizing, context: SizingContext) -> float:
     )
 
 
+def measurable(sizing: Sizing, run: Run) -> dict[str, Quantity]:
+    """Return the range of an estimate by the metric of a measured run."""
+    training, batch = sizing.training, float(sizing.choice.plans.global_batch[0])
+    step = run.step_samples
+    found = {
+        "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
+        "step_time_s": quantity(run.step_seconds, step, "s"),
+        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
+    }
+    if training.tokens is not None:
+        tokens = batch * training.tokens.mean
+        found["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
+    return found
+
+
 def validation_summary(
     sizing: Sizing, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
 ) -> Validation:

@@ -19,13 +19,13 @@ from app.sizing.checks import model_checks, plan_checks, run_checks, validation_
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Sizing, decide
 from app.sizing.document import CheckWarning
-from app.sizing.nearest import Status, distance, runs_of_kind, status_of
+from app.sizing.nearest import Status, distance, outside_checks, runs_of_kind, status_of
 from app.sizing.regimes import regimes
 from app.sizing.runtime import Run, runs_of
 from app.sizing.size.candidates import Candidate, Group, allowed
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
-from app.sizing.summaries import family_error_of
+from app.sizing.summaries import family_error_of, measurable, validation_summary
 
 TOGETHER = 64
 """Runs that one call of the engine computes; more take more memory and no less time."""
@@ -198,7 +198,8 @@ class Searcher:
         devices = int(sizing.choice.plans.devices[0])
         error = family_error_of(sizing, context)
         nearest = self._nearest(hardware.entry.chip, sizing.scenario.software, devices)
-        status = status_of(self._regimes(sizing), nearest, error)
+        names = self._regimes(sizing)
+        status, contradicted = status_of(names, nearest, error), False
         warnings = [
             *sizing.warnings,
             *plan_checks(sizing.scenario, sizing.choice, hardware, hardware.devices),
@@ -206,7 +207,11 @@ class Searcher:
         if run is not None:
             warnings += run_checks(run, group.reliability, group.training)
             warnings += self._batch_checks(sizing, run)
-            warnings += validation_checks(status, error, hardware.entry.chip_kind)
+            if context.measured_rows.cases(self.profile.family, hardware.entry.chip, devices):
+                seen = validation_summary(sizing, context, names, measurable(sizing, run))
+                status, contradicted = seen.status, seen.contradicted
+                warnings += outside_checks(seen)
+            warnings += validation_checks(status, error, hardware.entry.chip_kind, contradicted)
             warnings += model_checks(sizing.scenario)
         codes = [warning.code for warning in warnings] + ([] if run is not None else ["does_not_fit"])
         return Found(sizing=sizing, run=run, status=status, codes=tuple(dict.fromkeys(codes)))
