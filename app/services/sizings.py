@@ -16,7 +16,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest, check, one_system
-from app.sizing.size.restating import may_be_beaten, restated, sampled_option, samples_of
+from app.sizing.size.restating import Samples, may_be_beaten, restated, sampled_option, samples_of
 from app.sizing.size.sentences import sentences
 from app.store.types import new_id
 from app.telemetry import SEARCHES
@@ -54,7 +54,10 @@ def create_sizing(
 
 
 def get_sizing(
-    bench: Workbench, workspace_id: str, identifier: str, limits: Mapping[str, float | None] | None = None
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    limits: Mapping[str, float | str | None] | None = None,
 ) -> Sizing:
     """Return a sizing as it was answered, or judged under other limits.
 
@@ -70,10 +73,12 @@ def get_sizing(
         return document
     asked = document.request.model_copy(update=dict(limits))
     check(asked)
-    options = [sampled_option(option, samples.get(option.id)) for option in document.options]
-    answer = restated(document, options, asked)
-    if not may_be_beaten(answer):
-        return answer
+    # What was kept before purchase and term were told apart has no samples of them.
+    if all(option.id in samples for option in document.options if option.fits):
+        options = [sampled_option(option, samples.get(option.id)) for option in document.options]
+        answer = restated(document, options, asked)
+        if not may_be_beaten(answer):
+            return answer
     sized = size(asked, bench.context(workspace_id))
     return sized.document.model_copy(update={"id": identifier, "label": document.label})
 
@@ -83,7 +88,7 @@ def option_request(
     workspace_id: str,
     identifier: str,
     option: str,
-    limits: Mapping[str, float | None] | None = None,
+    limits: Mapping[str, float | str | None] | None = None,
 ) -> EstimateRequest:
     """Return the estimate request of one option of a sizing; other limits may have found other options."""
     document = get_sizing(bench, workspace_id, identifier)
@@ -108,10 +113,10 @@ def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) ->
     return scaling(request, one_system(request), bench.context(workspace_id))
 
 
-def _stored(samples: Mapping[str, tuple[Floats, Floats]]) -> dict[str, object]:
+def _stored(samples: Mapping[str, Samples]) -> dict[str, object]:
     """Return samples as they are kept; costs of an unknown price are left out."""
 
     def rounded(values: Floats) -> list[float]:
         return [float(f"{value:.{DIGITS}g}") for value in values] if np.all(np.isfinite(values)) else []
 
-    return {name: [rounded(part) for part in pair] for name, pair in samples.items()}
+    return {name: [rounded(part) for part in parts] for name, parts in samples.items()}
