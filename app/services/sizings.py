@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.records import Floats
 from app.errors import NotFound
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import Page, read_cursor, stretch, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.kept.documents import SizingSummary as SizingSummary
@@ -27,9 +27,13 @@ __all__ = [
     "get_sizing",
     "list_sizings",
     "option_request",
+    "paged",
     "scale_system",
     "sentences",
 ]
+
+OPTIONS = 100
+"""Options of one answer; those that follow are read by cursor."""
 
 DIGITS = 7
 """Significant digits of a sample that is kept."""
@@ -81,6 +85,12 @@ def get_sizing(
             return answer
     sized = size(asked, bench.context(workspace_id))
     return sized.document.model_copy(update={"id": identifier, "label": document.label})
+
+
+def paged(document: Sizing, cursor: str | None) -> Sizing:
+    """Return a sizing with a hundred of its options, from a cursor on."""
+    part = stretch(document.options, OPTIONS, cursor)
+    return document.model_copy(update={"options": part.items, "next": part.next})
 
 
 def option_request(

@@ -21,6 +21,8 @@ class SizingFormPage(Page):
     models: Sequence[ChoiceGroup]
     targets: Sequence[Choice]
     systems: Sequence[SystemGroup]
+    kinds: Sequence[tuple[str, str]]
+    """What a budget may have to pay, with its name; empty: as the system is had."""
     earlier: Sequence[Choice]
     """Sizings made before, the newest first."""
 
@@ -44,6 +46,8 @@ class OptionRow:
     warnings: Sequence[str]
     """Codes of warnings above the level of information, in words."""
     best: bool
+    tied: bool
+    """Whether nothing separates it from the other best."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,8 @@ class SizingPage(Page):
     """Deadline, budget and probability as they can be changed."""
     unit: str
     """Unit of the deadline in the form."""
+    kinds: Sequence[tuple[str, str]]
+    """What a budget may have to pay, with its name."""
     heads: Sequence[SortLink]
     rows: Sequence[OptionRow]
     hidden: int

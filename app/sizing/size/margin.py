@@ -137,7 +137,9 @@ def margin_of(
         probability=probability,
         tie=bool(tied),
         tied=[stated[rival].id for rival in tied],
-        overturned_by=_limits(stated, options, verdict, limits, winner, by_time=by_time),
+        overturned_by=_limits(
+            stated, options, verdict, limits, winner, lead=0.0 if by == first else SAME, by_time=by_time
+        ),
         text=Text.of(text),
     )
 
@@ -182,31 +184,36 @@ def _limits(
     limits: Limits,
     winner: int,
     *,
+    lead: float,
     by_time: bool,
 ) -> list[PriceLimit]:
     """Return the prices at which another system would win, the nearest to what was taken first.
 
     A cost grows with a price p by its share s of it, C(p) = C (1 + s (p/p₀ − 1)), so that it comes to C* at
-    p = p₀ (1 + (C*/C − 1)/s).
+    p = p₀ (1 + (C*/C − 1)/s). Where the winner is ahead in time alone, others have to be cheaper by a lead.
     """
     best: dict[str, tuple[float, PriceLimit]] = {}
     for place, option in enumerate(stated):
         if not _in_time(verdict, place, limits) or not _apart(option, stated[winner]):
             continue
-        ratio = _challenge(option, options, verdict, limits, place, winner, by_time=by_time)
+        ratio = _within(option, options[place], limits)
+        if not by_time:
+            growth = (1.0 - lead) * verdict.costs[winner] / verdict.costs[place]
+            ratio = min(ratio, _solved(option, verdict.ranked_by, float(growth)))
+        elif verdict.seconds[place] >= verdict.seconds[winner]:
+            continue
         if LOWEST <= ratio < 1.0 and ratio > best.get(option.system, (0.0, None))[0]:
             best[option.system] = ratio, _limit(option, ratio, "below", option)
     found = list(best.values())
     if not by_time:
-        above = [
-            (ratio, place)
-            for place in _rivals(stated, options, verdict, winner, verdict.ranked_by)
-            if _apart(stated[place], stated[winner])
-            and math.isfinite(ratio := _defence(stated, options, verdict, limits, place, winner))
-        ]
-        ratio, place = min(above, default=(math.inf, winner))
-        if 1.0 < ratio <= HIGHEST:
-            found.append((ratio, _limit(stated[winner], ratio, "above", stated[place])))
+        # The first rival of another price is the one that wins where the winner's price rises.
+        rivals = _rivals(stated, options, verdict, winner, verdict.ranked_by)
+        for place in [rival for rival in rivals if _apart(stated[rival], stated[winner])][:1]:
+            growth = verdict.costs[place] / verdict.costs[winner] / (1.0 - lead)
+            ratio = _solved(stated[winner], verdict.ranked_by, float(growth))
+            ratio = min(ratio, _within(stated[winner], options[winner], limits))
+            if 1.0 < ratio <= HIGHEST:
+                found.append((ratio, _limit(stated[winner], ratio, "above", stated[place])))
     return [limit for _, limit in sorted(found, key=lambda entry: abs(math.log(entry[0])))]
 
 
@@ -219,39 +226,6 @@ def _apart(option: SizingOption, winner: SizingOption) -> bool:
     if option.price is None or winner.price is None or option.system == winner.system:
         return False
     return (option.price.item, option.price.per) != (winner.price.item, winner.price.per)
-
-
-def _challenge(
-    option: SizingOption,
-    options: Sequence[Judged],
-    verdict: Verdict,
-    limits: Limits,
-    place: int,
-    winner: int,
-    *,
-    by_time: bool,
-) -> float:
-    """Return the highest price of an option, over the one taken, at which it wins; 0 for none."""
-    ratio = math.inf
-    if by_time:
-        if verdict.seconds[place] >= verdict.seconds[winner]:
-            return 0.0
-    else:
-        ratio = _solved(option, verdict.ranked_by, float(verdict.costs[winner] / verdict.costs[place]))
-    return min(ratio, _within(option, options[place], limits))
-
-
-def _defence(
-    stated: Sequence[SizingOption],
-    options: Sequence[Judged],
-    verdict: Verdict,
-    limits: Limits,
-    place: int,
-    winner: int,
-) -> float:
-    """Return the price of the winner, over the one taken, above which a rival wins."""
-    ratio = _solved(stated[winner], verdict.ranked_by, float(verdict.costs[place] / verdict.costs[winner]))
-    return min(ratio, _within(stated[winner], options[winner], limits))
 
 
 def _within(option: SizingOption, sampled: Judged, limits: Limits) -> float:
