@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from app.catalog import Spread
 from app.engine.records import Floats
 from app.engine.uncertainty import band
+from app.engine.units import YEAR
 from app.errors import Message
 from app.sizing.document import Quantity
 
@@ -31,6 +34,55 @@ def money(value: float, currency: str) -> Message:
     return Message(MONEY, {"amount": significant(value), "currency": currency})
 
 
+LEAST_CHANCE = 0.01
+"""Probability below which, and below one less which, samples cannot tell how sure something is."""
+
+
+def chance(probability: float) -> Message:
+    """Return a probability as a sentence shows it, never as impossible or certain: samples cannot tell."""
+    if probability < LEAST_CHANCE:
+        return Message("below {share} %", {"share": 1})
+    if probability > 1.0 - LEAST_CHANCE:
+        return Message("above {share} %", {"share": 99})
+    return Message("{share} %", {"share": round(100.0 * probability)})
+
+
 def significant(value: float, digits: int = 3) -> float:
     """Return a value to a number of significant digits, as a sentence shows it."""
     return float(f"{value:.{digits}g}")
+
+
+MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
+
+TIMES = (
+    (90.0, 1.0, "s", "{number} seconds"),
+    (90 * MINUTE, MINUTE, "min", "{number} minutes"),
+    (96 * HOUR, HOUR, "h", "{number} hours"),
+    (2 * YEAR, DAY, "d", "{number} days"),
+    (math.inf, YEAR, "years", "{number} years"),
+)
+"""Below this many seconds → this unit: its seconds, its sign in a figure, and the words of a sentence."""
+
+
+def duration(seconds: float) -> Message:
+    """Return a time in the unit people would say it in.
+
+    >>> str(duration(4010 * DAY)), str(duration(5 * DAY))
+    ('11 years', '5 days')
+    """
+    size, words = next((size, words) for limit, size, _, words in TIMES if seconds < limit)
+    return Message(words, {"number": significant(seconds / size, 2 if size == YEAR else 3)})
+
+
+COUNTS = ((1e12, "{number} trillion"), (1e9, "{number} billion"), (1e6, "{number} million"))
+"""From this count on → the words of a sentence."""
+
+
+def count_of(value: float) -> Message:
+    """Return a large count in words: 300 billion.
+
+    >>> str(count_of(3.49e12)), str(count_of(1281167)), str(count_of(40_000))
+    ('3.49 trillion', '1.28 million', '40,000')
+    """
+    size, words = next(((size, words) for size, words in COUNTS if value >= size), (1.0, "{number}"))
+    return Message(words, {"number": significant(value / size) if size > 1.0 else value, "count": value})

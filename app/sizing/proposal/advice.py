@@ -11,8 +11,7 @@ from app.errors import BadInput, Message
 from app.sizing.calibration_documents import GainRequest
 from app.sizing.document import Comparison, ComparisonRow, Quantity, Text
 from app.sizing.proposal.documents import Advice, Reasoned
-from app.sizing.quantities import money, significant
-from app.sizing.size.sentences import duration
+from app.sizing.quantities import duration, money, significant
 
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
 """Gain under which a faster network is not worth its price, as measured gains are judged. [-]"""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from app.engine.records import Floats
 from app.errors import Message
 from app.sizing.document import Text
-from app.sizing.quantities import money, significant
+from app.sizing.quantities import duration, money, significant
 from app.sizing.size.documents import Change, Nearest, SizingOption
 from app.sizing.size.judging import Judged, Limits, Verdict, held_kind
 from app.sizing.size.request import BudgetKind, SizingRequest
-from app.sizing.size.sentences import duration, paid, priced
+from app.sizing.size.sentences import paid, priced
 
 WORK = ("tokens", "samples", "epochs")
 """Fields that say how long to train, and with which the time grows in proportion."""

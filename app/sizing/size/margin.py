@@ -11,12 +11,12 @@ import numpy as np
 from app.engine.records import Floats
 from app.errors import Message
 from app.sizing.document import Text
-from app.sizing.quantities import money, quantity, significant
+from app.sizing.quantities import chance, duration, money, quantity, significant
 from app.sizing.size.changes import enough_budget
 from app.sizing.size.documents import Margin, OptionPrice, PriceLimit, SizingOption
 from app.sizing.size.judging import Judged, Limits, Verdict, held_kind
 from app.sizing.size.request import BudgetKind
-from app.sizing.size.sentences import duration, likely, priced
+from app.sizing.size.sentences import priced
 
 Measure = Literal["purchase", "run", "term", "time"]
 
@@ -31,31 +31,31 @@ LOWEST, HIGHEST = 0.5, 2.0
 
 AHEAD = {
     "purchase": "It is {share} % cheaper to buy than the runner-up, {count} × {system} ({amount}), and "
-    "cheaper with a probability {probability}",
+    "cheaper with a probability of {probability}",
     "run": "Its run is {share} % cheaper than that of the runner-up, {count} × {system} ({amount}), and "
-    "cheaper with a probability {probability}",
+    "cheaper with a probability of {probability}",
     "term": "It is {share} % cheaper over the term than the runner-up, {count} × {system} ({amount}), and "
-    "cheaper with a probability {probability}",
+    "cheaper with a probability of {probability}",
     "time": "It takes {share} % less time than the runner-up, {count} × {system} ({amount}), and is faster "
-    "with a probability {probability}",
+    "with a probability of {probability}",
 }
 
 LEVEL = {
-    "purchase": "A tie: {count} × {system} costs {share} % more to buy and is dearer with a probability "
+    "purchase": "A tie: {count} × {system} costs {share} % more to buy and is dearer with a probability of "
     "{probability}; nothing is recommended",
-    "run": "A tie: a run on {count} × {system} costs {share} % more and is dearer with a probability "
+    "run": "A tie: a run on {count} × {system} costs {share} % more and is dearer with a probability of "
     "{probability}; nothing is recommended",
     "term": "A tie: {count} × {system} costs {share} % more over the term and is dearer with a probability "
-    "{probability}; nothing is recommended",
-    "time": "A tie: {count} × {system} takes {share} % more time and is slower with a probability "
+    "of {probability}; nothing is recommended",
+    "time": "A tie: {count} × {system} takes {share} % more time and is slower with a probability of "
     "{probability}; nothing is recommended",
 }
 
 SECOND = {
     True: "At about the same cost it takes {share} % less time than the runner-up, {count} × {system} "
-    "({amount}), and is faster with a probability {probability}",
+    "({amount}), and is faster with a probability of {probability}",
     False: "In about the same time it is {share} % cheaper than the runner-up, {count} × {system} "
-    "({amount}), and cheaper with a probability {probability}",
+    "({amount}), and cheaper with a probability of {probability}",
 }
 """Said where the options are level in what ranks, and the winner is ahead in the other: by time or not."""
 
@@ -126,7 +126,7 @@ def margin_of(
             "count": stated[runner].count,
             "system": stated[runner].name,
             "amount": amount,
-            "probability": likely(probability),
+            "probability": chance(probability),
         },
     )
     return Margin(

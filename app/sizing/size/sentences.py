@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from app.errors import Message
 from app.sizing.document import Text
-from app.sizing.quantities import money, significant
+from app.sizing.quantities import chance, duration, money, significant
 from app.sizing.size.documents import Sizing, SizingOption
 from app.sizing.size.request import BudgetKind
 
-DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
-
 SHOWN_LIMITS = 2
 """Prices that would overturn an answer and are said in a sentence; the document has them all."""
-
-CERTAIN = 0.01
-"""Probabilities nearer to 0 or 1 than this are not told apart from it."""
 
 
 def sentences(sizing: Sizing) -> list[Message]:
@@ -87,7 +82,7 @@ def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
 def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
     surely: object = ""
     if option.probability is not None:
-        surely = Message(", with a probability {share}", {"share": likely(option.probability)})
+        surely = Message(", with a probability of {probability}", {"probability": chance(option.probability)})
     if option.status == "unvalidated":
         surely = Message("{surely}; no run like it was measured", {"surely": surely})
     named = {"system": option.name, "accelerators": option.accelerators}
@@ -146,35 +141,3 @@ def paid(amount: float, currency: str, option: SizingOption, kind: BudgetKind) -
         rented = option.acquisition == "rent"
         return Message("{amount} rent for the run" if rented else "{amount} for the run", values)
     return Message("{amount} over {years} years", {**values, "years": significant(option.term_years or 0.0)})
-
-
-def likely(probability: float) -> Message:
-    """Return a probability as a sentence says it; samples show neither never nor always.
-
-    Parameters
-    ----------
-    probability : float
-        Share of samples. [-]
-    """
-    if probability > 1.0 - CERTAIN:
-        return Message("above {share} %", {"share": round(100.0 * (1.0 - CERTAIN))})
-    if probability < CERTAIN:
-        return Message("below {share} %", {"share": round(100.0 * CERTAIN)})
-    return Message("of {share} %", {"share": round(100.0 * probability)})
-
-
-def duration(seconds: float) -> Message:
-    """Return a time in the unit people would say it in.
-
-    Parameters
-    ----------
-    seconds : float
-        Time. [s]
-    """
-    if seconds >= 2.0 * DAY:
-        return Message("{number} days", {"number": significant(seconds / DAY)})
-    if seconds >= 2.0 * HOUR:
-        return Message("{number} hours", {"number": significant(seconds / HOUR)})
-    if seconds >= 2.0 * MINUTE:
-        return Message("{number} minutes", {"number": significant(seconds / MINUTE)})
-    return Message("{number} seconds", {"number": significant(seconds)})

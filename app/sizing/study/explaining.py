@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from app.errors import Message
 from app.sizing.document import Quantity, Text
-from app.sizing.quantities import significant
-from app.sizing.size.sentences import duration
+from app.sizing.quantities import duration, significant
 from app.sizing.study.documents import PartAcross, StudyOptionAnswer, Why, WhyPart
 
 PARTS: Mapping[str, Message] = {
