@@ -63,6 +63,8 @@ class SizingPage(Page):
     """Unit of the deadline in the form."""
     kinds: Sequence[tuple[str, str]]
     """What a budget may have to pay, with its name."""
+    mixed: bool
+    """Whether the budget is held against the purchase of some and the rent of others."""
     heads: Sequence[SortLink]
     rows: Sequence[OptionRow]
     hidden: int

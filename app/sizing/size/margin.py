@@ -40,6 +40,8 @@ AHEAD = {
     "with a probability of {probability}",
 }
 
+SAME_SYSTEM = "The runner-up is another count of the same system: {count} × {system} ({amount})"
+
 LEVEL = {
     "purchase": "A tie: {count} × {system} costs {share} % more to buy and is dearer with a probability of "
     "{probability}; nothing is recommended",
@@ -109,18 +111,20 @@ def margin_of(
     rivals = _rivals(stated, options, verdict, winner, first)
     if not rivals or not math.isfinite(_values(options[winner], first)[0]):
         return None
-    by, runner = first, rivals[0]
-    tied = [rival for rival in rivals if _level(options[winner], options[rival], first)]
+    by = first
+    alone = stated[rivals[0]].system == stated[winner].system
+    tied = [rival for rival in rivals if not alone and _level(options[winner], options[rival], first)]
     # Level in what ranks, the winner may yet be ahead in the other measure of every such rival.
     if tied and not any(_level(options[winner], options[rival], second) for rival in tied):
         by, tied = second, []
+    runner = (tied or rivals)[0]
     share, probability = _lead(options[winner], options[runner], by)
     other = _values(options[runner], by)
     mine = _values(options[winner], by)
     amount = duration(other[0]) if by == "time" else priced(stated[runner], by)
     relative = other[0] / mine[0] - 1.0 if tied else share
     text = Message(
-        (LEVEL if tied else AHEAD)[by] if by == first else SECOND[by == "time"],
+        _template(by, first, alone=alone, tied=bool(tied)),
         {
             "share": significant(100.0 * relative, 2),
             "count": stated[runner].count,
@@ -142,6 +146,14 @@ def margin_of(
         ),
         text=Text.of(text),
     )
+
+
+def _template(by: Measure, first: Measure, *, alone: bool, tied: bool) -> str:
+    if alone:
+        return SAME_SYSTEM
+    if tied:
+        return LEVEL[by]
+    return AHEAD[by] if by == first else SECOND[by == "time"]
 
 
 def _values(option: Judged, by: Measure) -> tuple[float, Floats]:

@@ -90,6 +90,7 @@ def sizing_page(
         form=form,
         unit=form.get("unit", "d"),
         kinds=kinds(voice),
+        mixed=len({option.budget_kind for option in sizing.options}) > 1,
         heads=[
             SortLink(
                 name, address(f"/sizings/{sizing.id}", {**query, "sort": key}), key != "system", key == sort
@@ -124,8 +125,8 @@ def heads(voice: Voice) -> dict[str, str]:
         "accelerators": voice.gettext("Accelerators"),
         "time": voice.gettext("Time to train"),
         "purchase": voice.gettext("Purchase"),
-        "cost": voice.gettext("Run"),
-        "term": voice.gettext("Term"),
+        "cost": voice.gettext("Run cost"),
+        "term": voice.gettext("Term cost"),
         "probability": voice.gettext("Probability"),
         "power": voice.gettext("Power"),
     }

@@ -28,7 +28,7 @@ POSITIONS = {"Message": (0,), "gettext": (0,), "_": (0,), "named": (0,), "no_suc
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
 TABLES = {"REASONS", "SENTENCES", "AHEAD", "SECOND", "LEVEL", "TURNS", "PAYS", "AXES"}
 """Dictionaries whose values are templates."""
-SINGLE = {"RENTED", "OTHER"}
+SINGLE = {"RENTED", "OTHER", "SAME_SYSTEM"}
 """Constants that are shown."""
 
 
