@@ -165,8 +165,8 @@ def _rivals(
 ) -> list[int]:
     """Return the best option that meets of each other system, the best first; else of other counts."""
     meeting = [
-        int(place)
-        for place in np.flatnonzero(verdict.meets)
+        place
+        for place in map(int, np.flatnonzero(verdict.meets))
         if place != winner and math.isfinite(_values(options[place], by)[0])
     ]
     ranked = sorted(meeting, key=lambda place: (_values(options[place], by)[0], options[place].seconds))
