@@ -1,4 +1,4 @@
-"""Twenty sizings as the document of them shows: what is asked, what wins, by how much, what would overturn it."""
+"""Twenty sizings as their document shows them: what is asked, what wins, and what would overturn it."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ CASES = (
 
 HEAD = """# Twenty sizings
 
-Ten in Korea and ten in the United States: what wins, what it costs in each of the three senses a budget can have, and what the
-page says about it, with the margin over the best other system and the price that would overturn it
-([sizing](methodology/17-sizing.md)). Written by `rackline docs`.
+Ten in Korea and ten in the United States: what wins, what it costs in each of the three senses a budget can
+have, and what the page says about it, with the margin over the best other system and the price that would
+overturn it ([sizing](methodology/17-sizing.md)). Written by `rackline docs`.
 """
 
 COLUMNS = ("", "asked", "answer", "time", "purchase", "run", "term", "ahead", "how surely")
