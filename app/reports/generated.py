@@ -13,6 +13,8 @@ from app.reports.network_choice import PAGE as NETWORKS
 from app.reports.network_choice import with_network_tables
 from app.reports.predictions import PREDICTIONS, predictions_text
 from app.reports.readme import with_answers
+from app.reports.sizing_cases import PAGE as SIZINGS
+from app.reports.sizing_cases import sizings_document
 from app.sizing.context import SizingContext
 from app.sizing.nearest import NAMED, PRESUMED
 from app.sizing.validation.run import ValidationReport
@@ -37,7 +39,8 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
     -------
     documents : dict of str to str
         Whole text of the accuracy document, of the tables of errors and of predictions, of both READMEs
-        and of the methodology, the last three with their figures brought up to date. [-]
+        and of the methodology, the last three with their figures brought up to date, and of the document of
+        sizings. [-]
     """
     data = models_directory().parent
     root = data.parent
@@ -53,6 +56,7 @@ def generated_documents(context: SizingContext) -> dict[str, str]:
         name = path.relative_to(root).as_posix()
         documents[name] = refreshed(path.read_text(encoding="utf-8"), constants, name)
     documents[NETWORKS] = with_network_tables(documents[NETWORKS], context)
+    documents[SIZINGS] = sizings_document(context)
     return documents
 
 

@@ -94,13 +94,18 @@ SHOWN_OPTIONS = 20
 def sizing_text(answer: Sizing) -> list[str]:
     """Return a sizing as aligned lines: the answer in a sentence, then the options."""
     speaker = voice("en")
-    head = ("system", "accelerators", "time to train", "cost", "probability", "meets", "front")
+    head = (
+        *("system", "accelerators", "idle machines", "time to train", "purchase", "run", "term"),
+        *("held against", "probability", "meets", "front"),
+    )
     rows = [
         (
             f"{option.count} × {option.system}",
             plain(option.accelerators),
+            plain(option.idle_machines),
             speaker.quantity(option.time_to_train),
-            speaker.quantity(option.cost),
+            *(speaker.quantity(one) for one in (option.costs.purchase, option.costs.run, option.costs.term)),
+            option.budget_kind or "–",
             "–" if option.probability is None else speaker.percent(option.probability),
             plain(option.meets),
             plain(option.on_front),

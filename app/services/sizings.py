@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.records import Floats
 from app.errors import NotFound
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import Page, read_cursor, stretch, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.kept.documents import SizingSummary as SizingSummary
@@ -16,7 +16,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest, check, one_system
-from app.sizing.size.restating import restated, sampled_option, samples_of
+from app.sizing.size.restating import Samples, restated, sampled_option, samples_of
 from app.sizing.size.sentences import sentences
 from app.store.types import new_id
 from app.telemetry import SEARCHES
@@ -27,9 +27,13 @@ __all__ = [
     "get_sizing",
     "list_sizings",
     "option_request",
+    "paged",
     "scale_system",
     "sentences",
 ]
+
+OPTIONS = 100
+"""Options of one answer; those that follow are read by cursor."""
 
 DIGITS = 7
 """Significant digits of a sample that is kept."""
@@ -54,7 +58,10 @@ def create_sizing(
 
 
 def get_sizing(
-    bench: Workbench, workspace_id: str, identifier: str, limits: Mapping[str, float | None] | None = None
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    limits: Mapping[str, float | str | None] | None = None,
 ) -> Sizing:
     """Return a sizing as it was answered, or judged under other limits from its samples."""
     with bench.store.transaction(workspace_id) as repository:
@@ -66,8 +73,18 @@ def get_sizing(
         return document
     asked = document.request.model_copy(update=dict(limits))
     check(asked)
-    options = [sampled_option(option, samples.get(option.id)) for option in document.options]
-    return restated(document, options, asked)
+    # What was kept before purchase and term were told apart has no samples of them.
+    if all(option.id in samples for option in document.options if option.fits):
+        options = [sampled_option(option, samples.get(option.id)) for option in document.options]
+        return restated(document, options, asked)
+    sized = size(asked, bench.context(workspace_id))
+    return sized.document.model_copy(update={"id": identifier, "label": document.label})
+
+
+def paged(document: Sizing, cursor: str | None) -> Sizing:
+    """Return a sizing with a hundred of its options, from a cursor on."""
+    part = stretch(document.options, OPTIONS, cursor)
+    return document.model_copy(update={"options": part.items, "next": part.next})
 
 
 def option_request(
@@ -97,10 +114,10 @@ def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) ->
     return scaling(request, one_system(request), bench.context(workspace_id))
 
 
-def _stored(samples: Mapping[str, tuple[Floats, Floats]]) -> dict[str, object]:
+def _stored(samples: Mapping[str, Samples]) -> dict[str, object]:
     """Return samples as they are kept; costs of an unknown price are left out."""
 
     def rounded(values: Floats) -> list[float]:
         return [float(f"{value:.{DIGITS}g}") for value in values] if np.all(np.isfinite(values)) else []
 
-    return {name: [rounded(part) for part in pair] for name, pair in samples.items()}
+    return {name: [rounded(part) for part in parts] for name, parts in samples.items()}

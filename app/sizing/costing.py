@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from pydantic import JsonValue
@@ -49,8 +50,11 @@ __all__ = [
     "cost_of",
     "energy_of",
     "hourly_samples",
+    "price_shares",
     "prices",
+    "purchase_samples",
     "system_power",
+    "term_hours",
 ]
 
 MONTHS = 12.0
@@ -129,7 +133,7 @@ def cost_of(
             currency,
         ),
         per_month=amount(yearly / MONTHS),
-        over_term=amount(yearly * found.lifetime),
+        over_term=amount(term_hours(found)),
         present_value=amount(yearly * worth),
         carbon=_carbon(hardware, found, seconds, samples, normals, catalog, family),
         basis=_basis(found, currency, catalog),
@@ -169,6 +173,10 @@ def hourly_samples(
 
 def capital_quantity(found: Prices, *, normals: Mapping[str, Floats], currency: str) -> Quantity:
     """Return the price of a bought system in a currency, with the ranges of prices and exchange rate."""
+    return quantity(*_capital_samples(found, normals, currency), currency)
+
+
+def _capital_samples(found: Prices, normals: Mapping[str, Floats], currency: str) -> tuple[float, Floats]:
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
     sampled = sum(
@@ -178,7 +186,7 @@ def capital_quantity(found: Prices, *, normals: Mapping[str, Floats], currency: 
         ),
         np.zeros_like(factor),
     )
-    return quantity(sum(found.capital.values()) * exchange, sampled * exchange, currency)
+    return sum(found.capital.values()) * exchange, sampled * exchange
 
 
 def _converted(found: Prices, name: str, currency: str, normals: Mapping[str, Floats]) -> Floats:
@@ -191,6 +199,48 @@ def _converted(found: Prices, name: str, currency: str, normals: Mapping[str, Fl
     }
     power = deviation[currency] - deviation[paid] if paid != currency else 0.0
     return np.exp(power * normals["exchange_rate"])
+
+
+def purchase_samples(
+    found: Prices, *, normals: Mapping[str, Floats], currency: str
+) -> tuple[float, Floats] | None:
+    """Return what has to be paid before the first run, central and as samples; None where it is rented.
+
+    Machines, hosts, network and storage that are counted, and their freight and installation.
+    """
+    if not found.owned:
+        return None
+    amount, samples = _capital_samples(found, normals, currency)
+    installed = 1.0 + found.defaults.installation_share.si
+    return amount * installed, samples * installed
+
+
+def term_hours(found: Prices) -> float:
+    """Return the useful hours of the term. [h]"""
+    return found.utilisation * HOURS_PER_YEAR * found.lifetime
+
+
+def price_shares(hardware: Hardware, found: Prices) -> tuple[float, float]:
+    """Return the shares of the purchase and of an hour that are proportional to the price of the system.
+
+    Costs are linear in that price: the share is what they grow by where it doubles.
+    """
+    whole = hourly_cost(_lines(hardware, found, np.array([1.0])))
+    if not found.owned:
+        doubled = replace(found, hourly=2.0 * (found.hourly or 0.0))
+    else:
+        capital = dict(found.capital)
+        for name, basis in found.figures.items():
+            # A network without a bill costs a share of everything else.
+            shared = any(getattr(one, "parameter", "") == "network_share" for one in basis)
+            if name in capital and (name == "machines" or shared):
+                capital[name] *= 2.0
+        doubled = replace(found, capital=capital)
+    bought = sum(found.capital.values())
+    return (
+        sum(doubled.capital.values()) / bought - 1.0 if bought else 0.0,
+        float((hourly_cost(_lines(hardware, doubled, np.array([1.0]))) / whole)[0]) - 1.0,
+    )
 
 
 def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:

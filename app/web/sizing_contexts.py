@@ -25,6 +25,8 @@ class SizingFormPage(Page):
     softwares: Sequence[ChoiceGroup]
     """Software profiles of GPUs, then of IPUs."""
     systems: Sequence[SystemGroup]
+    kinds: Sequence[tuple[str, str]]
+    """What a budget may have to pay, with its name; empty: as the system is had."""
     earlier: Sequence[Choice]
     """Sizings made before, the newest first."""
 
@@ -48,6 +50,8 @@ class OptionRow:
     warnings: Sequence[str]
     """Codes of warnings above the level of information, in words."""
     best: bool
+    tied: bool
+    """Whether nothing separates it from the other best."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,10 @@ class SizingPage(Page):
     """Deadline, budget and probability as they can be changed."""
     unit: str
     """Unit of the deadline in the form."""
+    kinds: Sequence[tuple[str, str]]
+    """What a budget may have to pay, with its name."""
+    mixed: bool
+    """Whether the budget is held against the purchase of some and the rent of others."""
     heads: Sequence[SortLink]
     rows: Sequence[OptionRow]
     hidden: int

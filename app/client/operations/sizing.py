@@ -64,9 +64,9 @@ class SizingOperations:
         return get(address("sizings"), document(Page[SizingSummary]), cursor=cursor, limit=limit)
 
     @operation
-    def get_sizing(self, identifier: str) -> Call[Sizing]:
-        """Read a sizing as it was answered."""
-        return get(address("sizings", identifier), document(Sizing))
+    def get_sizing(self, identifier: str, cursor: str | None = None) -> Call[Sizing]:
+        """Read a sizing as it was answered; with a cursor, the options that follow."""
+        return get(address("sizings", identifier), document(Sizing), cursor=cursor)
 
     @operation
     def scale_system(self, request: SizingRequest | Given) -> Call[ScalingCurve]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.reports.figures import palette
@@ -13,13 +13,22 @@ from app.reports.wording import Voice
 from app.reports.wording.scales import Scale
 from app.sizing.document import Quantity
 from app.sizing.size.documents import ScalingCurve, Sizing, SizingOption
+from app.sizing.size.request import BudgetKind
 
 FAINT = 0.55
+
+AXES: Mapping[BudgetKind, str] = {
+    "purchase": "Purchase",
+    "run": "Cost of the run",
+    "term": "Cost over the term",
+}
+"""Cost that ranks → what its axis is called."""
 
 
 def frontier(sizing: Sizing, voice: Voice) -> Figure:
     """Return time against cost of every priced option, the front drawn through, limits as lines."""
-    options = [option for option in sizing.options if option.time_to_train and option.cost]
+    kind = sizing.ranked_by
+    options = [option for option in sizing.options if option.time_to_train and getattr(option.costs, kind)]
     scale = time_scale([option.time_to_train for option in options])
     front = sorted((one for one in options if one.on_front), key=lambda one: _time(one).value)
     limited = sizing.outcome != "front"
@@ -29,14 +38,14 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
         (voice.gettext("Options"), palette.BLUE, "circle", [o for o in options if not limited]),
     ]
     traces = [
-        _points(name, colour, symbol, chosen, scale, voice)
+        _points(name, colour, symbol, chosen, scale, kind, voice)
         for name, colour, symbol, chosen in groups
         if chosen
     ]
     if front:
-        traces.append(_front(front, scale, voice))
+        traces.append(_front(front, scale, kind, voice))
     traces += _limits(sizing, options, scale, voice)
-    money = f"{voice.gettext('Cost of the run')} ({sizing.currency})"
+    money = f"{voice.gettext(AXES[kind])} ({sizing.currency})"
     return figure(
         traces,
         showlegend=True,
@@ -78,33 +87,40 @@ def _time(option: SizingOption) -> Quantity:
     return option.time_to_train
 
 
-def _cost(option: SizingOption) -> Quantity:
-    assert option.cost is not None, "options that are drawn have a cost"
-    return option.cost
+def _cost(option: SizingOption, kind: BudgetKind) -> Quantity:
+    cost = getattr(option.costs, kind)
+    assert isinstance(cost, Quantity), "options that are drawn have a cost"
+    return cost
 
 
-def _hover(option: SizingOption, scale: Scale, voice: Voice) -> str:
+def _hover(option: SizingOption, scale: Scale, kind: BudgetKind, voice: Voice) -> str:
     sure = "" if option.probability is None else f"<br>{voice.percent(option.probability)}"
     name = plain(f"{option.count} × {option.name}")
-    return f"{name}<br>{voice.quantity(_time(option), scale)}<br>{voice.quantity(_cost(option))}{sure}"
+    return f"{name}<br>{voice.quantity(_time(option), scale)}<br>{voice.quantity(_cost(option, kind))}{sure}"
 
 
 def _points(
-    name: str, colour: str, symbol: str, options: Sequence[SizingOption], scale: Scale, voice: Voice
+    name: str,
+    colour: str,
+    symbol: str,
+    options: Sequence[SizingOption],
+    scale: Scale,
+    kind: BudgetKind,
+    voice: Voice,
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": name,
         "x": [_time(option).value / scale.size for option in options],
-        "y": [_cost(option).value for option in options],
+        "y": [_cost(option, kind).value for option in options],
         "marker": {"color": colour, "size": 7, "symbol": symbol, "opacity": FAINT},
-        "hovertext": [_hover(option, scale, voice) for option in options],
+        "hovertext": [_hover(option, scale, kind, voice) for option in options],
         "hoverinfo": "text",
     }
 
 
-def _front(front: Sequence[SizingOption], scale: Scale, voice: Voice) -> dict[str, Any]:
+def _front(front: Sequence[SizingOption], scale: Scale, kind: BudgetKind, voice: Voice) -> dict[str, Any]:
     def bars(values: Sequence[Quantity], size: float) -> dict[str, Any]:
         return {
             "type": "data",
@@ -115,7 +131,7 @@ def _front(front: Sequence[SizingOption], scale: Scale, voice: Voice) -> dict[st
             "width": 0,
         }
 
-    times, costs = [_time(one) for one in front], [_cost(one) for one in front]
+    times, costs = [_time(one) for one in front], [_cost(one, kind) for one in front]
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -126,7 +142,7 @@ def _front(front: Sequence[SizingOption], scale: Scale, voice: Voice) -> dict[st
         "error_y": bars(costs, 1.0),
         "line": {"color": palette.ORANGE, "width": 2},
         "marker": {"color": palette.ORANGE, "size": 9, "symbol": "diamond"},
-        "hovertext": [_hover(option, scale, voice) for option in front],
+        "hovertext": [_hover(option, scale, kind, voice) for option in front],
         "hoverinfo": "text",
     }
 
@@ -137,17 +153,20 @@ def _limits(
     if not options:
         return []
     times = [end / scale.size for one in options for end in (_time(one).low, _time(one).high)]
-    costs = [end for one in options for end in (_cost(one).low, _cost(one).high)]
+    kind = sizing.ranked_by
+    costs = [end for one in options for end in (_cost(one, kind).low, _cost(one, kind).high)]
+    # A budget is a line only where it is held against the cost that is drawn.
+    drawn = sizing.request.budget is not None and {option.budget_kind for option in options} == {kind}
     # Each line runs past the other, so that the corner both limits leave is seen.
     if sizing.request.deadline_s is not None:
         times.append(sizing.request.deadline_s / scale.size)
-    if sizing.request.budget is not None:
+    if drawn and sizing.request.budget is not None:
         costs.append(sizing.request.budget)
     found = []
     if sizing.request.deadline_s is not None:
         at = sizing.request.deadline_s / scale.size
         found.append(_line(voice.gettext("Deadline"), [at, at], [min(costs), max(costs)], palette.VERMILION))
-    if sizing.request.budget is not None:
+    if drawn and sizing.request.budget is not None:
         at = sizing.request.budget
         found.append(_line(voice.gettext("Budget"), [min(times), max(times)], [at, at], palette.PURPLE))
     return found

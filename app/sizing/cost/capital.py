@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.catalog import HOST, Catalog, CostDefaults, Spread
+from app.catalog import HOST, Catalog, ChipKind, CostDefaults, Spread
 from app.errors import BadInput
 from app.sizing.bill.network import has_bill, network_bill
 from app.sizing.cost.figures import Basis, Stated
@@ -77,12 +77,11 @@ def capital_of(
         figures["machines"] = [whole]
         low, high = whole.si_low * hardware.count, whole.si_high * hardware.count
     elif hardware.entry.price is not None:
-        _parts(hardware, terms, lines, figures)
-        bought = hardware.entry.price
-        low, high = bought.low * hardware.count, bought.high * hardware.count
+        low, high = _parts(hardware, terms, lines, figures)
     else:
         return NOTHING
-    if hardware.count > 1 and "fabric" in terms.include and not _brings_network(hardware):
+    by_parts = price is None and whole is None
+    if "fabric" in terms.include and _is_joined(hardware, by_parts=by_parts):
         network, rests = _network(hardware, sum(lines.values()), catalog)
         lines["fabric"], figures["fabric"] = network.value, rests
         low, high = low + network.low, high + network.high
@@ -150,18 +149,35 @@ def _network(hardware: Hardware, others: float, catalog: Catalog) -> tuple[Sprea
     return Spread(price, price, price, "USD"), [share]
 
 
-def _brings_network(hardware: Hardware) -> bool:
-    """Tell whether a system has switches of its own, which its price holds."""
+def _is_joined(hardware: Hardware, *, by_parts: bool) -> bool:
+    """Tell whether a network between machines is bought beside them.
+
+    IPU pods, and pods of GPUs at one price for the whole, have switches of their own, which their price
+    holds. A pod of GPUs priced by its parts is joined as its bill joins it: as many machines anywhere.
+    """
+    if by_parts and _built_of_gpus(hardware):
+        return hardware.machines > 1
     own = {hardware.entry.machine, HOST}
-    return any(part.item not in own for part in hardware.entry.bill)
+    return hardware.count > 1 and all(part.item in own for part in hardware.entry.bill)
+
+
+def _built_of_gpus(hardware: Hardware) -> bool:
+    return hardware.entry.chip_kind is not ChipKind.IPU
 
 
 def _parts(
     hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
-) -> None:
+) -> tuple[float, float]:
+    """Fill in what the parts cost, and return where their prices may begin and end. [USD]"""
     entry = hardware.entry
+    low = high = 0.0
     for part in entry.bill:
         name = "hosts" if part.item == HOST else "machines" if part.item == entry.machine else "fabric"
+        if name == "fabric" and _built_of_gpus(hardware):
+            continue
         if part.price is not None and (name == "machines" or name in terms.include):
-            lines[name] = lines.get(name, 0.0) + part.count * part.price.si * hardware.count
+            count = part.count * hardware.count
+            lines[name] = lines.get(name, 0.0) + count * part.price.si
+            low, high = low + count * part.price.si_low, high + count * part.price.si_high
             figures.setdefault(name, []).append(part.price)
+    return low, high

@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from app import __version__
-from app.engine.records import Floats
 from app.errors import BadInput, Message
 from app.sizing.context import SizingContext
 from app.sizing.document import Default
@@ -18,7 +17,7 @@ from app.sizing.size.documents import LeftOut, ScalingCurve, Sizing
 from app.sizing.size.exploring import Explorer
 from app.sizing.size.options import option_document
 from app.sizing.size.request import SizingRequest, check
-from app.sizing.size.restating import SampledOption, limits_of, restated
+from app.sizing.size.restating import SampledOption, Samples, limits_of, restated
 from app.sizing.size.searching import Searcher
 
 
@@ -27,8 +26,8 @@ class Sized:
     """A sizing, and the samples by option with which other limits can be judged."""
 
     document: Sizing
-    samples: Mapping[str, tuple[Floats, Floats]]
-    """Time to train and cost by option, in the order all estimates share. [s] [currency]"""
+    samples: Mapping[str, Samples]
+    """By option, in the order all estimates share."""
 
 
 MOST_ROWS = 500
@@ -74,10 +73,9 @@ def size(
     sampled = [
         SampledOption(
             option_document(option, request),
-            option.seconds,
-            option.cost,
             option.seconds_samples,
             option.cost_samples,
+            option.money("purchase")[1],
         )
         for option in explored.options
     ]
@@ -107,14 +105,15 @@ def size(
         warnings=[],
     )
     document = restated(document, sampled, request)
-    if document.recommended is not None:
-        name = by_id[document.recommended].candidate.hardware.entry.id
+    leader = document.recommended or document.cheapest
+    if leader is not None:
+        name = by_id[leader].candidate.hardware.entry.id
         scaling = _curve(explorer, name, request)
         document = document.model_copy(
             update={"scaling": scaling, "warnings": [] if scaling is None else scaling.warnings}
         )
     samples = {
-        entry.document.id: (entry.seconds_samples, entry.cost_samples)
+        entry.document.id: (entry.seconds_samples, entry.run_samples, entry.purchase_samples)
         for entry in sampled
         if entry.document.fits
     }

@@ -6,17 +6,29 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from app.catalog import ChipKind
+from app.catalog import ChipKind, Figure
 from app.engine.records import Floats, IpuChip
+from app.engine.units import HOUR
 from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
-from app.sizing.cost.terms import spot_interruptions
-from app.sizing.costing import capital_quantity, hourly_samples, prices, system_power
+from app.sizing.cost.figures import taken
+from app.sizing.cost.terms import spot_interruptions, terms_of
+from app.sizing.costing import (
+    Prices,
+    capital_quantity,
+    hourly_samples,
+    price_shares,
+    prices,
+    purchase_samples,
+    system_power,
+    term_hours,
+)
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
 from app.sizing.quantities import spread_quantity
+from app.sizing.size.documents import OptionPrice, PriceShares
 from app.sizing.size.lattice import lattice
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals
@@ -46,6 +58,14 @@ class Candidate:
     hourly_samples: Floats
     capex: Quantity | None
     power: Quantity
+    owned: bool
+    purchase: tuple[float, Floats] | None
+    """Everything to be paid before the first run, central and as samples; None where rented. [currency]"""
+    term_hours: float
+    """Useful hours of the term. [h]"""
+    term_years: float | None
+    price: OptionPrice | None
+    """Of one machine, or of one hour of a rented system."""
     warnings: list[CheckWarning] = field(default_factory=list)
 
     @property
@@ -116,7 +136,9 @@ class Candidates:
         found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
         normals = common_normals()
         hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
+        purchase = None
         if found is not None:
+            purchase = purchase_samples(found, normals=normals, currency=request.currency)
             hourly, samples = hourly_samples(hardware, found, normals=normals, currency=request.currency)
             if found.owned:
                 capex = capital_quantity(found, normals=normals, currency=request.currency)
@@ -127,7 +149,35 @@ class Candidates:
             hourly_samples=samples,
             capex=capex,
             power=spread_quantity(system_power(hardware, 1.0, catalog, family)),
+            owned=terms_of(hardware, request.assumptions, catalog).owned,
+            purchase=purchase,
+            term_hours=0.0 if found is None else term_hours(found),
+            term_years=None if found is None else found.lifetime,
+            price=None if found is None else self._price(hardware, found),
             warnings=warnings,
+        )
+
+    def _price(self, hardware: Hardware, found: Prices) -> OptionPrice:
+        """Return the price that most of the cost of a system hangs on."""
+        catalog, currency = self.context.catalog, self.request.currency
+        one = found.rate if currency == "KRW" else 1.0
+        basis = found.figures["machines" if found.owned else "instances"][0]
+        if isinstance(basis, Figure):
+            known = taken(basis, catalog.book)
+            factor = one if found.owned else one * HOUR
+            amounts = [end * factor for end in (basis.si, basis.si_low, basis.si_high)]
+            item, status = catalog.items[basis.item].name, known.status
+            part = basis.item == hardware.entry.machine
+        else:
+            amounts = [(basis.value * one if found.owned else basis.value)] * 3
+            item, status, part = hardware.entry.name, "stated", hardware.entry.machines == 1
+        purchase, hour = price_shares(hardware, found)
+        return OptionPrice(
+            item=item,
+            per="hour" if not found.owned else "machine" if part else "system",
+            price=Quantity(value=amounts[0], low=amounts[1], high=amounts[2], unit=currency),
+            status=status,
+            shares=PriceShares(purchase=purchase if found.owned else None, run=hour, term=hour),
         )
 
     def _group(self, hardware: Hardware) -> Group:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,16 @@ from app.errors import Message
 from app.sizing.document import Text
 from app.sizing.quantities import duration, money, significant
 from app.sizing.size.documents import Change, Nearest, SizingOption
-from app.sizing.size.judging import Limits, Verdict
-from app.sizing.size.request import SizingRequest
+from app.sizing.size.judging import Judged, Limits, Verdict, held_kind
+from app.sizing.size.request import BudgetKind, SizingRequest
+from app.sizing.size.sentences import paid, priced
 
 WORK = ("tokens", "samples", "epochs")
 """Fields that say how long to train, and with which the time grows in proportion."""
+
+
+LIKELY = 0.5
+"""Probability below which an option is not offered for one."""
 
 
 def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) -> float:
@@ -37,10 +42,25 @@ def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) 
     return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
 
 
+def enough_budget(option: Judged, limits: Limits, kind: BudgetKind | None = None) -> float:
+    """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]
+
+    Parameters
+    ----------
+    option : Judged
+        The option. [-]
+    limits : Limits
+        Deadline and probability, and the kind of budget. [-]
+    kind : str or None
+        Another kind of budget. [-]
+    """
+    costs = option.money(kind or held_kind(option, limits))[1]
+    return least_limit(costs, _kept(option.seconds_samples, limits.deadline), limits.probability)
+
+
 def nearest_of(
     options: Sequence[SizingOption],
-    seconds: Sequence[Floats],
-    costs: Sequence[Floats],
+    sampled: Sequence[Judged],
     verdict: Verdict,
     limits: Limits,
     request: SizingRequest,
@@ -51,8 +71,8 @@ def nearest_of(
     ----------
     options : sequence of SizingOption
         All options. [-]
-    seconds, costs : sequences of array
-        Samples of each option's time [s] and cost [currency].
+    sampled : sequence of Judged
+        The same with their samples. [-]
     verdict : Verdict
         What they come to. [-]
     limits : Limits
@@ -64,15 +84,8 @@ def nearest_of(
         return Nearest(option=None, changes=[_memory(options)])
     nearest = options[verdict.nearest]
     changes = []
-    deadlines = [
-        least_limit(time, _kept(cost, limits.budget), limits.probability)
-        for time, cost in zip(seconds, costs, strict=True)
-    ]
-    budgets = [
-        least_limit(cost, _kept(time, limits.deadline), limits.probability)
-        for time, cost in zip(seconds, costs, strict=True)
-    ]
     if limits.deadline is not None:
+        deadlines = [_enough_time(option, limits) for option in sampled]
         place = int(np.argmin(deadlines))
         if math.isfinite(deadlines[place]):
             longer = _up(deadlines[place])
@@ -101,20 +114,11 @@ def nearest_of(
             value = getattr(request.workload, asked) * factor
             changes.append(_change(f"workload.{asked}", value, options[place], text))
     if limits.budget is not None:
-        place = int(np.argmin(budgets))
-        if math.isfinite(budgets[place]):
-            amount = _up(budgets[place])
-            text = Message(
-                "{cost} would pay for {count} × {system}",
-                {
-                    "cost": money(amount, request.currency),
-                    "count": options[place].count,
-                    "system": options[place].name,
-                },
-            )
-            changes.append(_change("budget", amount, options[place], text))
+        kinds = [held_kind(option, limits) for option in sampled]
+        found = [_least_budget(options, sampled, limits, kind, request) for kind in dict.fromkeys(kinds)]
+        changes += sorted((one for one in found if one is not None), key=lambda one: one.value or 0.0)
     best = float(np.max(verdict.probability[verdict.seconds < np.inf]))
-    if best > 0:
+    if best >= LIKELY:
         share = math.floor(1000.0 * best) / 1000.0
         place = int(np.argmax(np.where(verdict.seconds < np.inf, verdict.probability, -1.0)))
         text = Message(
@@ -127,16 +131,80 @@ def nearest_of(
         )
         changes.append(_change("probability", share, options[place], text))
     if not changes:
-        changes = [_both(nearest, seconds[verdict.nearest], costs[verdict.nearest], limits, request)]
+        changes = [_both(nearest, sampled[verdict.nearest], limits, request)]
     return Nearest(option=nearest.id, changes=changes)
 
 
-def _both(
-    option: SizingOption, seconds: Floats, costs: Floats, limits: Limits, request: SizingRequest
-) -> Change:
+def purchase_needed(
+    options: Sequence[SizingOption], sampled: Sequence[Judged], limits: Limits, request: SizingRequest
+) -> Change | None:
+    """Return the least budget that buys an option, where only rented ones keep the budget.
+
+    Parameters
+    ----------
+    options : sequence of SizingOption
+        All options, judged. [-]
+    sampled : sequence of Judged
+        The same with their samples. [-]
+    limits : Limits
+        What is asked. [-]
+    request : SizingRequest
+        The request. [-]
+    """
+    if limits.budget is None or limits.kind is not None:
+        return None
+    if any(option.meets and option.acquisition == "own" for option in options):
+        return None
+    return _least_budget(options, sampled, limits, "purchase", request)
+
+
+def _least_budget(
+    options: Sequence[SizingOption],
+    sampled: Sequence[Judged],
+    limits: Limits,
+    kind: BudgetKind,
+    request: SizingRequest,
+) -> Change | None:
+    """Return the least budget of a kind that lets an option meet what is asked, with what it pays for."""
+    budgets = [
+        enough_budget(option, limits) if held_kind(option, limits) == kind else math.inf for option in sampled
+    ]
+    place = int(np.argmin(budgets))
+    if not math.isfinite(budgets[place]):
+        return None
+    amount, option = _up(budgets[place]), options[place]
+    values: dict[str, object] = {
+        "cost": money(amount, request.currency),
+        "count": option.count,
+        "system": option.name,
+        "purchase": priced(option, "purchase"),
+        "years": significant(option.term_years or 0.0),
+    }
+    return _change("budget", amount, option, Message(PAYS[kind, option.acquisition], values), kind)
+
+
+PAYS: Mapping[tuple[BudgetKind, str], str] = {
+    ("purchase", "own"): "{cost} would buy {count} × {system}",
+    ("run", "own"): "{cost} would pay for the run on {count} × {system} ({purchase})",
+    ("run", "rent"): "{cost} would rent {count} × {system} for the run",
+    ("term", "own"): "{cost} would buy and keep {count} × {system} for {years} years",
+    ("term", "rent"): "{cost} would rent {count} × {system} for {years} years",
+}
+"""What a budget pays for: kind and acquisition → sentence."""
+
+
+def _both(option: SizingOption, sampled: Judged, limits: Limits, request: SizingRequest) -> Change:
     """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
+    kind = held_kind(sampled, limits)
+    seconds, costs = sampled.seconds_samples, sampled.money(kind)[1]
     kept = np.isfinite(costs)
     if not kept.any():
+        if kind == "purchase" and option.acquisition == "rent":
+            message = Message(
+                "{system} is rented, which no budget to buy pays for; ask for budget_kind run or term",
+                {"system": option.name},
+            )
+            return Change(field="budget_kind", value=None, option=option.id, text=Text.of(message))
         message = Message(
             "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
             {"system": option.name},
@@ -148,14 +216,27 @@ def _both(
         "with a deadline of {time} and {cost} together, {count} × {system} would do",
         {
             "time": duration(longer),
-            "cost": money(amount, request.currency),
+            "cost": paid(amount, request.currency, option, kind),
             "count": option.count,
             "system": option.name,
         },
     )
     return Change(
-        field="deadline_s", value=longer, also={"budget": amount}, option=option.id, text=Text.of(text)
+        field="deadline_s",
+        value=longer,
+        also={"budget": amount},
+        kind=kind,
+        option=option.id,
+        text=Text.of(text),
     )
+
+
+def _enough_time(option: Judged, limits: Limits) -> float:
+    """Return the least deadline that an option keeps with its budget as surely as is asked. [s]"""
+    allowed = _kept(option.money(held_kind(option, limits))[1], limits.budget)
+    if limits.budget is None:
+        allowed = np.ones_like(option.seconds_samples, dtype=bool)
+    return least_limit(option.seconds_samples, allowed, limits.probability)
 
 
 def _kept(values: Floats, limit: float | None) -> NDArray[np.bool_]:
@@ -178,8 +259,10 @@ def _down(value: float) -> float:
     return significant(math.floor(value / unit) * unit, 6)
 
 
-def _change(field: str, value: float, option: SizingOption, message: Message) -> Change:
-    return Change(field=field, value=value, option=option.id, text=Text.of(message))
+def _change(
+    field: str, value: float, option: SizingOption, message: Message, kind: BudgetKind | None = None
+) -> Change:
+    return Change(field=field, value=value, option=option.id, kind=kind, text=Text.of(message))
 
 
 def _memory(options: Sequence[SizingOption]) -> Change:

@@ -8,7 +8,47 @@ from pydantic import Field, JsonValue
 
 from app.sizing.document import CheckWarning, Default, Document, ModelSummary, Quantity, Text
 from app.sizing.request import PlanInput
-from app.sizing.size.request import SizingRequest
+from app.sizing.size.request import BudgetKind, SizingRequest
+
+
+class OptionCosts(Document):
+    """What a system costs in each of the three senses a budget can have."""
+
+    purchase: Quantity | None = Field(
+        None,
+        description="Everything paid before the first run: machines, hosts, network, storage where it is "
+        "counted, freight and installation; null where rented or no price is published.",
+    )
+    run: Quantity | None = Field(
+        None,
+        description="Share of ownership, or the rent, for the run; null where it does not fit or no price "
+        "is published.",
+    )
+    term: Quantity | None = Field(
+        None, description="All costs over the term; null where no price is published."
+    )
+
+
+class PriceShares(Document):
+    """Shares of the costs of an option that are proportional to one price."""
+
+    purchase: float | None = Field(description="Of the purchase; null where rented. [-]")
+    run: float = Field(description="Of the run. [-]")
+    term: float = Field(description="Of the term. [-]")
+
+
+class OptionPrice(Document):
+    """The price that most of an option's cost hangs on."""
+
+    item: str = Field(description="Name of what is priced.")
+    per: Literal["machine", "system", "hour"] = Field(
+        description="What the price is of: one machine, one system, or one hour of a rented system."
+    )
+    price: Quantity = Field(description="The price.")
+    status: Literal["sourced", "estimate", "recalled", "stated", "book"] = Field(
+        description="Whether it is published, estimated, recalled, stated in the request or in a price book."
+    )
+    shares: PriceShares = Field(description="How much of each cost is proportional to it.")
 
 
 class SizingOption(Document):
@@ -19,6 +59,7 @@ class SizingOption(Document):
     name: str = Field(description="Name of the system.")
     count: int = Field(description="How many of it. [-]")
     machines: int = Field(description="Machines in all. [-]")
+    idle_machines: int = Field(0, description="Machines that the plan does not use. [-]")
     accelerators: int = Field(description="Accelerators in all. [-]")
     chip: str = Field(description="Identifier of the chip.")
     fits: bool = Field(description="Whether the model fits in the memory of its accelerators.")
@@ -32,7 +73,16 @@ class SizingOption(Document):
     time_to_train: Quantity | None = Field(description="The run; null where it does not fit.")
     cost: Quantity | None = Field(description="Cost of the run; null where no price is published.")
     hourly: Quantity | None = Field(description="Cost of one hour.")
-    capex: Quantity | None = Field(description="Price of the systems; null where rented or not published.")
+    capex: Quantity | None = Field(
+        description="Price of machines, hosts and network; null where rented or not published."
+    )
+    costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
+    acquisition: Literal["own", "rent"] = Field("own", description="Whether it is bought or rented.")
+    term_years: float | None = Field(None, description="Term of its costs; null without a price. [year]")
+    budget_kind: BudgetKind | None = Field(
+        None, description="Which of its costs the budget is held against; null without a budget."
+    )
+    price: OptionPrice | None = Field(None, description="Price that most of its cost hangs on.")
     power: Quantity = Field(description="Power of the systems under a training load.")
     rack_units: float = Field(description="Height in racks. [U]")
     probability: float | None = Field(
@@ -61,6 +111,7 @@ class FrontPoint(Document):
     count: int = Field(description="How many of it. [-]")
     time_to_train: Quantity = Field(description="The run.")
     cost: Quantity | None = Field(description="Cost of the run.")
+    costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
 
 
 class LeftOut(Document):
@@ -79,6 +130,7 @@ class Change(Document):
     also: dict[str, float] = Field(
         default={}, description="Other fields that have to change with it, where none is enough alone."
     )
+    kind: BudgetKind | None = Field(None, description="What a budget that changes has to pay.")
     option: str | None = Field(description="Option that meets it then.")
     text: Text = Field(description="The sentence.")
 
@@ -88,6 +140,33 @@ class Nearest(Document):
 
     option: str | None = Field(description="Option; null where no option fits.")
     changes: list[Change] = Field(description="Changes, each of them enough.")
+
+
+class PriceLimit(Document):
+    """A price, and the value at which the answer turns."""
+
+    option: str = Field(description="Option whose price it is.")
+    price: OptionPrice = Field(description="The price that was taken.")
+    value: float = Field(description="Value at which the answer turns, in the currency. [currency]")
+    direction: Literal["below", "above"] = Field(description="On which side of it the answer is another.")
+    wins: str = Field(description="Option that would be named there.")
+    text: Text = Field(description="The sentence.")
+
+
+class Margin(Document):
+    """How far the winner is ahead of the best option of another system."""
+
+    option: str = Field(description="The winner.")
+    over: str = Field(description="The runner-up: the best option of another system, else of another count.")
+    by: Literal["purchase", "run", "term", "time"] = Field(description="What they are compared by.")
+    share: Quantity = Field(description="What the runner-up takes more, over the winner. [-]")
+    probability: float = Field(description="Share of samples in which the winner is ahead. [-]")
+    tie: bool = Field(description="Whether nothing separates them; then nothing is recommended.")
+    tied: list[str] = Field(description="Options of other systems that nothing separates from the winner.")
+    overturned_by: list[PriceLimit] = Field(
+        description="Prices that would overturn it between half and twice their value, the nearest first."
+    )
+    text: Text = Field(description="The sentence.")
 
 
 class ScalingPoint(Document):
@@ -129,13 +208,29 @@ class Sizing(Document):
     outcome: Literal["met", "not_met", "front"] = Field(
         description="Whether an option meets what is asked; front where no limit is given."
     )
-    recommended: str | None = Field(description="Option the answer names first.")
+    recommended: str | None = Field(
+        description="Option the answer names first; null where nothing separates the best."
+    )
+    ranked_by: BudgetKind = Field(
+        "run",
+        description="Cost by which options are ranked: the kind asked for; else that which the budget is "
+        "held against where it is the same for all; else run.",
+    )
+    margin: Margin | None = Field(
+        None, description="How far the winner is ahead; null where nothing meets or nothing else does."
+    )
+    purchase_needed: Change | None = Field(
+        None, description="Where only rented systems keep the budget, the least that would buy one in time."
+    )
     cheapest: str | None = Field(description="Cheapest option that meets what is asked.")
     fastest: str | None = Field(description="Fastest option that meets what is asked.")
     nearest: Nearest | None = Field(
         description="Where no option meets it, the nearest and what would change it."
     )
     options: list[SizingOption] = Field(description="Options, the cheapest that meet first.")
+    next: str | None = Field(
+        None, description="Cursor of the options that follow; null where these are the last."
+    )
     pareto: list[FrontPoint] = Field(
         description="Options no other beats in both time and cost, fastest first."
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.engine.frontier import pareto_front
 from app.engine.records import Floats
+from app.sizing.size.request import BudgetKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Limits:
     budget: float | None
     """[currency]"""
     probability: float
+    kind: BudgetKind | None = None
+    """What the budget has to pay; None: the purchase of what is owned, the run of what is rented."""
 
     @property
     def given(self) -> bool:
@@ -37,16 +40,15 @@ class Judged(Protocol):
         """Time to train; infinite where the model does not fit. [s]"""
 
     @property
-    def cost(self) -> float:
-        """Cost of the run; infinite where it is not known. [currency]"""
-
-    @property
     def seconds_samples(self) -> Floats:
         """Samples of the time. [s]"""
 
     @property
-    def cost_samples(self) -> Floats:
-        """Samples of the cost, in the same order. [currency]"""
+    def owned(self) -> bool:
+        """True where the system is bought."""
+
+    def money(self, kind: BudgetKind) -> tuple[float, Floats]:
+        """One kind of cost, central and as samples in the same order; infinite where not known. [currency]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ class Verdict:
     """What a set of options comes to under limits; arrays have one entry per option."""
 
     seconds: Floats
+    ranked_by: BudgetKind
     costs: Floats
+    """By the kind of cost that ranks. [currency]"""
     probability: Floats
     deadline: Floats
     """Share of samples that keep the deadline. [-]"""
@@ -70,11 +74,43 @@ class Verdict:
     """Option that fits and comes nearest to what is asked. [-]"""
 
 
+def held_kind(option: Judged, limits: Limits) -> BudgetKind:
+    """Return which of an option's costs a budget is held against.
+
+    Parameters
+    ----------
+    option : Judged
+        Owned or rented. [-]
+    limits : Limits
+        The kind of budget that was asked for. [-]
+    """
+    return limits.kind or ("purchase" if option.owned else "run")
+
+
+def ranking(options: Sequence[Judged], limits: Limits) -> BudgetKind:
+    """Return the kind of cost by which options are ranked.
+
+    The kind that was asked for; else the one a budget is held against, where it is the same for all; else
+    the run, which owned and rented systems have in common.
+
+    Parameters
+    ----------
+    options : sequence of Judged
+        Options. [-]
+    limits : Limits
+        The budget and its kind. [-]
+    """
+    if limits.kind is not None or limits.budget is None:
+        return limits.kind or "run"
+    kinds = {held_kind(option, limits) for option in options}
+    return kinds.pop() if len(kinds) == 1 else "run"
+
+
 def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
     """Judge options against deadline and budget.
 
     Both are counted on the same samples: the probability is the share of them in which the run is in time and
-    within the budget. A run of no known price is within no budget.
+    within the budget. What has no known price is within no budget, and what is rented within none to buy.
 
     Parameters
     ----------
@@ -89,13 +125,15 @@ def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
         Probabilities, the best options and the front. [-]
     """
     seconds = np.array([option.seconds for option in options], dtype=float)
-    costs = np.array([option.cost for option in options], dtype=float)
+    ranked_by = ranking(options, limits)
+    costs = np.array([option.money(ranked_by)[0] for option in options], dtype=float)
     fits = np.isfinite(seconds)
     shares = np.array([_shares(option, limits) for option in options], dtype=float).reshape(-1, 3)
     probability, in_time, within = shares.T
     meets = fits & (probability >= limits.probability) if limits.given else fits
     return Verdict(
         seconds=seconds,
+        ranked_by=ranked_by,
         costs=costs,
         probability=probability,
         deadline=in_time,
@@ -104,7 +142,7 @@ def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
         front=pareto_front(seconds, costs),
         cheapest=_least(meets, costs, seconds),
         fastest=_least(meets, seconds, costs),
-        nearest=_nearest(fits, probability, seconds, costs, limits),
+        nearest=_nearest(options, fits, probability, seconds, limits),
     )
 
 
@@ -112,7 +150,9 @@ def _shares(option: Judged, limits: Limits) -> tuple[float, float, float]:
     """Return the share of samples that keep both limits, the deadline, and the budget."""
     everything = np.ones(1, dtype=bool)
     in_time = everything if limits.deadline is None else option.seconds_samples <= limits.deadline
-    within = everything if limits.budget is None else option.cost_samples <= limits.budget
+    within = everything
+    if limits.budget is not None:
+        within = option.money(held_kind(option, limits))[1] <= limits.budget
     return float(np.mean(in_time & within)), float(np.mean(in_time)), float(np.mean(within))
 
 
@@ -125,7 +165,11 @@ def _least(chosen: NDArray[np.bool_], first: Floats, second: Floats) -> int | No
 
 
 def _nearest(
-    fits: NDArray[np.bool_], probability: Floats, seconds: Floats, costs: Floats, limits: Limits
+    options: Sequence[Judged],
+    fits: NDArray[np.bool_],
+    probability: Floats,
+    seconds: Floats,
+    limits: Limits,
 ) -> int | None:
     """Return the option with the highest probability, then with the least excess over the limits."""
     places = np.flatnonzero(fits)
@@ -135,6 +179,7 @@ def _nearest(
     if limits.deadline is not None:
         excess = np.maximum(excess, seconds / limits.deadline)
     if limits.budget is not None:
-        excess = np.maximum(excess, costs / limits.budget)
+        held = np.array([option.money(held_kind(option, limits))[0] for option in options])
+        excess = np.maximum(excess, held / limits.budget)
     order = np.lexsort((seconds[places], excess[places], -probability[places]))
     return int(places[order[0]])

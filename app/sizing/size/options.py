@@ -9,7 +9,7 @@ from app.sizing.asked_plan import recompute_name, sharding_name
 from app.sizing.planning import memory_of
 from app.sizing.quantities import quantity
 from app.sizing.request import PlanInput
-from app.sizing.size.documents import SizingOption
+from app.sizing.size.documents import OptionCosts, SizingOption
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.size.searching import Option
 
@@ -37,9 +37,14 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
     document: dict[str, JsonValue] = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     document["system"] = {"id": hardware.entry.id, "count": hardware.count}
     priced = candidate.priced
-    cost = None
+    cost = term = None
     if run is not None and priced:
         cost = quantity(option.cost, option.cost_samples, currency)
+    if priced:
+        hours = candidate.term_hours
+        term = quantity(candidate.hourly * hours, candidate.hourly_samples * hours, currency)
+    purchase = None if candidate.purchase is None else quantity(*candidate.purchase, currency)
+    used = -(-int(choice.plans.devices[0]) // hardware.devices_per_machine)
     codes = [*option.found.codes, *(warning.code for warning in candidate.warnings)]
     return SizingOption(
         id=candidate.identifier,
@@ -47,6 +52,7 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
         name=hardware.entry.name,
         count=hardware.count,
         machines=hardware.machines,
+        idle_machines=hardware.machines - used,
         accelerators=hardware.devices,
         chip=hardware.entry.chip,
         fits=option.fits,
@@ -61,6 +67,10 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
         cost=cost,
         hourly=quantity(candidate.hourly, candidate.hourly_samples, currency) if priced else None,
         capex=candidate.capex,
+        costs=OptionCosts(purchase=purchase, run=cost, term=term),
+        acquisition="own" if candidate.owned else "rent",
+        term_years=candidate.term_years,
+        price=candidate.price,
         power=candidate.power,
         rack_units=hardware.entry.rack_units * hardware.count,
         probability=None,

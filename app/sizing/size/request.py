@@ -28,6 +28,12 @@ MOST_ACCELERATORS = 4096
 LARGEST_ACCELERATORS = 65_536
 USUAL_PROBABILITY = 0.8
 
+BudgetKind = Literal["purchase", "run", "term"]
+"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of this
+run; all costs over the term."""
+
+KINDS: tuple[BudgetKind, ...] = ("purchase", "run", "term")
+
 
 class SizingRequest(Schema):
     """A model and what is to be done by when and for how much; systems and counts are found."""
@@ -54,7 +60,14 @@ class SizingRequest(Schema):
         None, description="Time to train that is to be kept. [s]", examples=[2_592_000]
     )
     budget: Number | None = Field(
-        None, description="Cost of the run that is to be kept, in the currency. [currency]"
+        None, description="Amount that is not to be exceeded, in the currency. [currency]"
+    )
+    budget_kind: BudgetKind | None = Field(
+        None,
+        description="What the budget has to pay: purchase (machines, hosts, network, installation), run "
+        "(share of ownership, or rent, for this run) or term (all costs over the term). Left out, purchase "
+        "for what is owned and run for what is rented.",
+        examples=["purchase"],
     )
     currency: Literal["USD", "KRW"] = "USD"
     """Currency of budget, prices and costs."""
@@ -100,6 +113,11 @@ def check(request: SizingRequest) -> None:
     for place, count in enumerate(request.counts or ()):
         if count < 1:
             raise BadInput.at(f"counts.{place}", "{count} systems: at least 1 is needed", count=count)
+    if request.budget_kind == "purchase" and request.assumptions.acquisition == "rent":
+        raise BadInput.at(
+            "budget_kind",
+            "nothing is bought where assumptions.acquisition is rent; use run or term, or leave one out",
+        )
     if request.model.total_flop is not None:
         raise BadInput.at(
             "model.total_flop",

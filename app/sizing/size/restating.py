@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.records import Floats
-from app.sizing.size.changes import nearest_of
-from app.sizing.size.documents import FrontPoint, Sizing, SizingOption
-from app.sizing.size.judging import Limits, Verdict, judge
-from app.sizing.size.request import SizingRequest
+from app.sizing.size.changes import nearest_of, purchase_needed
+from app.sizing.size.documents import FrontPoint, Margin, Sizing, SizingOption
+from app.sizing.size.judging import Limits, Verdict, held_kind, judge
+from app.sizing.size.margin import margin_of
+from app.sizing.size.request import BudgetKind, SizingRequest
+
+Samples = tuple[Floats, Floats, Floats]
+"""Time to train, cost of the run and purchase of one option. [s] [currency] [currency]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +23,46 @@ class SampledOption:
     """An option's document with the samples behind it."""
 
     document: SizingOption
-    seconds: float
-    cost: float
     seconds_samples: Floats
-    cost_samples: Floats
+    run_samples: Floats
+    purchase_samples: Floats
+
+    @property
+    def seconds(self) -> float:
+        """Time to train; infinite where the model does not fit. [s]"""
+        time = self.document.time_to_train
+        return float("inf") if time is None else time.value
+
+    @property
+    def owned(self) -> bool:
+        """True where the system is bought."""
+        return self.document.acquisition == "own"
+
+    def money(self, kind: BudgetKind) -> tuple[float, Floats]:
+        """Return one kind of cost, central and as samples; infinite where there is none. [currency]"""
+        central = getattr(self.document.costs, kind)
+        if central is None or not self.document.fits:
+            return float("inf"), np.full_like(self.seconds_samples, np.inf)
+        if kind == "purchase":
+            return central.value, self.purchase_samples
+        if kind == "run":
+            return central.value, self.run_samples
+        # Of the run and the term an hour costs the same, sample by sample.
+        run = self.document.costs.run
+        assert run is not None, "what has a term and fits has a run"
+        hourly = self.run_samples / self.seconds_samples
+        return central.value, hourly * self.seconds * (central.value / run.value)
 
 
-def sampled_option(document: SizingOption, samples: tuple[Floats, Floats] | None) -> SampledOption:
+def sampled_option(document: SizingOption, samples: Samples | None) -> SampledOption:
     """Return an option with its samples; one that does not fit has none."""
-    time, cost = document.time_to_train, document.cost
-    seconds, costs = samples if samples is not None else (np.full(1, np.inf), np.full(1, np.inf))
-    return SampledOption(
-        document,
-        float("inf") if time is None else time.value,
-        float("inf") if cost is None else cost.value,
-        seconds,
-        costs,
-    )
+    none = np.full(1, np.inf)
+    return SampledOption(document, *(samples if samples is not None else (none, none, none)))
 
 
 def limits_of(request: SizingRequest) -> Limits:
     """Return what a request asks to be kept."""
-    return Limits(request.deadline_s, request.budget, request.probability)
+    return Limits(request.deadline_s, request.budget, request.probability, request.budget_kind)
 
 
 def restated(document: Sizing, options: Sequence[SampledOption], request: SizingRequest) -> Sizing:
@@ -53,53 +75,58 @@ def restated(document: Sizing, options: Sequence[SampledOption], request: Sizing
     options : sequence of SampledOption
         All options. [-]
     request : SizingRequest
-        Deadline, budget and probability. [-]
+        Deadline, budget with its kind, and probability. [-]
     """
     limits = limits_of(request)
     verdict = judge(options, limits)
-    stated = [_stated(option.document, verdict, place, limits) for place, option in enumerate(options)]
-    nearest = None
-    if verdict.cheapest is None:
-        nearest = nearest_of(
-            stated,
-            [option.seconds_samples for option in options],
-            [option.cost_samples for option in options],
-            verdict,
-            limits,
-            request,
-        )
-    cheapest = None if verdict.cheapest is None else stated[verdict.cheapest].id
-    fastest = None if verdict.fastest is None else stated[verdict.fastest].id
+    stated = [_stated(option, verdict, place, limits) for place, option in enumerate(options)]
+    nearest = needed = None
+    margin: Margin | None = None
+    if verdict.cheapest is None or verdict.fastest is None:
+        nearest = nearest_of(stated, options, verdict, limits, request)
+        recommended = nearest.option
+    else:
+        # Where only a budget is given, it is spent on time.
+        by_time = limits.deadline is None and limits.budget is not None
+        winner = verdict.fastest if by_time else verdict.cheapest
+        margin = margin_of(stated, options, verdict, limits, winner, by_time=by_time)
+        recommended = None if margin is not None and margin.tie else stated[winner].id
+        needed = purchase_needed(stated, options, limits, request)
     front = sorted(np.flatnonzero(verdict.front), key=lambda place: float(verdict.seconds[place]))
+    met: bool = verdict.cheapest is not None
     return document.model_copy(
         update={
             "request": request,
-            "outcome": ("met" if limits.given else "front") if cheapest is not None else "not_met",
-            "cheapest": cheapest,
-            "fastest": fastest,
+            "outcome": ("met" if limits.given else "front") if met else "not_met",
+            "ranked_by": verdict.ranked_by,
+            "cheapest": None if verdict.cheapest is None else stated[verdict.cheapest].id,
+            "fastest": None if verdict.fastest is None else stated[verdict.fastest].id,
             "nearest": nearest,
-            "recommended": _recommended(limits, cheapest, fastest) or (nearest.option if nearest else None),
-            "options": _ordered(stated),
+            "recommended": recommended,
+            "margin": margin,
+            "purchase_needed": needed,
+            "options": _ordered(stated, verdict.ranked_by),
             "pareto": [_point(stated[place]) for place in front],
         }
     )
 
 
-def samples_of(stored: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, tuple[Floats, Floats]]:
+def samples_of(stored: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Samples]:
     """Return samples as they were kept, as arrays; a run without a price is above every budget."""
-    return {name: (np.array(pair[0]), _costs(pair[1], len(pair[0]))) for name, pair in stored.items()}
+    return {
+        name: (np.array(parts[0]), _costs(parts[1], len(parts[0])), _costs(parts[2], len(parts[0])))
+        for name, parts in stored.items()
+        if len(parts) == 3
+    }
 
 
 def _costs(stored: Sequence[float], count: int) -> Floats:
     return np.array(stored, dtype=float) if len(stored) else np.full(count, np.inf)
 
 
-def _recommended(limits: Limits, cheapest: str | None, fastest: str | None) -> str | None:
-    """Return the fastest where only a budget is given, else the cheapest."""
-    return fastest if limits.deadline is None and limits.budget is not None else cheapest
+def _stated(option: SampledOption, verdict: Verdict, place: int, limits: Limits) -> SizingOption:
+    document = option.document
 
-
-def _stated(document: SizingOption, verdict: Verdict, place: int, limits: Limits) -> SizingOption:
     def share(values: Floats, given: bool) -> float | None:
         return float(values[place]) if given and document.fits else None
 
@@ -108,19 +135,20 @@ def _stated(document: SizingOption, verdict: Verdict, place: int, limits: Limits
             "probability": share(verdict.probability, limits.given),
             "probability_deadline": share(verdict.deadline, limits.deadline is not None),
             "probability_budget": share(verdict.budget, limits.budget is not None),
+            "budget_kind": None if limits.budget is None else held_kind(option, limits),
             "meets": bool(verdict.meets[place]),
             "on_front": bool(verdict.front[place]),
         }
     )
 
 
-def _ordered(options: Sequence[SizingOption]) -> list[SizingOption]:
+def _ordered(options: Sequence[SizingOption], ranked_by: BudgetKind) -> list[SizingOption]:
     """Return options that meet before others, the cheapest first."""
 
     def place(option: SizingOption) -> tuple[bool, bool, float, float]:
-        cost = float("inf") if option.cost is None else option.cost.value
+        cost = getattr(option.costs, ranked_by)
         time = float("inf") if option.time_to_train is None else option.time_to_train.value
-        return not option.meets, not option.fits, cost, time
+        return not option.meets, not option.fits, float("inf") if cost is None else cost.value, time
 
     return sorted(options, key=place)
 
@@ -133,4 +161,5 @@ def _point(option: SizingOption) -> FrontPoint:
         count=option.count,
         time_to_train=option.time_to_train,
         cost=option.cost,
+        costs=option.costs,
     )

@@ -23,7 +23,7 @@ from app.sizing.nearest import Status, distance, outside_checks, runs_of_kind, s
 from app.sizing.regimes import regimes
 from app.sizing.runtime import Run, runs_of
 from app.sizing.size.candidates import Candidate, Group, allowed
-from app.sizing.size.request import SizingRequest, estimate_request
+from app.sizing.size.request import BudgetKind, SizingRequest, estimate_request
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import family_error_of, measurable, validation_summary
 
@@ -77,6 +77,21 @@ class Option:
     def cost_samples(self) -> Floats:
         """Samples of the cost of the run. [currency]"""
         return run_cost(self.candidate.hourly_samples, self.seconds_samples)
+
+    @property
+    def owned(self) -> bool:
+        """True where the system is bought."""
+        return self.candidate.owned
+
+    def money(self, kind: BudgetKind) -> tuple[float, Floats]:
+        """Return one kind of cost, central and as samples; infinite where there is none. [currency]"""
+        unknown = float("inf"), np.full_like(self.candidate.hourly_samples, np.inf)
+        if kind == "run" or not self.fits:
+            return (self.cost, self.cost_samples) if self.fits else unknown
+        if kind == "purchase":
+            return self.candidate.purchase or unknown
+        hours = self.candidate.term_hours
+        return (self.candidate.hourly * hours, self.candidate.hourly_samples * hours) if hours else unknown
 
 
 class Searcher:

@@ -28,9 +28,11 @@ def create_sizing(
 ) -> Sizing:
     """Options over systems and counts, the cheapest and the fastest that meet, and the front of both.
 
-    Where none meets it, ``nearest`` names the closest option and what would change the answer.
+    ``budget_kind`` says what the budget has to pay. ``margin`` says how far the winner is ahead and which
+    price would overturn it. Where none meets it, ``nearest`` names the closest option and what would change
+    the answer. The first hundred options are answered; read those that follow ``next`` with its cursor.
     """
-    return sizings.create_sizing(bench, workspace, body, key)
+    return sizings.paged(sizings.create_sizing(bench, workspace, body, key), None)
 
 
 @router.get("/sizings", summary="Sizings made so far", responses=LIST)
@@ -46,9 +48,10 @@ def get_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["siz_a2b3c4d5e6f7g2h3"])],
+    cursor: CursorQuery = None,
 ) -> Sizing:
-    """Read the answer as it was given when the sizing was made."""
-    return sizings.get_sizing(bench, workspace, identifier)
+    """Read the answer as it was given when the sizing was made; a cursor gives the options that follow."""
+    return sizings.paged(sizings.get_sizing(bench, workspace, identifier), cursor)
 
 
 @router.post("/scalings", summary="Scaling curve of a system", responses=ASK)

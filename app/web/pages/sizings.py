@@ -16,7 +16,7 @@ from app.services.estimates import create_estimate
 from app.services.sizings import create_sizing, get_sizing, list_sizings, option_request
 from app.services.workbench import Workbench
 from app.sizing.size.documents import Sizing
-from app.sizing.size.request import SizingRequest
+from app.sizing.size.request import KINDS, SizingRequest
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
@@ -25,7 +25,7 @@ from app.web.pages.documents import available
 from app.web.pages.drafts import NUMBERS, WORDS
 from app.web.pages.filling import fill
 from app.web.pages.forms import nested, plain_number, refused, typed
-from app.web.pages.sizings_views import sizing_page
+from app.web.pages.sizings_views import kinds, sizing_page
 from app.web.pages.start import read_form
 from app.web.rendering import render
 from app.web.sizing_contexts import SizingFormPage
@@ -37,7 +37,7 @@ FormDep = Annotated[FormData, Depends(read_form)]
 UNITS = {"d": 86_400.0, "h": 3_600.0}
 """Units of a deadline → seconds."""
 
-LIMITS = ("deadline", "budget", "probability")
+LIMITS = ("deadline", "budget", "budget_kind", "probability")
 KEPT = (*LIMITS, "unit", "sort", "all")
 """Names of a query that a page of a sizing reads."""
 
@@ -46,7 +46,7 @@ MODEL_WORDS = tuple(name for name in WORDS if name != "workload.workload_id")
 
 
 def limit_fields(values: Mapping[str, str]) -> dict[str, Any]:
-    """Return deadline, budget and probability as a request states them; an empty field is no limit."""
+    """Return deadline, budget with its kind, and probability as a request states them; empty is no limit."""
     found: dict[str, Any] = {}
     if "deadline" in values:
         found["deadline_s"] = _number(
@@ -54,6 +54,11 @@ def limit_fields(values: Mapping[str, str]) -> dict[str, Any]:
         )
     if "budget" in values:
         found["budget"] = _number("budget", values["budget"], 1.0)
+    if "budget_kind" in values:
+        kind = values["budget_kind"].strip()
+        if kind and kind not in KINDS:
+            raise BadInput.at("budget_kind", "choose one of {kinds}", kinds=", ".join(KINDS))
+        found["budget_kind"] = kind or None
     if values.get("probability", "").strip():
         share = _number("probability", values["probability"].strip().removesuffix("%"), 1.0)
         found["probability"] = share / 100.0 if share is not None and share > 1 else share
@@ -84,6 +89,7 @@ def form_page(
         targets=filling.targets(bench, workspace, form.values),
         softwares=choices.softwares(bench, voice_of(request)),
         systems=choices.systems(bench.catalogue),
+        kinds=kinds(voice_of(request)),
         earlier=[Choice(one.id, one.label, one.created_at.date().isoformat()) for one in made],
     )
 
@@ -165,6 +171,7 @@ def _shown(found: Sizing, query: Mapping[str, str], refused_ones: bool) -> dict[
     shown = {
         "deadline": "" if asked.deadline_s is None else f"{asked.deadline_s / UNITS[unit]:.6g}",
         "budget": "" if asked.budget is None else f"{asked.budget:.12g}",
+        "budget_kind": asked.budget_kind or "",
         "probability": f"{100.0 * asked.probability:.4g}",
     }
     if refused_ones:

@@ -10,6 +10,7 @@ from app.reports.figures.comparisons import time_scale
 from app.reports.wording import Voice
 from app.services.sizings import sentences
 from app.sizing.size.documents import Sizing, SizingOption
+from app.sizing.size.request import BudgetKind
 from app.web.contexts import Form
 from app.web.pages.presenting import grouped, view
 from app.web.sizing_contexts import OptionRow, SizingPage, SortLink
@@ -35,8 +36,9 @@ REASONS = {
 UNKNOWN = float("inf")
 
 
-def _cost(option: SizingOption) -> float:
-    return UNKNOWN if option.cost is None else option.cost.value
+def _money(option: SizingOption, kind: BudgetKind) -> float:
+    amount = getattr(option.costs, kind)
+    return UNKNOWN if amount is None else float(amount.value)
 
 
 def _time(option: SizingOption) -> float:
@@ -46,10 +48,12 @@ def _time(option: SizingOption) -> float:
 SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
     "system": lambda option: (option.name, option.count),
     "accelerators": lambda option: (option.accelerators, _time(option)),
-    "time": lambda option: (_time(option), _cost(option)),
-    "cost": lambda option: (_cost(option), _time(option)),
-    "probability": lambda option: (-(option.probability or 0.0), _cost(option)),
-    "power": lambda option: (option.power.value, _cost(option)),
+    "time": lambda option: (_time(option), _money(option, "run")),
+    "purchase": lambda option: (_money(option, "purchase"), _time(option)),
+    "cost": lambda option: (_money(option, "run"), _time(option)),
+    "term": lambda option: (_money(option, "term"), _time(option)),
+    "probability": lambda option: (-(option.probability or 0.0), _money(option, "run")),
+    "power": lambda option: (option.power.value, _money(option, "run")),
 }
 
 
@@ -86,6 +90,8 @@ def sizing_page(
         answer=sentences(sizing),
         form=form,
         unit=form.get("unit", "d"),
+        kinds=kinds(voice),
+        mixed=len({option.budget_kind for option in sizing.options}) > 1,
         heads=[
             SortLink(
                 name, address(f"/sizings/{sizing.id}", {**query, "sort": key}), key != "system", key == sort
@@ -103,13 +109,25 @@ def sizing_page(
     )
 
 
+def kinds(voice: Voice) -> list[tuple[str, str]]:
+    """Return what a budget may have to pay: value of the field → words."""
+    return [
+        ("", voice.gettext("purchase if owned, rent if rented")),
+        ("purchase", voice.gettext("purchase")),
+        ("run", voice.gettext("this run")),
+        ("term", voice.gettext("all costs over the term")),
+    ]
+
+
 def heads(voice: Voice) -> dict[str, str]:
     """Return the columns of the table: name in the address → words."""
     return {
         "system": voice.gettext("System"),
         "accelerators": voice.gettext("Accelerators"),
         "time": voice.gettext("Time to train"),
-        "cost": voice.gettext("Cost of the run"),
+        "purchase": voice.gettext("Purchase"),
+        "cost": voice.gettext("Run cost"),
+        "term": voice.gettext("Term cost"),
         "probability": voice.gettext("Probability"),
         "power": voice.gettext("Power"),
     }
@@ -125,6 +143,9 @@ def option_row(option: SizingOption, sizing: Sizing, voice: Voice) -> OptionRow:
         plan=" · ".join(degrees),
         warnings=notes,
         best=option.id == sizing.recommended,
+        tied=sizing.margin is not None
+        and sizing.margin.tie
+        and option.id in (sizing.margin.option, *sizing.margin.tied),
     )
 
 

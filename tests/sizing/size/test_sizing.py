@@ -104,7 +104,7 @@ def test_the_probability_is_counted_on_the_samples() -> None:
 
 
 def test_the_cheapest_and_the_fastest_are_so_among_those_that_meet(whole: Sized) -> None:
-    found = under(whole, deadline_s=2 * 3600.0, budget=1500.0)
+    found = under(whole, deadline_s=2 * 3600.0, budget=1500.0, budget_kind="run")
     meeting = [option for option in found.options if option.meets]
     by_id = {option.id: option for option in meeting}
     assert found.cheapest and found.fastest
@@ -201,8 +201,8 @@ def test_an_executor_changes_nothing() -> None:
 
 def test_a_restated_sizing_is_that_of_the_other_limits() -> None:
     found = size(asked(deadline_s=DAY), sizing_context())
-    stated = under(found, deadline_s=None, budget=2000.0)
-    again = size(asked(budget=2000.0), sizing_context()).document
+    stated = under(found, deadline_s=None, budget=2000.0, budget_kind="run")
+    again = size(asked(budget=2000.0, budget_kind="run"), sizing_context()).document
     meets = {option.id: option.meets for option in again.options}
     assert all(meets[option.id] == option.meets for option in stated.options if option.id in meets)
 

@@ -26,6 +26,10 @@ def test_a_sizing_has_the_shape_of_the_contract(made: dict[str, Any]) -> None:
         keys = {"system", "count", "plan", "time_to_train", "cost", "meets", "probability"}
         assert option.keys() >= keys
         assert 0 <= option["probability"] <= 1
+        assert option["costs"].keys() == {"purchase", "run", "term"}
+        assert (option["costs"]["purchase"] is None) == (option["acquisition"] == "rent")
+        assert option["budget_kind"] == ("run" if option["acquisition"] == "rent" else "purchase")
+        assert option["idle_machines"] >= 0
     assert {option["system"] for option in made["options"]} == set(SIZING["systems"])
     fronted = {option["id"] for option in made["options"] if option["on_front"]}
     assert {point["option"] for point in made["pareto"]} == fronted
@@ -35,6 +39,18 @@ def test_it_is_read_back_and_listed(ask: Ask, made: dict[str, Any]) -> None:
     assert ask("GET", f"{PATH}/{made['id']}").json() == made
     assert made["id"] in [item["id"] for item in ask("GET", PATH).json()["items"]]
     assert ask("GET", f"{PATH}/siz_none").status_code == 404
+
+
+def test_options_beyond_the_first_hundred_come_by_cursor(ask: Ask) -> None:
+    body = {**SIZING, "systems": ["dgx-a100-640gb", "aws-p4d"], "counts": list(range(1, 60))}
+    made = ask("POST", PATH, json={**body, "most_accelerators": 480}).json()
+    assert len(made["options"]) == 100 and made["next"]
+    rest = ask("GET", f"{PATH}/{made['id']}?cursor={made['next']}").json()
+    assert rest["next"] is None and rest["options"]
+    first, second = ({option["id"] for option in part["options"]} for part in (made, rest))
+    assert not first & second
+    assert rest["cheapest"] == made["cheapest"]
+    assert ask("GET", f"{PATH}/{made['id']}?cursor=soon").status_code == 400
 
 
 def test_the_same_key_stores_once(ask: Ask) -> None:
@@ -63,6 +79,8 @@ def test_a_scaling_curve(ask: Ask) -> None:
         ({"deadline_s": -5}, 400, "deadline_s"),
         ({"deadline_s": "soon"}, 422, "deadline_s"),
         ({"budget": 0}, 400, "budget"),
+        ({"budget_kind": "all"}, 422, "budget_kind"),
+        ({"budget_kind": "purchase", "assumptions": {"acquisition": "rent"}}, 400, "budget_kind"),
         ({"counts": [0]}, 400, "counts.0"),
         ({"systems": ["dgx-a101"]}, 404, "systems.0"),
         ({"currency": "EUR"}, 422, "currency"),

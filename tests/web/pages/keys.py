@@ -26,9 +26,9 @@ POSITIONS = {"Message": (0,), "gettext": (0,), "_": (0,), "named": (0,), "no_suc
 """Callee → positions of keys among its arguments; functions with a parameter ``template`` add theirs."""
 
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
-TABLES = {"REASONS", "SENTENCES"}
+TABLES = {"REASONS", "SENTENCES", "AHEAD", "SECOND", "LEVEL", "TURNS", "PAYS", "AXES"}
 """Dictionaries whose values are templates."""
-SINGLE = {"RENTED", "OTHER"}
+SINGLE = {"RENTED", "OTHER", "SAME_SYSTEM"}
 """Constants that are shown."""
 
 

@@ -17,6 +17,7 @@ FIELDS = {
     "deadline": "10",
     "unit": "h",
     "budget": "5,000",
+    "budget_kind": "run",
     "currency": "USD",
     "system": "dgx-a100-640gb",
 }
@@ -56,6 +57,28 @@ def test_limits_are_changed_in_the_address(reader: Reader, address: str) -> None
     assert page.select_one("#budget")["value"] == ""
     hard = reader.page(f"{address}?deadline=1e-5&unit=h")
     assert "No system does" in hard.select_one("#outcome").get_text()
+
+
+def test_every_option_shows_purchase_run_and_term(reader: Reader, address: str) -> None:
+    page, data = reader.page(address), reader.data(f"{address}.json")
+    heads = [head.get_text() for head in page.select("#options thead th")]
+    assert {"Purchase", "Run cost", "Term cost"} <= set(heads)
+    row = page.select_one("#options tbody tr")
+    assert row.select_one("td[data-label='Purchase'] .figure").get_text().startswith("$")
+    option = data["options"][0]
+    assert all(option["costs"][kind]["value"] > 0 for kind in ("purchase", "run", "term"))
+    assert data["ranked_by"] == "run" == option["budget_kind"]
+
+
+def test_the_kind_of_budget_is_changed_in_the_address(reader: Reader, address: str) -> None:
+    query = "?budget=5000&budget_kind=purchase"
+    data, page = reader.data(f"{address}.json{query}"), reader.page(f"{address}{query}")
+    assert data["request"]["budget_kind"] == "purchase" and data["outcome"] == "not_met"
+    assert page.select_one("#budget_kind option[selected]")["value"] == "purchase"
+    assert "would buy" in page.select_one("#outcome").get_text()
+    assert "구매할 수 있습니다" in Reader(reader.app, "ko").page(f"{address}{query}").get_text()
+    wrong = reader.page(f"{address}?budget_kind=all", 400)
+    assert wrong.select_one("#budget_kind")["aria-invalid"] == "true"
 
 
 def test_a_wrong_limit_stands_beside_its_field(reader: Reader, address: str) -> None:
@@ -104,6 +127,7 @@ def test_an_option_that_other_limits_found_opens_too(reader: Reader) -> None:
         ({"deadline": "-3"}, "#deadline"),
         ({"deadline": "soon"}, "#deadline"),
         ({"budget": "0"}, "#budget"),
+        ({"budget_kind": "everything"}, "#budget_kind"),
         ({"probability": "180"}, "#probability"),
         ({"workload.global_batch": "0"}, "#workload-global_batch"),
     ],
