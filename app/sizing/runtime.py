@@ -238,7 +238,7 @@ def runs_of(
     batch = plans.global_batch
     step = scenario.step(plans)
     central = np.asarray(step.total)
-    sampled = scenario.step(columns(plans), normals).total * factors
+    sampled = step_samples_of(scenario, plans, central, factors, normals)
     fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
     waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
     input_wait = np.maximum(fed - central, 0.0)
@@ -281,6 +281,18 @@ def runs_of(
         checkpoint_seconds=written,
         mean_time_to_failure=mean,
     )
+
+
+def step_samples_of(
+    scenario: Scenario, plans: Plans, central: Floats, factors: Floats, normals: Mapping[str, Floats]
+) -> Floats:
+    """Return samples of the step time, one row per plan, none of them below that of a perfect step.
+
+    Where a calibration already puts the central time below it, the central time is the bound.
+    """
+    drawn = scenario.step(columns(plans), normals).total * factors
+    least = np.broadcast_to(np.minimum(scenario.perfect_step(plans), central), central.shape)
+    return np.maximum(drawn, least[:, np.newaxis])
 
 
 def columns(plans: Plans) -> Plans:
