@@ -101,7 +101,7 @@ def sizing_text(answer: Sizing) -> list[str]:
             plain(option.accelerators),
             speaker.quantity(option.time_to_train),
             speaker.quantity(option.cost),
-            "–" if option.probability is None else speaker.percent(option.probability),
+            "–" if option.probability is None else speaker.chance(option.probability),
             plain(option.meets),
             plain(option.on_front),
         )

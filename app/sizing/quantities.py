@@ -31,6 +31,19 @@ def money(value: float, currency: str) -> Message:
     return Message(MONEY, {"amount": significant(value), "currency": currency})
 
 
+LEAST_CHANCE = 0.01
+"""Probability below which, and below one less which, samples cannot tell how sure something is."""
+
+
+def chance(probability: float) -> Message:
+    """Return a probability as a sentence shows it, never as impossible or certain: samples cannot tell."""
+    if probability < LEAST_CHANCE:
+        return Message("below {share} %", {"share": 1})
+    if probability > 1.0 - LEAST_CHANCE:
+        return Message("above {share} %", {"share": 99})
+    return Message("{share} %", {"share": round(100.0 * probability)})
+
+
 def significant(value: float, digits: int = 3) -> float:
     """Return a value to a number of significant digits, as a sentence shows it."""
     return float(f"{value:.{digits}g}")

@@ -238,7 +238,8 @@ def runs_of(
     batch = plans.global_batch
     step = scenario.step(plans)
     central = np.asarray(step.total)
-    sampled = step_samples_of(scenario, plans, central, factors, normals)
+    drawn = scenario.step(columns(plans), normals).total * factors
+    sampled = np.maximum(drawn, least_step(scenario, plans, central)[:, np.newaxis])
     fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
     waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
     input_wait = np.maximum(fed - central, 0.0)
@@ -283,16 +284,12 @@ def runs_of(
     )
 
 
-def step_samples_of(
-    scenario: Scenario, plans: Plans, central: Floats, factors: Floats, normals: Mapping[str, Floats]
-) -> Floats:
-    """Return samples of the step time, one row per plan, none of them below that of a perfect step.
+def least_step(scenario: Scenario, plans: Plans, central: Floats) -> Floats:
+    """Return the least time of a step of each plan, below which no sample is physical. [s]
 
-    Where a calibration already puts the central time below it, the central time is the bound.
+    Where a calibration already puts the central time below that of a perfect step, the central time is it.
     """
-    drawn = scenario.step(columns(plans), normals).total * factors
-    least = np.broadcast_to(np.minimum(scenario.perfect_step(plans), central), central.shape)
-    return np.maximum(drawn, least[:, np.newaxis])
+    return np.broadcast_to(np.minimum(scenario.perfect_step(plans), central), central.shape)
 
 
 def columns(plans: Plans) -> Plans:

@@ -124,9 +124,7 @@ class Scenario:
         if isinstance(self.hardware, IpuChip):
             return bound
         software = self.gpu_software()
-        step = perfect_gpu_step(
-            self.table, plans, self.hardware, software, self.precision, self.optimizer
-        )
+        step = perfect_gpu_step(self.table, plans, self.hardware, software, self.precision, self.optimizer)
         return np.maximum(bound, step)
 
     def forward_share(self, plans: Plans) -> Floats:

@@ -99,6 +99,8 @@ class OptionTerm(Document):
 
     label: str = Field(description="Label of the option.")
     acquisition: str = Field(description="Whether it is owned or rented.")
+    rental: str | None = Field(None, description="How it is rented; null for what is owned.")
+    own: bool = Field(True, description="Whether the option is had in this way; else it could be.")
     hourly: Quantity = Field(description="Cost of one useful hour.")
     yearly: Quantity = Field(description="Cost of a year of the useful hours.")
     over_term: Quantity = Field(description="Cost over the term.")

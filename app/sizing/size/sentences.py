@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.errors import Message
-from app.sizing.quantities import money, significant
+from app.sizing.quantities import chance, money, significant
 from app.sizing.size.documents import Sizing, SizingOption
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
@@ -56,7 +56,7 @@ def _values(option: SizingOption, currency: str) -> dict[str, object]:
         cost = money(option.cost.value, currency)
     surely: object = ""
     if option.probability is not None:
-        surely = Message(", with a probability of {share} %", {"share": round(100.0 * option.probability)})
+        surely = Message(", with a probability of {probability}", {"probability": chance(option.probability)})
     if option.status == "unvalidated":
         surely = Message("{surely}; no run like it was measured", {"surely": surely})
     named = {"system": option.name, "accelerators": option.accelerators}

@@ -42,7 +42,7 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> Answered:
         key: None if isinstance(asked, PublishedFigure) else estimate(asked, context)
         for key, asked in requests.items()
     }
-    return answered(content, requests, made, context.catalog, pair)
+    return answered(content, requests, made, context, pair)
 
 
 @cache

@@ -125,7 +125,7 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
                 if one.low is None or one.high is None or one.probability is None
                 else f"{voice.ratio(one.low)}–{voice.ratio(one.high)}"
             ),
-            Cell(voice.percent(one.probability)),
+            Cell(voice.chance(one.probability)),
         ]
         for one in content.comparison.ratios[:10]
     ]
