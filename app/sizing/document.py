@@ -457,6 +457,13 @@ class ComparisonRow(Document):
     estimate: Estimate | None
     """The estimate, where the row is one."""
 
+    @property
+    def run_cost(self) -> Quantity | None:
+        """Cost of a run on the basis of all rows; where there is none, that of the estimate."""
+        own = next((one.run for one in self.costs if one.own), None)
+        cost = self.estimate.cost if self.estimate is not None else None
+        return own or (None if cost is None else cost.run)
+
 
 class Ratio(Document):
     """Hours of one row over those of another."""

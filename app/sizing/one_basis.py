@@ -10,15 +10,14 @@ import numpy as np
 from app.catalog import RENTALS
 from app.engine.cost import run_cost
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
-from app.errors import NotFound
+from app.errors import BadInput, NotFound
 from app.sizing.compare import Amount, Option, cost_bases_differ, leaders, ratio_of
 from app.sizing.context import SizingContext
-from app.sizing.cost.terms import BOUNDS, check_assumptions, terms_of
+from app.sizing.cost.terms import BOUNDS, terms_of
 from app.sizing.costing import cost_of, prices
 from app.sizing.document import (
     BasisCost,
     Comparison,
-    ComparisonRow,
     Cost,
     CostLine,
     CostRatio,
@@ -37,8 +36,6 @@ ELASTIC = {"on-demand", "spot"}
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first that states them; region and tariff stay their own."""
 
-__all__ = ["BOUNDS", "BasisAsked", "OptionCosts", "costs_on_one_basis", "on_one_basis"]
-
 
 @dataclass(frozen=True, slots=True)
 class BasisAsked:
@@ -49,7 +46,13 @@ class BasisAsked:
 
     def check(self) -> None:
         """Refuse a basis that can never be."""
-        check_assumptions(AssumptionsInput(utilisation=self.utilisation, amortisation_years=self.term_years))
+        limits = {"utilisation": BOUNDS["utilisation"], "term_years": BOUNDS["amortisation_years"]}
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise BadInput.at(
+                    name, "{value} is not between {least} and {most}", value=value, least=least, most=most
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +133,9 @@ def costs_on_one_basis(
     }
     if not costed:
         return None
-    basis = _basis([one for _, one in costed.values()], asked, context)
-    shared = _shared([request.assumptions for request, _ in costed.values()])
+    stated = [request.assumptions for request, _ in costed.values()]
+    basis = _basis([one for _, one in costed.values()], stated, asked, context)
+    shared = _shared(stated, SHARED)
     shared |= {"utilisation": basis.utilisation, "amortisation_years": basis.term_years}
     costs: dict[str, list[BasisCost]] = {}
     amounts: dict[str, Amount | None] = {}
@@ -146,13 +150,24 @@ def costs_on_one_basis(
     return OptionCosts(basis, costs, amounts) if costs else None
 
 
-def _basis(estimates: Sequence[Estimate], asked: BasisAsked, context: SizingContext) -> OneBasis:
+def _basis(
+    estimates: Sequence[Estimate],
+    stated: Sequence[AssumptionsInput],
+    asked: BasisAsked,
+    context: SizingContext,
+) -> OneBasis:
+    known = _shared(stated, ("utilisation", "amortisation_years"))
     bases = [one.cost.basis for one in estimates if one.cost is not None]
     owned = [basis for basis in bases if basis.get("acquisition") == "own"]
     usual = context.catalog.cost_defaults(context.catalog.system(estimates[0].system.id).chip_kind)
     share, years = usual.utilisation.si, usual.amortisation.si / YEAR
     if owned:
-        share, years = float(str(owned[0]["utilisation"])), float(str(owned[0]["term_years"]))
+        known |= {
+            "utilisation": owned[0].get("utilisation"),
+            "amortisation_years": owned[0].get("term_years"),
+        }
+    share = float(str(known.get("utilisation") or share))
+    years = float(str(known.get("amortisation_years") or years))
     share = share if asked.utilisation is None else asked.utilisation
     return OneBasis(
         utilisation=share,
@@ -161,9 +176,9 @@ def _basis(estimates: Sequence[Estimate], asked: BasisAsked, context: SizingCont
     )
 
 
-def _shared(stated: Sequence[AssumptionsInput]) -> dict[str, object]:
+def _shared(stated: Sequence[AssumptionsInput], names: Sequence[str]) -> dict[str, object]:
     found: dict[str, object] = {}
-    for name in SHARED:
+    for name in names:
         value = next((value for one in stated if (value := getattr(one, name)) is not None), None)
         if value is not None:
             found[name] = value
@@ -259,8 +274,3 @@ def _way(cost: Cost, rental: str | None, own: bool, seconds: float, basis: OneBa
             for line in cost.lines
         ],
     )
-
-
-def own_cost(row: ComparisonRow) -> BasisCost | None:
-    """Return what a row costs on one basis as it is had; None where it is not known."""
-    return next((one for one in row.costs if one.own), None)

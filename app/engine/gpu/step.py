@@ -194,7 +194,7 @@ def perfect_gpu_step(
     >>> sorted(PERFECT)[0]
     'attention_efficiency'
     """
-    perfect = replace(software, **PERFECT)
+    perfect = replace(software, **PERFECT)  # type: ignore[arg-type]
     return np.asarray(gpu_step(table, plans, system, perfect, precision, optimizer).total)
 
 

@@ -11,8 +11,7 @@ from app.engine.units import HOUR
 from app.errors import BadInput, Message
 from app.sizing.calibration_documents import GainRequest
 from app.sizing.compare import Amount, separated
-from app.sizing.document import Comparison, ComparisonRow, Quantity, Text
-from app.sizing.one_basis import own_cost
+from app.sizing.document import Comparison, ComparisonRow, Text
 from app.sizing.proposal.documents import Advice, Reasoned
 from app.sizing.quantities import chance, money, significant
 from app.sizing.size.sentences import duration
@@ -107,17 +106,9 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
         raise BadInput.at("recommended", "{label} does not fit and cannot be recommended", label=chosen)
 
 
-def cost_of(row: ComparisonRow) -> Quantity | None:
-    """Return the cost of a run on one basis, where it is known."""
-    found = own_cost(row)
-    if found is not None:
-        return found.run
-    return row.estimate.cost.run if row.estimate is not None and row.estimate.cost is not None else None
-
-
 def amount(row: ComparisonRow) -> float | None:
     """Return the central cost of a run, where it is known."""
-    cost = cost_of(row)
+    cost = row.run_cost
     return None if cost is None else cost.value
 
 
@@ -245,9 +236,7 @@ def tied(chosen: Chosen) -> list[Message]:
     """Return between which options nothing decides."""
     if chosen.costs:
         both = {"options": joined(chosen.costs)}
-        return [
-            Message("{options} tie in cost, and none of them is clearly faster; none is recommended", both)
-        ]
+        return [Message("{options} tie in cost and in time; none is recommended", both)]
     return [Message("{options} tie in time; none is recommended", {"options": joined(chosen.times)})]
 
 

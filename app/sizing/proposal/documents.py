@@ -113,7 +113,14 @@ class Term(Document):
 
     years: float = Field(description="Length of the term. [a]")
     useful_hours_per_year: float = Field(description="Hours of work a year that are paid for. [h/a]")
-    options: list[OptionTerm] = Field(description="Options with a known cost.")
+    options: list[OptionTerm] = Field(
+        description="Options with a known cost, each way to pay; the option's own way first."
+    )
+
+    @property
+    def asked(self) -> list[OptionTerm]:
+        """The options as they are had, without what else they could be rented for."""
+        return [one for one in self.options if one.own]
 
 
 class SaidWarning(Document):

@@ -225,13 +225,14 @@ def of_term(content: ProposalContent) -> Iterator[Line]:
     )
     for position, one in enumerate(content.term.options):
         place = f"term.options.{position}"
+        label = one.label if one.own else f"{one.label} ({one.rental})"
         for name in ("hourly", "yearly", "over_term"):
-            yield from ranged(f"{place}.{name}", "term", one.label, f"term.{name}", getattr(one, name))
+            yield from ranged(f"{place}.{name}", "term", label, f"term.{name}", getattr(one, name))
         for index, line in enumerate(one.lines):
             yield plain(
                 f"{place}.lines.{index}.amount",
                 "term",
-                one.label,
+                label,
                 f"term.line.{line.item}",
                 line.amount,
                 content.currency,

@@ -24,7 +24,7 @@ from app.sizing.compare import (
 )
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Estimate, OneBasis, Quantity, Text
-from app.sizing.one_basis import BasisAsked, costs_on_one_basis, own_cost
+from app.sizing.one_basis import BasisAsked, costs_on_one_basis
 from app.sizing.questions import PublishedFigure
 from app.sizing.request import EstimateRequest
 from app.sizing.study.documents import Contest, Delta, Metric, StudyOptionAnswer, Tornado, Why
@@ -112,7 +112,7 @@ def answered(
             kind=row.kind,
             system=row.system,
             time=_quantity(hours[key]),
-            cost=None if (cost := own_cost(row)) is None else cost.run,
+            cost=row.run_cost,
             costs=row.costs,
             time_against_best=_delta(times, key, fastest, "s"),
             cost_against_best=_delta(costs, key, cheapest, content.base.currency),
@@ -127,7 +127,11 @@ def answered(
     drawn = {"time": times, "cost": costs}
     tornados = [
         tornado_of(
-            metric, content, options, share, {key: one and one.samples for key, one in drawn[metric].items()}
+            metric,
+            content,
+            options,
+            share,
+            {key: None if one is None else one.samples for key, one in drawn[metric].items()},
         )
         for metric in metrics
     ]

@@ -11,7 +11,7 @@ from app.reports.wording.proposals.blocks import Block, Cell, Drawing, Grid, Hea
 from app.reports.wording.scales import Scale
 from app.reports.wording.values import written
 from app.reports.wording.voice import MISSING, Voice
-from app.sizing.document import ComparisonRow, Estimate, Quantity, Text
+from app.sizing.document import Comparison, ComparisonRow, Estimate, Quantity, Text
 from app.sizing.proposal.documents import ProposalContent
 from app.sizing.proposal.lines import PLANNED
 
@@ -54,7 +54,7 @@ def comparison(content: ProposalContent, voice: Voice) -> Section:
         "options",
         voice.gettext("Options side by side, with ranges in brackets"),
         heads,
-        [option_row(row, bool(modelled), best, scale, voice) for row in rows],
+        [option_row(row, content, bool(modelled), best, scale, voice) for row in rows],
         best=next((index for index, row in enumerate(rows) if row.label == content.advice.recommended), None),
     )
     blocks: list[Block] = [grid]
@@ -77,8 +77,20 @@ def time_chart(content: ProposalContent, voice: Voice) -> Drawing:
     return Drawing("time", voice.gettext("Time to train"), told)
 
 
+def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
+    """Return that a row is the fastest or ties for it; nothing for all others."""
+    if row.label == comparison.fastest:
+        return voice.gettext("fastest")
+    return voice.gettext("tie") if row.label in comparison.fastest_tied else ""
+
+
 def option_row(
-    row: ComparisonRow, modelled: bool, best: float | None, scale: Scale, voice: Voice
+    row: ComparisonRow,
+    content: ProposalContent,
+    modelled: bool,
+    best: float | None,
+    scale: Scale,
+    voice: Voice,
 ) -> list[Cell]:
     """Return one option as a row."""
     one = row.estimate
@@ -92,7 +104,7 @@ def option_row(
     else:
         time = figure(time_of(row), voice, scale)
         against = Cell(
-            voice.gettext("fastest") if row.hours == best else voice.ratio(row.hours / (best or row.hours))
+            standing(row, content.comparison, voice) or voice.ratio(row.hours / (best or row.hours))
         )
     cells = [Cell(row.label, " · ".join(under)), time, against]
     if not modelled:
@@ -102,7 +114,7 @@ def option_row(
     memory = one.memory
     return [
         *cells,
-        figure(one.cost.run if one.cost is not None else None, voice),
+        figure(row.run_cost, voice),
         figure(one.throughput, voice),
         figure(one.mfu, voice),
         Cell(MISSING)

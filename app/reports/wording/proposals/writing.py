@@ -140,7 +140,8 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     found = [(voice.gettext("Time to train"), voice.central(time, scale), voice.spread(time, scale))]
     cost = row.estimate.cost if row.estimate is not None else None
     if cost is not None:
-        found.append((voice.gettext("Cost of the run"), voice.central(cost.run), voice.spread(cost.run)))
+        run = row.run_cost
+        found.append((voice.gettext("Cost of the run"), voice.central(run), voice.spread(run)))
         if cost.capex is not None:
             found.append(
                 (voice.gettext("Purchase price"), voice.central(cost.capex), voice.spread(cost.capex))
