@@ -76,6 +76,7 @@ def advise(
         reasons=texts(reasons_for(Chosen(taken, by_rule, alone, costs, times, meeting), comparison, limits)),
         cheapest=None if cheapest is None else cheapest.label,
         fastest=None if fastest is None else fastest.label,
+        tied=[row.label for row in costs or times] if by_rule is None else [],
         avoid=[
             Reasoned(label=row.label, reasons=texts(found))
             for row in rows

@@ -39,13 +39,20 @@ class Reasoned(Document):
 class Advice(Document):
     """What to take and what not to."""
 
-    recommended: str | None = Field(description="Label of the recommended option; null where none runs.")
+    recommended: str | None = Field(description="Label of the recommended option; null for none.")
     by_rule: str | None = Field(
         description="Label that cost, limits and networks that were weighed would recommend."
     )
     reasons: list[Text] = Field(description="Why it is recommended.")
-    cheapest: str | None = Field(description="Label of the cheapest that meets the limits.")
-    fastest: str | None = Field(description="Label of the fastest that meets the limits.")
+    cheapest: str | None = Field(
+        description="Label of the cheapest that meets the limits; null where options tie."
+    )
+    fastest: str | None = Field(
+        description="Label of the fastest that meets the limits; null where options tie."
+    )
+    tied: list[str] = Field(
+        default=[], description="Labels of options between which nothing decides, where none is recommended."
+    )
     avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
     deadline_s: float | None = Field(description="Time the training may take. [s]")
     budget: float | None = Field(description="What the run may cost.")

@@ -88,10 +88,11 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the page a busy reader reads: what to take, why, what not to buy."""
     advice = content.advice
     row = next((row for row in content.comparison.rows if row.label == advice.recommended), None)
+    none = "A tie" if advice.tied else "None of the options"
     blocks: list[Block] = [
         Verdict(
             title=voice.gettext("Recommendation"),
-            option=row.label if row is not None else voice.gettext("None of the options"),
+            option=row.label if row is not None else voice.gettext(none),
             lines=[voice.sentence(reason) for reason in advice.reasons],
             figures=headline(row, content, voice) if row is not None else (),
         )
