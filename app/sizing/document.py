@@ -458,11 +458,16 @@ class ComparisonRow(Document):
     """The estimate, where the row is one."""
 
     @property
+    def own_cost(self) -> BasisCost | Cost | None:
+        """Cost on the basis of all rows as it is had; where there is none, that of the estimate."""
+        own = next((one for one in self.costs if one.own), None)
+        return own or (None if self.estimate is None else self.estimate.cost)
+
+    @property
     def run_cost(self) -> Quantity | None:
         """Cost of a run on the basis of all rows; where there is none, that of the estimate."""
-        own = next((one.run for one in self.costs if one.own), None)
-        cost = self.estimate.cost if self.estimate is not None else None
-        return own or (None if cost is None else cost.run)
+        cost = self.own_cost
+        return None if cost is None else cost.run
 
 
 class Ratio(Document):

@@ -1,4 +1,4 @@
-"""BERT-Large on a DGX A100, two cloud copies of it and a Bow: a tie in time, costs on one basis everywhere."""
+"""BERT-Large on a DGX A100, two cloud copies of it and a Bow: a tie in time, costs on one basis."""
 
 from __future__ import annotations
 

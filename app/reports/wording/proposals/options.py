@@ -175,6 +175,7 @@ def columns(
 def logic(content: ProposalContent, voice: Voice) -> Section | None:
     """Return the chain from the model to the time: what was multiplied with what."""
     found = running(content)
+    costs = {row.label: cost for row in content.comparison.rows if (cost := row.own_cost) is not None}
     if not found:
         return None
     scale = scale_of_times(content)
@@ -199,11 +200,11 @@ def logic(content: ProposalContent, voice: Voice) -> Section | None:
         (voice.gettext("Tokens per second"), [figure(one.tokens_per_second, voice) for _, one in found]),
         (
             voice.gettext("Purchase price"),
-            [figure(one.cost.capex if one.cost is not None else None, voice) for _, one in found],
+            [figure(costs[label].capex if label in costs else None, voice) for label, _ in found],
         ),
         (
             voice.gettext("Cost of a useful hour"),
-            [figure(one.cost.hourly if one.cost is not None else None, voice) for _, one in found],
+            [figure(costs[label].hourly if label in costs else None, voice) for label, _ in found],
         ),
         (voice.gettext("Energy"), [figure(one.energy, voice) for _, one in found]),
         (
