@@ -71,3 +71,44 @@ def stage_transfer_time(
     4.197
     """
     return np.asarray(np.asarray(chunks) * (directions * np.asarray(size) / bandwidth + latency))
+
+
+def peak_bound_step_time(
+    flop: FloatLike, peak: FloatLike, devices: FloatLike, stages: FloatLike, passes: FloatLike
+) -> Floats:
+    r"""Time of one step whose products run at the peak of all devices and wait for the pipeline alone.
+
+    .. math:: T^\star = \frac{F}{P N} \left(1 + \frac{p - 1}{M}\right)
+
+    Parameters
+    ----------
+    flop : FloatLike
+        Products of one step, :math:`F`. [FLOP]
+    peak : FloatLike
+        Peak of one device, :math:`P`. [FLOP/s]
+    devices : FloatLike
+        Devices, :math:`N`. [-]
+    stages : FloatLike
+        Pipeline stages, :math:`p`. [-]
+    passes : FloatLike
+        Micro-batches of a step times the chunks of a stage, :math:`M`. [-]
+
+    Returns
+    -------
+    seconds : Floats
+        Least time of the step. [s]
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+       Megatron-LM," SC, 2021, section 2.2.
+
+    Examples
+    --------
+    1 PFLOP on 4 devices of 250 TFLOP/s, of which the fill and drain of four stages take three slots of 12:
+
+    >>> float(peak_bound_step_time(1e15, 250e12, 4, 4, 12))
+    1.25
+    """
+    ideal = np.asarray(flop, dtype=float) / (np.asarray(peak, dtype=float) * devices)
+    return np.asarray(ideal * (1.0 + bubble_slots(stages, 1.0) / passes))

@@ -252,7 +252,7 @@ def term(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     head(found, 4, names, [34, 14, 18, 20, 22, 22, 22])
     for row, one in enumerate(content.term.options, start=5):
         put(found, row, 1, one.label)
-        put(found, row, 2, speaker.label(one.acquisition))
+        put(found, row, 2, speaker.label(one.rental or one.acquisition))
         put(found, row, 3, one.hourly.value, "#,##0.00")
         formula(found, row, 4, f"=C{row}*$B$2")
         formula(found, row, 5, f"=D{row}*$B$1")

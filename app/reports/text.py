@@ -106,7 +106,7 @@ def sizing_text(answer: Sizing) -> list[str]:
             speaker.quantity(option.time_to_train),
             *(speaker.quantity(one) for one in (option.costs.purchase, option.costs.run, option.costs.term)),
             option.budget_kind or "–",
-            "–" if option.probability is None else speaker.percent(option.probability),
+            "–" if option.probability is None else speaker.chance(option.probability),
             plain(option.meets),
             plain(option.on_front),
         )

@@ -15,14 +15,18 @@ from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import Option, check_row_count, compare
+from app.sizing.cost.terms import BOUNDS as BOUNDS
 from app.sizing.document import Comparison, Estimate
 from app.sizing.kept.documents import ComparisonSummary as ComparisonSummary
+from app.sizing.one_basis import BasisAsked as BasisAsked
+from app.sizing.one_basis import on_one_basis
 from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
 from app.store.repository import Repository
 from app.store.tables import ComparisonRecord
 from app.store.types import new_id, now
 
+USUAL_BASIS = BasisAsked()
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
@@ -32,6 +36,16 @@ class Versioned:
 
     comparison: Comparison
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a comparison beside its options."""
+
+    identifier: str
+    title: str | None
+    locale: str
+    currency: str
 
 
 def create_comparison(
@@ -48,7 +62,8 @@ def keep_comparison(
 
     def make() -> tuple[Comparison, Save]:
         options = make_options(bench, workspace_id, request.rows, request.currency)
-        answer = compared(bench, options, new_id("cmp"), request.title, request.locale, request.currency)
+        found = Kept(new_id("cmp"), request.title, request.locale, request.currency)
+        answer = compared(bench, workspace_id, options, found)
 
         def save(repository: Repository) -> None:
             record = ComparisonRecord(
@@ -68,15 +83,18 @@ def keep_comparison(
 
 
 def get_comparison(
-    bench: Workbench, workspace_id: str, identifier: str, scaling_efficiency: float = 1.0
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    scaling_efficiency: float = 1.0,
+    basis: BasisAsked = USUAL_BASIS,
 ) -> Versioned:
-    """Return a comparison, its linear rows restated at a scaling efficiency."""
+    """Return a comparison, its linear rows restated at a scaling efficiency, its costs on one basis."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
         options = stored(repository, identifier)
-    comparison = compared(
-        bench, options, record.id, record.title, record.locale, record.currency, scaling_efficiency
-    )
+    found = Kept(record.id, record.title, record.locale, record.currency)
+    comparison = compared(bench, workspace_id, options, found, scaling_efficiency, basis)
     return Versioned(comparison, record.version)
 
 
@@ -103,7 +121,7 @@ def change_comparison(
         options = make_options(bench, workspace_id, requests, currency)
     title = patch.title or before.comparison.title
     locale = patch.locale or before.comparison.locale
-    answer = compared(bench, options, identifier, title, locale, currency)
+    answer = compared(bench, workspace_id, options, Kept(identifier, title, locale, currency))
     was = before.comparison
     changes = [("title", answer.title, was.title), ("locale", locale, was.locale)]
     changes.append(("currency", currency, was.currency))
@@ -177,23 +195,23 @@ def of_row(position: int) -> Iterator[None]:
 
 def compared(
     bench: Workbench,
+    workspace_id: str,
     options: list[Option],
-    identifier: str,
-    title: str | None,
-    locale: str,
-    currency: str,
+    kept: Kept,
     scaling_efficiency: float = 1.0,
+    basis: BasisAsked = USUAL_BASIS,
 ) -> Comparison:
-    """Return options side by side under an identifier."""
+    """Return options side by side under an identifier, their costs on one basis."""
     comparison = compare(
         options,
         catalog=bench.sizing.catalog,
         scaling_efficiency=scaling_efficiency,
-        title=title,
-        locale=locale,
-        currency=currency,
+        title=kept.title,
+        locale=kept.locale,
+        currency=kept.currency,
     )
-    return comparison.model_copy(update={"id": identifier})
+    priced = on_one_basis(comparison, options, bench.context(workspace_id), basis)
+    return priced.model_copy(update={"id": kept.identifier})
 
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:

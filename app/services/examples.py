@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from app.profiles.samples import read_sample
 from app.reports.pdf import read_logo
 from app.services.claims import get_claim, list_claims
-from app.services.comparisons import compared, make_options
+from app.services.comparisons import Kept, compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
 from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
@@ -69,7 +69,9 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
     sized = size(asked, bench.sizing)
     return {
         "Estimate": make_estimate(bench, LOCAL_WORKSPACE, estimate),
-        "Comparison": compared(bench, options, "cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
+        "Comparison": compared(
+            bench, LOCAL_WORKSPACE, options, Kept("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD")
+        ),
         "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
         "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
         "Mapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),

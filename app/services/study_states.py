@@ -65,9 +65,9 @@ def answer_state(
     Where it need not be strict, an option that cannot be estimated is answered with the reason, as a study
     may name what has gone since.
     """
-    content, catalog = state.content, bench.sizing.catalog
+    content = state.content
     requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=strict)
-    found = answered(content, requests, made, catalog, pair)
+    found = answered(content, requests, made, bench.context(workspace_id), pair)
     return StudyAnswer(
         id=state.study.id,
         version=state.study.version,
@@ -79,6 +79,9 @@ def answer_state(
         options=found.options,
         fastest=found.fastest,
         cheapest=found.cheapest,
+        fastest_tied=found.fastest_tied,
+        cheapest_tied=found.cheapest_tied,
+        one_basis=found.one_basis,
         contests=found.contests,
         where_time_goes=parts_across(found.options),
         why=found.why,
@@ -91,7 +94,7 @@ def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAs
     """Return everything a state takes for granted, and what changes it."""
     content = state.content
     requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
-    options = answered(content, requests, made, bench.sizing.catalog).options
+    options = answered(content, requests, made, bench.context(workspace_id)).options
     estimates = [option.estimate for option in options if option.estimate is not None]
     said = {text.message: text for one in estimates for text in one.model.assumptions}
     return StudyAssumptions(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.catalog import Catalog
-from app.engine.records import Floats
-from app.engine.uncertainty import band, probability_below
+from app.engine.contest import probability_less
+from app.engine.records import FloatLike, Floats
+from app.engine.uncertainty import band
 from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.sizing.checks import MK2
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Ratio
@@ -20,7 +21,11 @@ from app.sizing.questions import LEAST_SHARE, MOST_ROWS, PublishedFigure
 from app.sizing.request import EstimateRequest
 
 ROUNDING = 0.01
-"""Share by which a stated linear figure may differ from the computed one: publications round."""
+"""Share by which a stated linear figure may differ from the computed one: publications round. Options nearer
+to each other than this are equal."""
+
+SURE = 0.8
+"""Share of the common samples in which an order has to hold to be one, as for a deadline."""
 
 SECONDS_PER_HOUR = 3600.0
 
@@ -54,6 +59,19 @@ class Option:
 
     request: EstimateRequest | PublishedFigure
     estimate: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Amount:
+    """Time or cost of one option with its samples."""
+
+    value: float
+    samples: Floats | None
+
+    @property
+    def drawn(self) -> FloatLike:
+        """Samples, or the one exact value."""
+        return self.value if self.samples is None else self.samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +117,12 @@ def compare(
     labels = row_labels(options)
     hours = Scaling(options, labels, scaling_efficiency).hours()
     rows = [comparison_row(*entry) for entry in zip(options, labels, hours, strict=True)]
+    first = leaders(
+        {
+            label: None if one.value is None else Amount(one.value, one.samples)
+            for label, one in zip(labels, hours, strict=True)
+        }
+    )
     return Comparison(
         id="",
         title=title or " · ".join(labels)[:200],
@@ -107,6 +131,8 @@ def compare(
         scaling_efficiency=scaling_efficiency,
         rows=rows,
         ratios=ratios(rows, hours),
+        fastest=first[0] if len(first) == 1 else None,
+        fastest_tied=first if len(first) > 1 else [],
         warnings=comparison_warnings(rows, catalog),
     )
 
@@ -249,36 +275,70 @@ def comparison_row(option: Option, label: str, hours: Hours) -> ComparisonRow:
 def ratios(rows: Sequence[ComparisonRow], hours: Sequence[Hours]) -> list[Ratio]:
     """Return the hours of each row over those of each faster one, the fastest row's first."""
     timed = sorted(
-        (one.value, row.label, one) for row, one in zip(rows, hours, strict=True) if one.value is not None
+        (one.value, row.label, Amount(one.value, one.samples))
+        for row, one in zip(rows, hours, strict=True)
+        if one.value is not None
     )
-    return [
-        ratio_of(slower, more, faster, less)
-        for position, (_, faster, less) in enumerate(timed)
-        for _, slower, more in reversed(timed[position + 1 :])
-    ]
+    found = []
+    for position, (_, faster, less) in enumerate(timed):
+        for _, slower, more in reversed(timed[position + 1 :]):
+            ratio = ratio_of(more, less)
+            found.append(
+                Ratio(
+                    slower=slower,
+                    faster=faster,
+                    ratio=ratio.value,
+                    low=ratio.low,
+                    high=ratio.high,
+                    probability=ratio.probability,
+                    tie=ratio.tie,
+                )
+            )
+    return found
 
 
-def ratio_of(slower: str, more: Hours, faster: str, less: Hours) -> Ratio:
-    """Return the ratio of two rows, with its range where one of them has samples.
+@dataclass(frozen=True, slots=True)
+class AmountRatio:
+    """A larger amount over a smaller one."""
+
+    value: float
+    low: float | None
+    high: float | None
+    probability: float | None
+    """That the smaller one is the smaller; None where neither has samples."""
+    tie: bool
+
+
+def ratio_of(more: Amount, less: Amount) -> AmountRatio:
+    """Return the ratio of two amounts, with its range where one of them has samples.
 
     The samples of two estimates are drawn with the same random numbers, so that what both depend on, such as
     the efficiency of one software stack, does not blur their order.
     """
-    central = (more.value or 0.0) / (less.value or 1.0)
+    central = more.value / (less.value or 1.0)
     if more.samples is None and less.samples is None:
-        return Ratio(slower=slower, faster=faster, ratio=central)
-    above = np.asarray(more.value) if more.samples is None else more.samples
-    below = np.asarray(less.value) if less.samples is None else less.samples
-    samples = np.asarray(above / below, dtype=float)
-    low, high = band(samples, central)
-    return Ratio(
-        slower=slower,
-        faster=faster,
-        ratio=central,
-        low=float(low),
-        high=float(high),
-        probability=1.0 - float(probability_below(samples, 1.0)),
-    )
+        return AmountRatio(central, None, None, None, not separated(less, more))
+    low, high = band(np.asarray(more.drawn / less.drawn, dtype=float), central)
+    probability = float(probability_less(less.drawn, more.drawn))
+    return AmountRatio(central, float(low), float(high), probability, not separated(less, more))
+
+
+def separated(less: Amount, more: Amount) -> bool:
+    """Tell whether something separates two amounts: more than rounding, and more than their ranges."""
+    if more.value <= (1.0 + ROUNDING) * less.value:
+        return False
+    if less.samples is None and more.samples is None:
+        return True
+    return bool(probability_less(less.drawn, more.drawn) >= SURE)
+
+
+def leaders(found: Mapping[str, Amount | None]) -> list[str]:
+    """Return the option with the least amount, and after it those that nothing separates from it."""
+    known = {name: one for name, one in found.items() if one is not None}
+    if not known:
+        return []
+    best = min(known, key=lambda name: known[name].value)
+    return [best, *(name for name, one in known.items() if name != best and not separated(known[best], one))]
 
 
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
@@ -354,9 +414,14 @@ def cost_bases_differ(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
     apart = [name for name in COST_BASIS if any(basis[name] != bases[0][name] for basis in bases)]
     if not apart:
         return None
+    values = {"fields": ", ".join(apart)}
     message = Message(
-        "the costs rest on different bases ({fields}) and cannot be compared as they are",
-        {"fields": ", ".join(apart)},
+        "the costs rest on different bases ({fields}) and cannot be compared as they are", values
     )
+    harmonised = all(rows[position].costs for position in costed)
+    if harmonised:
+        message = Message(
+            "the options are had on different terms ({fields}); their costs are compared on one basis", values
+        )
     fields = (f"rows.{position}.estimate.cost" for position in costed)
-    return CheckWarning.of("cost_bases_differ", "caution", message, *fields)
+    return CheckWarning.of("cost_bases_differ", "info" if harmonised else "caution", message, *fields)

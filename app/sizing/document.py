@@ -142,14 +142,18 @@ class Roofline(Document):
 
 
 class Sensitivity(Document):
-    """Time to train at the low and the high end of one input."""
+    """What one uncertain input has of the range of the time to train, from the samples of that range."""
 
     input: str
-    """Input that is varied."""
+    """The input; “residual” is what the figures of the software leave unexplained."""
     low: float
-    """Time to train at its low end. [s]"""
+    """10th percentile if it alone were uncertain, within the range of the time. [s]"""
     high: float
-    """Time to train at its high end. [s]"""
+    """90th percentile if it alone were uncertain. [s]"""
+    share: float = 0.0
+    """Share of the variance of the time; all shares add up to one. [-]"""
+    effect: float | None = None
+    """Relative change of the time with one standard deviation of the input; null for the residual. [-]"""
 
 
 class NearestRun(Document):
@@ -438,6 +442,42 @@ class Estimate(Document):
     """How each number was computed."""
 
 
+class BasisCost(Document):
+    """What an option costs on the basis that all options share, paid for in one way."""
+
+    acquisition: Literal["own", "rent"]
+    """Whether it is bought."""
+    rental: str | None
+    """How it is rented; null for what is bought."""
+    own: bool
+    """Whether this is the way its request asks for."""
+    run: Quantity
+    """Cost of one run."""
+    hourly: Quantity
+    """Cost of one useful hour."""
+    yearly: Quantity
+    """Cost of the useful hours of a year."""
+    over_term: Quantity
+    """Cost of the useful hours of the term."""
+    capex: Quantity | None
+    """Price of the system; null where it is rented."""
+    runs: float
+    """Runs that the useful hours of the term hold. [-]"""
+    lines: list[CostLine]
+    """Lines of the cost."""
+
+
+class OneBasis(Document):
+    """What the costs of all options share."""
+
+    utilisation: float
+    """Share of the calendar in which each option works. [-]"""
+    term_years: float
+    """Years over which all are paid for. [a]"""
+    useful_hours_per_year: float
+    """Hours of work a year. [h/a]"""
+
+
 class ComparisonRow(Document):
     """One option of a comparison: an estimate or a published figure."""
 
@@ -457,8 +497,22 @@ class ComparisonRow(Document):
     """Row it is scaled from."""
     factor: float | None
     """How many times the hardware of that row. [-]"""
+    costs: list[BasisCost] = Field(default_factory=list)
+    """What it costs on the basis of all rows, each way to pay with a price; its own first."""
     estimate: Estimate | None
     """The estimate, where the row is one."""
+
+    @property
+    def own_cost(self) -> BasisCost | Cost | None:
+        """Cost on the basis of all rows as it is had; where there is none, that of the estimate."""
+        own = next((one for one in self.costs if one.own), None)
+        return own or (None if self.estimate is None else self.estimate.cost)
+
+    @property
+    def run_cost(self) -> Quantity | None:
+        """Cost of a run on the basis of all rows; where there is none, that of the estimate."""
+        cost = self.own_cost
+        return None if cost is None else cost.run
 
 
 class Ratio(Document):
@@ -476,6 +530,27 @@ class Ratio(Document):
     """90th percentile. [-]"""
     probability: float | None = None
     """Share of the samples in which the faster row is the faster; null where neither has samples. [-]"""
+    tie: bool = False
+    """Whether nothing separates the two: within 1 %, or the order holds in fewer than 4 of 5 samples."""
+
+
+class CostRatio(Document):
+    """Cost of a run of one row over that of another, on one basis."""
+
+    dearer: str
+    """Label of the dearer row."""
+    cheaper: str
+    """Label of the cheaper row."""
+    ratio: float
+    """Cost of the dearer over that of the cheaper. [-]"""
+    low: float | None = None
+    """10th percentile of the ratio, from paired samples. [-]"""
+    high: float | None = None
+    """90th percentile. [-]"""
+    probability: float | None = None
+    """Share of the samples in which the cheaper row is the cheaper; null where neither has samples. [-]"""
+    tie: bool = False
+    """Whether nothing separates the two."""
 
 
 class Comparison(Document):
@@ -495,5 +570,17 @@ class Comparison(Document):
     """The options in their order."""
     ratios: list[Ratio]
     """Hours of each row over each faster one, the fastest row's first."""
+    fastest: str | None = None
+    """Label of the fastest row; null where rows tie."""
+    fastest_tied: list[str] = Field(default_factory=list)
+    """Rows that tie for the shortest time; empty where one is the fastest."""
+    one_basis: OneBasis | None = None
+    """What the costs of all rows share; null where no cost is known."""
+    cost_ratios: list[CostRatio] = Field(default_factory=list)
+    """Cost of a run of each row over that of each cheaper one, on one basis."""
+    cheapest: str | None = None
+    """Label of the row that costs least a run on one basis; null where rows tie."""
+    cheapest_tied: list[str] = Field(default_factory=list)
+    """Rows that tie for the least cost; empty where one is the cheapest."""
     warnings: list[CheckWarning]
     """What to beware of when reading them side by side."""

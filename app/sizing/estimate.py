@@ -143,6 +143,14 @@ def _timed(
     def make() -> Timing:
         normals = common_normals()
         names = regimes(scenario, plans, sizing.profile.family, context.measured)
+        factors = residual_samples(
+            names,
+            context.residuals,
+            normals,
+            own_column(scenario.chip.name, plans),
+            scatter_of(scenario.software),
+        )
+        run_deviation = training.target.scatter if training.target else 0.0
         run = run_of(
             scenario,
             plans,
@@ -150,22 +158,18 @@ def _timed(
             machines=sizing.machines_used,
             assumed=assumed,
             input_rate=input_rate,
-            factors=residual_samples(
-                names,
-                context.residuals,
-                normals,
-                own_column(scenario.chip.name, plans),
-                scatter_of(scenario.software),
-            ),
+            factors=factors,
             normals=normals,
-            run_deviation=training.target.scatter if training.target else 0.0,
+            run_deviation=run_deviation,
         )
+        others = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
+        uncertain = [name for name, deviation in others.items() if deviation > 0]
         parts = {
             "memory": memory_summary(sizing),
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
             **roofline_of(scenario, plans),
-            "sensitivity": sensitivity_of(scenario, plans, run),
+            "sensitivity": sensitivity_of(scenario, plans, run, factors, normals, uncertain),
         }
         return Timing(run, names, parts)
 

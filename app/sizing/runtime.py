@@ -239,7 +239,8 @@ def runs_of(
     central = central_runs(
         scenario, plans, step.total, training, machines=machines, assumed=assumed, input_rate=input_rate
     )
-    sampled = scenario.step(columns(plans), normals).total * factors
+    drawn = scenario.step(columns(plans), normals).total * factors
+    sampled = np.maximum(drawn, least_step(scenario, plans, np.asarray(step.total))[:, np.newaxis])
     fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
     waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
     step_samples = sampled + waits
@@ -351,6 +352,14 @@ def central_runs(
         interval=interval,
         mean_time_to_failure=mean,
     )
+
+
+def least_step(scenario: Scenario, plans: Plans, central: Floats) -> Floats:
+    """Return the least time of a step of each plan, below which no sample is physical. [s]
+
+    Where a calibration already puts the central time below that of a perfect step, the central time is it.
+    """
+    return np.broadcast_to(np.minimum(scenario.perfect_step(plans), central), central.shape)
 
 
 def columns(plans: Plans) -> Plans:

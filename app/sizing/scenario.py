@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.catalog.software import SoftwareProfile
-from app.engine.gpu import forward_share, gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu import forward_share, gpu_memory, gpu_operator_times, gpu_step, perfect_gpu_step
 from app.engine.ipu import (
     ipu_memory,
     ipu_operator_times,
@@ -22,6 +22,7 @@ from app.engine.ipu import (
     supersteps,
 )
 from app.engine.operators import OperatorTable
+from app.engine.pipeline import peak_bound_step_time
 from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import (
     FloatLike,
@@ -114,6 +115,17 @@ class Scenario:
             return step
         factor = self.time_factor(normals)
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
+
+    def perfect_step(self, plans: Plans) -> Floats:
+        """Return the time of one step of each plan below which nothing can be: products at the peak. [s]"""
+        flop = 3.0 * float(np.sum(self.table.forward_flop)) * plans.global_batch
+        passes = np.asarray(plans.accumulation) * plans.interleave
+        bound = peak_bound_step_time(flop, self.peak, plans.devices, plans.pipeline, passes)
+        if isinstance(self.hardware, IpuChip):
+            return bound
+        software = self.gpu_software()
+        step = perfect_gpu_step(self.table, plans, self.hardware, software, self.precision, self.optimizer)
+        return np.maximum(bound, step)
 
     def forward_share(self, plans: Plans) -> Floats:
         """Return the share of a micro-batch's time on a stage that its forward pass takes, of each plan."""

@@ -25,6 +25,7 @@ from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput, WorkloadInput
 from app.sizing.risk import risk_of
+from app.sizing.runtime import least_step
 from app.sizing.scenario import Scenario
 from app.sizing.search_documents import (
     MOST_KEPT,
@@ -209,6 +210,7 @@ def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingCo
     step = scenario.step(several)
     column = Plans(**{name: getattr(several, name)[:, np.newaxis] for name in Plans.__slots__})
     sampled = np.broadcast_to(scenario.step(column, normals).total, (chosen.size, _samples(normals)))
+    least = least_step(scenario, several, np.broadcast_to(step.total, chosen.shape))
     flop = scenario.table.training_flop
     first = float(found.cost[chosen[0]])
     answer = []
@@ -223,7 +225,8 @@ def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingCo
             own_column(scenario.chip.name, one),
             scatter_of(scenario.software),
         )
-        seconds, samples = float(step.total[place]), sampled[place] * factors
+        seconds = float(step.total[place])
+        samples = np.maximum(sampled[place] * factors, least[place])
         batch, peak = float(one.global_batch[0]), scenario.peak * float(one.devices[0])
         memory = float(found.evaluated.memory[index])
         answer.append(

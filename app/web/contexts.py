@@ -16,6 +16,7 @@ from app.reports.figures import MemoryBar, RangeBar, Segment
 from app.reports.figures.layout import Figure
 from app.reports.wording.scales import Scale
 from app.sizing.document import (
+    BasisCost,
     CheckWarning,
     Comparison,
     ComparisonRow,
@@ -187,6 +188,11 @@ class OptionView:
     cost_bar: RangeBar | None
     against_best: float | None
     """Hours over those of the fastest option. [-]"""
+    fastest: bool
+    tie: bool
+    """Whether it is one of several that nothing separates from the fastest."""
+    cheapest: bool
+    cheapest_tie: bool
     bound: str
     """Largest part of the time to train; empty where there is no breakdown."""
     refusal: CheckWarning | None
@@ -204,6 +210,8 @@ class RatioView:
     """How sure it is that the faster one is; none for figures without a range."""
     low: float | None
     high: float | None
+    tie: bool
+    """Whether nothing separates the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +297,10 @@ class ComparisonPage(Page):
     time_scale: Scale
     """One unit for the times of all options."""
     ratios: Sequence[RatioView]
+    basis_rows: Sequence[tuple[str, BasisCost]]
+    """Options with what they cost on one basis, each way to pay."""
+    basis_asked: Sequence[tuple[str, str]]
+    """What the address states of that basis."""
     serious: Sequence[WarningGroup]
     """Warnings that stand above the options."""
     warnings: Sequence[WarningGroup]

@@ -68,6 +68,7 @@ def environment(language: str) -> Environment:
         "label": speaker.label,
         "number": speaker.number,
         "percent": speaker.percent,
+        "chance": speaker.chance,
         "share": speaker.share,
         "part_time": speaker.part,
         "agree": agree if language == "ko" else str,

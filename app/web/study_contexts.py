@@ -10,7 +10,7 @@ from app.reports.figures import MemoryBar, RangeBar
 from app.reports.figures.studies import Cell
 from app.reports.wording.scales import Scale
 from app.services.study_trace import StudyTrace
-from app.sizing.document import CostLine, Text
+from app.sizing.document import BasisCost, CostLine, Quantity, Text
 from app.sizing.study.documents import (
     Change,
     PartAcross,
@@ -100,6 +100,8 @@ class OptionColumn:
     drop_url: str
     trace_url: str
     """Address of the traces of this option, to which the name of the figure is added."""
+    hourly: Quantity | None = None
+    """Cost of one useful hour on the basis of all options."""
     lines: Mapping[str, CostLine] = field(default_factory=dict)
 
 
@@ -175,6 +177,11 @@ class StudyPage(Page):
     add_groups: Sequence[ChoiceGroup]
     columns: Sequence[OptionColumn]
     changes: Sequence[ChangeView]
+    fastest_tied: str
+    """Options that tie for the least time; empty where one is the fastest."""
+    cheapest_tied: str
+    basis_rows: Sequence[tuple[str, BasisCost]]
+    """Options with what they cost on one basis, each way to pay."""
     time_scale: Scale
     figures: Sequence[FigureView]
     part_labels: Sequence[str]

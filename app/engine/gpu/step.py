@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from app.engine.collectives import exposed_time, node_bandwidth
@@ -27,6 +30,27 @@ OPTIMIZER_TRAFFIC = {
 }
 """Bytes one update moves per parameter in mixed precision: gradients read, master weights and
 moments read and written, half-precision weights written; LAMB passes twice for its norms."""
+
+PERFECT: Mapping[str, float] = {
+    "matrix_efficiency": 1.0,
+    "attention_efficiency": 1.0,
+    "elementwise_factor": 1.0,
+    "overlap": 1.0,
+    "network_efficiency": 1.0,
+    "step_overhead": 0.0,
+    "dispatch_interval": 0.0,
+    "micro_batch_overhead": 0.0,
+    "multi_device_overhead": 0.0,
+    "broadcast_latency": 0.0,
+    "host_time_per_sample": 0.0,
+    "input_time_per_sample": 0.0,
+    "layout_passes": 0.0,
+    "layout_passes_tf32": 0.0,
+    "kernels_per_layer": 0.0,
+    "kernels_per_convolution": 0.0,
+    "optimizer_kernels": 0.0,
+}
+"""Figures of software that loses nothing."""
 
 
 def gpu_step(
@@ -120,6 +144,58 @@ def gpu_step(
         parts["fixed"] + waiting + software.step_overhead + several * software.multi_device_overhead
     )
     return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
+
+
+def perfect_gpu_step(
+    table: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    software: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+) -> Floats:
+    r"""Time of one step if its software were perfect: no software can be faster on the same plan.
+
+    .. math:: T^\star = T(\eta = 1, \omega = 1, t_0 = 0)
+
+    with every share that software reaches of a peak or a bandwidth, :math:`\eta`, and the hidden share of
+    communication, :math:`\omega`, at one, no traffic beyond that of fused kernels and no fixed times. What
+    the plan itself costs stays: the pipeline bubble, recomputation, tiles, collectives that cannot be hidden.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The model. [-]
+    plans : Plans
+        The plans. [-]
+    system : GpuSystem
+        Chip, kernels, machine and fabric. [-]
+    software : GpuSoftware
+        The stack, whose switches stay as they are. [-]
+    precision : Precision
+        Number format of the products. [-]
+    optimizer : str
+        A key of :data:`OPTIMIZER_TRAFFIC`. [-]
+
+    Returns
+    -------
+    seconds : Floats
+        Least time of the step of each plan. [s]
+
+    References
+    ----------
+    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for
+       multicore architectures," Commun. ACM, vol. 52, no. 4, pp. 65-76, 2009.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_step.py`` holds it to be a bound.
+
+    >>> sorted(PERFECT)[0]
+    'attention_efficiency'
+    """
+    perfect = replace(software, **PERFECT)  # type: ignore[arg-type]
+    return np.asarray(gpu_step(table, plans, system, perfect, precision, optimizer).total)
 
 
 def _slowest_stage(

@@ -47,9 +47,7 @@ def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
 
 def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
     """Return cost of the run by option, with ranges."""
-    quantities = [
-        row.estimate.cost.run if row.estimate and row.estimate.cost else None for row in comparison.rows
-    ]
+    quantities = [row.run_cost for row in comparison.rows]
     title = f"{voice.gettext('Cost of the run')} ({comparison.currency})"
     drawn = _bars(comparison, quantities, 1.0, title, voice)
     highest = max((one.high for one in quantities if one is not None), default=0.0)

@@ -94,7 +94,7 @@ def _cost(option: SizingOption, kind: BudgetKind) -> Quantity:
 
 
 def _hover(option: SizingOption, scale: Scale, kind: BudgetKind, voice: Voice) -> str:
-    sure = "" if option.probability is None else f"<br>{voice.percent(option.probability)}"
+    sure = "" if option.probability is None else f"<br>{voice.chance(option.probability)}"
     name = plain(f"{option.count} × {option.name}")
     return f"{name}<br>{voice.quantity(_time(option), scale)}<br>{voice.quantity(_cost(option, kind))}{sure}"
 

@@ -49,9 +49,7 @@ def time(comparison: Comparison, voice: Voice) -> str:
 
 def cost(comparison: Comparison, voice: Voice) -> str:
     """Return cost of the run by option, with ranges, as SVG."""
-    quantities = [
-        row.estimate.cost.run if row.estimate and row.estimate.cost else None for row in comparison.rows
-    ]
+    quantities = [row.run_cost for row in comparison.rows]
     title = f"{voice.gettext('Cost of the run')} ({comparison.currency})"
     return bars(comparison, quantities, 1.0, title, voice.central, voice)
 
@@ -197,13 +195,13 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> str:
 
 def term(found: Term, currency: str, voice: Voice) -> str:
     """Return what each option costs over the term, part by part, as SVG."""
-    names = list(dict.fromkeys(line.item for one in found.options for line in one.lines if line.amount))
+    names = list(dict.fromkeys(line.item for one in found.asked for line in one.lines if line.amount))
     parts = [
         (
             voice.label(name, "cost"),
             COST_LINES[index % len(COST_LINES)],
             "/" if index >= len(COST_LINES) else "",
-            [sum(line.amount for line in one.lines if line.item == name) for one in found.options],
+            [sum(line.amount for line in one.lines if line.item == name) for one in found.asked],
         )
         for index, name in enumerate(names)
     ]
@@ -214,7 +212,7 @@ def term(found: Term, currency: str, voice: Voice) -> str:
         axes.set_xlim(0, longest * 1.05 or 1.0)
         axes.set_xlabel(printable(f"{voice.gettext('Cost over the term')} ({currency})"))
 
-    return stacked([one.label for one in found.options], parts, axis)
+    return stacked([one.label for one in found.asked], parts, axis)
 
 
 def sensitivity(estimate: Estimate, voice: Voice) -> str:

@@ -274,6 +274,9 @@ LABELS = {
     # Inputs of a study that may be wrong, and its knobs.
     "time_to_train": "Time to train",
     "failures": "Failures and checkpoints",
+    "failure_rate": "Failure rate",
+    "residual": "What measured runs leave unexplained",
+    "run_length": "Length of a run to its target",
     "scaling_efficiency": "Scaling efficiency",
     "price": "Price of the system",
     "assumptions.system_price": "Price of the system",

@@ -22,7 +22,7 @@ from app.reports.wording.labels import words
 from app.reports.wording.particles import agree
 from app.reports.wording.scales import Scale, decimals_of, scale_of
 from app.sizing.document import Quantity, Text
-from app.sizing.quantities import COUNTS, MONEY, SENTENCES
+from app.sizing.quantities import COUNTS, MONEY, SENTENCES, chance
 
 LANGUAGES = ("ko", "en")
 """Languages of the pages; the first is spoken when the reader states none."""
@@ -182,6 +182,10 @@ class Voice:
         if share is None:
             return MISSING
         return f"{self.decimal(share * 100, decimals_of(share * 100, digits), trim=True)}%"
+
+    def chance(self, probability: float | None) -> str:
+        """Write a probability, never as impossible or certain."""
+        return MISSING if probability is None else self.say(chance(probability))
 
     def share(self, share: float) -> str:
         """Write a part of a whole as a percentage with one decimal."""

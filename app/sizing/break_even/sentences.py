@@ -9,7 +9,7 @@ from app.engine.cost.break_even import BuildOrRent
 from app.errors import Message
 from app.sizing.break_even.checks import written
 from app.sizing.break_even.documents import Mixed, Outcome
-from app.sizing.quantities import money, significant
+from app.sizing.quantities import chance, money, significant
 
 
 def sentences(
@@ -51,8 +51,9 @@ def sentences(
     if probability is not None:
         answer.append(
             Message(
-                "With the ranges of {fields} it breaks even within the horizon in {share} % of the cases",
-                {"share": round(100 * probability), "fields": ", ".join(varied)},
+                "With the ranges of {fields} it breaks even within the horizon with a probability of "
+                "{probability}",
+                {"probability": chance(probability), "fields": ", ".join(varied)},
             )
         )
     if found is not None:

@@ -15,7 +15,7 @@ from app.sizing.fabric_choice.sentences import percent
 from app.sizing.fabric_choice.trees import built_oversubscription
 from app.sizing.fabric_choice.weighed import Weighed
 from app.sizing.gain import gain_deviation, gain_warnings
-from app.sizing.quantities import money, quantity
+from app.sizing.quantities import chance, money, quantity
 
 UNSURE = (0.2, 0.8)
 """Probabilities between which a gain is neither above the threshold nor below it."""
@@ -128,9 +128,9 @@ def _of_advice(weighed: Weighed) -> Iterator[CheckWarning]:
     field, found, gain = weighed.field, weighed.verdict, weighed.gain
     if gain is not None and not gain.measured and UNSURE[0] < gain.above < UNSURE[1]:
         unsure = Message(
-            "the gain is above the threshold with a probability of {above} %: too near to tell from a model; "
+            "the gain is above the threshold with a probability of {above}: too near to tell from a model; "
             "measure both networks",
-            {"above": round(100.0 * gain.above)},
+            {"above": chance(gain.above)},
         )
         yield CheckWarning.of("fabric_gain_uncertain", "caution", unsure, "threshold")
     if found.against is not None and not found.worth:

@@ -9,17 +9,12 @@ from app.sizing.document import Quantity, Text
 from app.sizing.fabric_choice.deciding import Field, GainOver, Verdict
 from app.sizing.fabric_choice.documents import DecidedBy, NetworkMessage, NetworkPrice, Term, TermShare
 from app.sizing.fabric_choice.terms import Counterfactual
-from app.sizing.quantities import money, significant
+from app.sizing.quantities import chance, money, significant
 
 
 def percent(share: float) -> float:
     """Return a share in per cent as a sentence shows it. [%]"""
     return significant(100.0 * share, 2) if abs(share) >= 0.0005 else 0.0
-
-
-def likely(probability: float) -> int:
-    """Return a probability in per cent, never certain: samples and few runs cannot tell 99 from 100. [%]"""
-    return min(max(round(100.0 * probability), 1), 99)
 
 
 def advice_sentence(
@@ -109,9 +104,8 @@ def more_sentences(
     if gain is not None:
         sentences.append(
             Message(
-                "The gain is real with a probability of about {real} %, and above the threshold with about "
-                "{above} %",
-                {"real": likely(gain.real), "above": likely(gain.above)},
+                "The gain is real with a probability of {real}, and above the threshold with one of {above}",
+                {"real": chance(gain.real), "above": chance(gain.above)},
             )
         )
     if run is not None and abs(run.value) > 0:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from app.engine.units import HOUR
 from app.errors import BadInput, Message
 from app.sizing.calibration_documents import GainRequest
-from app.sizing.document import Comparison, ComparisonRow, Quantity, Text
+from app.sizing.compare import Amount, separated
+from app.sizing.document import Comparison, ComparisonRow, Text
 from app.sizing.proposal.documents import Advice, Reasoned
-from app.sizing.quantities import duration, money, significant
+from app.sizing.quantities import chance, duration, money, significant
 
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
 """Gain under which a faster network is not worth its price, as measured gains are judged. [-]"""
 
+Metric = Literal["time", "cost"]
 NO_NETWORKS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -35,9 +38,10 @@ def advise(
 ) -> Advice:
     """Return which option to take, which not, and why.
 
-    Among the options that meet the limits the cheapest is recommended, where every one of them has a
-    cost on the same basis; else the fastest. Where networks were weighed, the same system on the network that
-    was taken goes before. An author's choice goes before the rule, and says so.
+    Among the options that meet the limits the cheapest on one basis is recommended, where every one of them
+    has a cost; where several tie in cost, the fastest of them; where a cost is not known, the fastest of all.
+    Where options tie in both, none is. Where networks were weighed, the same system on the network that was
+    taken goes before. An author's choice goes before the rule, and says so.
 
     Parameters
     ----------
@@ -59,18 +63,19 @@ def advise(
     running = [row for row in rows if row.hours is not None]
     check_chosen(chosen, rows)
     meeting = [row for row in running if meets(row, limits)]
-    cheapest = cheapest_of(meeting, comparison)
-    fastest = min(meeting, key=lambda row: row.hours or 0.0, default=None)
-    alone = cheapest or fastest
+    costs, times = ranked(meeting, comparison, "cost"), ranked(meeting, comparison, "time")
+    cheapest, fastest = only(costs), only(times)
+    alone = cheapest or only(ranked(costs or meeting, comparison, "time"))
     wanted = None if alone is None else networks.get(alone.label)
     by_rule = next((row for row in meeting if row.label == wanted), alone)
     taken = next((row for row in rows if row.label == chosen), by_rule)
     return Advice(
         recommended=None if taken is None else taken.label,
         by_rule=None if by_rule is None else by_rule.label,
-        reasons=texts(reasons_for(taken, by_rule, alone, cheapest, fastest, comparison, limits)),
+        reasons=texts(reasons_for(Chosen(taken, by_rule, alone, costs, times, meeting), comparison, limits)),
         cheapest=None if cheapest is None else cheapest.label,
         fastest=None if fastest is None else fastest.label,
+        tied=[row.label for row in costs or times] if by_rule is None else [],
         avoid=[
             Reasoned(label=row.label, reasons=texts(found))
             for row in rows
@@ -101,14 +106,9 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
         raise BadInput.at("recommended", "{label} does not fit and cannot be recommended", label=chosen)
 
 
-def cost_of(row: ComparisonRow) -> Quantity | None:
-    """Return the cost of a run, where it is known."""
-    return row.estimate.cost.run if row.estimate is not None and row.estimate.cost is not None else None
-
-
 def amount(row: ComparisonRow) -> float | None:
     """Return the central cost of a run, where it is known."""
-    cost = cost_of(row)
+    cost = row.run_cost
     return None if cost is None else cost.value
 
 
@@ -125,26 +125,62 @@ def meets(row: ComparisonRow, limits: Limits) -> bool:
     return in_time and in_budget
 
 
-def cheapest_of(rows: Sequence[ComparisonRow], comparison: Comparison) -> ComparisonRow | None:
-    """Return the cheapest option, where costs of all are known and can be compared."""
-    if any(warning.code == "cost_bases_differ" for warning in comparison.warnings):
-        return None
-    costs = [(cost, index) for index, row in enumerate(rows) if (cost := amount(row)) is not None]
-    return rows[min(costs)[1]] if costs and len(costs) == len(rows) else None
+def apart(one: ComparisonRow, other: ComparisonRow, comparison: Comparison, metric: Metric) -> bool:
+    """Tell whether something separates the times or the costs of two options."""
+    labels = {one.label, other.label}
+    ratios = (
+        [({found.slower, found.faster}, found.tie) for found in comparison.ratios]
+        if metric == "time"
+        else [({found.dearer, found.cheaper}, found.tie) for found in comparison.cost_ratios]
+    )
+    tie = next((tie for pair, tie in ratios if pair == labels), None)
+    if tie is not None:
+        return not tie
+    return separated(*sorted((measure(one, metric), measure(other, metric)), key=lambda found: found.value))
 
 
-def reasons_for(
-    taken: ComparisonRow | None,
-    by_rule: ComparisonRow | None,
-    alone: ComparisonRow | None,
-    cheapest: ComparisonRow | None,
-    fastest: ComparisonRow | None,
-    comparison: Comparison,
-    limits: Limits,
-) -> list[Message]:
+def measure(row: ComparisonRow, metric: Metric) -> Amount:
+    """Return the central time or cost of an option that has one."""
+    return Amount(seconds(row) if metric == "time" else amount(row) or 0.0, None)
+
+
+def ranked(rows: Sequence[ComparisonRow], comparison: Comparison, metric: Metric) -> list[ComparisonRow]:
+    """Return the option with the least time or cost and those that tie with it; none where one is unknown."""
+    if not rows or (metric == "cost" and any(amount(row) is None for row in rows)):
+        return []
+    best = min(rows, key=lambda row: measure(row, metric).value)
+    return [best, *(row for row in rows if row is not best and not apart(best, row, comparison, metric))]
+
+
+def only(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
+    """Return the one option that leads, none where several tie."""
+    return rows[0] if len(rows) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which option is taken, and what it was taken from."""
+
+    taken: ComparisonRow | None
+    by_rule: ComparisonRow | None
+    alone: ComparisonRow | None
+    """By time, cost and limits alone."""
+    costs: Sequence[ComparisonRow]
+    """Options that lead in cost."""
+    times: Sequence[ComparisonRow]
+    """Options that lead in time."""
+    meeting: Sequence[ComparisonRow]
+    """Options that keep within the limits."""
+
+
+def reasons_for(chosen: Chosen, comparison: Comparison, limits: Limits) -> list[Message]:
     """Return why an option is recommended, and what to beware of in that."""
-    if taken is None:
+    taken, by_rule, alone = chosen.taken, chosen.by_rule, chosen.alone
+    cheapest, fastest = only(chosen.costs), only(chosen.times)
+    if not chosen.meeting and taken is None:
         return [Message("none of the options keeps within the limits; none is recommended")]
+    if taken is None:
+        return [*tied(chosen), *unknown_costs(chosen)]
     named: dict[str, object] = {"option": taken.label, "time": duration(seconds(taken))}
     cost = amount(taken)
     if cost is not None:
@@ -166,17 +202,25 @@ def reasons_for(
         )
     elif taken is cheapest:
         found.append(Message("{option} is the cheapest of the options: {cost} in {time}", named))
+    elif chosen.costs:
+        found.append(
+            Message(
+                "{options} tie in cost; {option} is the fastest of them: {time}",
+                {**named, "options": joined(chosen.costs)},
+            )
+        )
     elif limited:
         found.append(Message("{option} is the fastest that keeps within the limits: {time}", named))
     else:
         found.append(Message("{option} is the fastest of the options: {time}", named))
     if taken is cheapest and taken is fastest:
         found.append(Message("no option that keeps within the limits is faster"))
-    if taken is cheapest and fastest is not None and not faster_network(fastest, taken):
-        found += dearer_and_faster(fastest, taken, comparison)
+    best = chosen.times[0] if chosen.times else None
+    if taken is cheapest and best is not None and not faster_network(best, taken):
+        found += dearer_and_faster(best, taken, comparison)
     found += sureness(taken, comparison)
-    if taken is by_rule and cheapest is None:
-        found.append(Message("costs are not known on one basis for all options, so the time decides"))
+    if taken is by_rule:
+        found += unknown_costs(chosen)
     if taken.kind in {"vendor", "linear"}:
         found.append(
             Message(
@@ -188,10 +232,33 @@ def reasons_for(
     return found
 
 
+def tied(chosen: Chosen) -> list[Message]:
+    """Return between which options nothing decides."""
+    if chosen.costs:
+        both = {"options": joined(chosen.costs)}
+        return [Message("{options} tie in cost and in time; none is recommended", both)]
+    return [Message("{options} tie in time; none is recommended", {"options": joined(chosen.times)})]
+
+
+def unknown_costs(chosen: Chosen) -> list[Message]:
+    """Return for which options no cost is known, so that the time decides."""
+    unknown = [row for row in chosen.meeting if amount(row) is None]
+    if not unknown:
+        return []
+    return [Message("no cost is known of {options}, so the time decides", {"options": joined(unknown)})]
+
+
+def joined(rows: Sequence[ComparisonRow]) -> str:
+    """Return the labels of options as one string."""
+    return ", ".join(row.label for row in rows)
+
+
 def dearer_and_faster(fastest: ComparisonRow, taken: ComparisonRow, comparison: Comparison) -> list[Message]:
     """Return what more money would buy."""
     cost, best = amount(fastest), amount(taken)
     if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(taken):
+        return []
+    if not (apart(fastest, taken, comparison, "time") and apart(fastest, taken, comparison, "cost")):
         return []
     named = {
         "option": fastest.label,
@@ -202,15 +269,25 @@ def dearer_and_faster(fastest: ComparisonRow, taken: ComparisonRow, comparison: 
 
 
 def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
-    """Return how sure it is that an option is faster than the next one."""
-    return [
-        Message(
-            "it is faster than {other} with a probability of {share} %",
-            {"other": ratio.slower, "share": round(100.0 * ratio.probability)},
-        )
+    """Return how sure it is that an option is faster than the next one, or with which options it ties."""
+    found = []
+    equal = [
+        ratio.slower if ratio.faster == taken.label else ratio.faster
         for ratio in comparison.ratios
-        if ratio.faster == taken.label and ratio.probability is not None
-    ][-1:]
+        if ratio.tie and taken.label in (ratio.faster, ratio.slower)
+    ]
+    if equal:
+        found.append(Message("it ties in time with {others}", {"others": ", ".join(equal)}))
+    slower = [
+        ratio
+        for ratio in comparison.ratios
+        if ratio.faster == taken.label and ratio.probability is not None and not ratio.tie
+    ]
+    for ratio in slower[-1:]:
+        assert ratio.probability is not None
+        values = {"other": ratio.slower, "probability": chance(ratio.probability)}
+        found.append(Message("it is faster than {other} with a probability of {probability}", values))
+    return found
 
 
 def reasons_against(
@@ -253,9 +330,9 @@ def against(
 ) -> list[Message]:
     """Return what speaks against an option beside the one that is taken."""
     cost, best = amount(row), amount(taken)
-    slower = seconds(row) > seconds(taken)
-    comparable = not any(warning.code == "cost_bases_differ" for warning in comparison.warnings)
-    dearer = comparable and cost is not None and best is not None and cost > best
+    clear = apart(row, taken, comparison, "time")
+    slower = clear and seconds(row) > seconds(taken)
+    dearer = cost is not None and best is not None and cost > best and apart(row, taken, comparison, "cost")
     if dearer and cost is not None and best is not None:
         extra = money(cost - best, comparison.currency)
         named = {"extra": extra, "option": taken.label, "ratio": significant(seconds(row) / seconds(taken))}
@@ -263,6 +340,8 @@ def against(
             return [Message("costs {extra} more than {option} and takes {ratio} times as long", named)]
         if faster_network(row, taken):
             return [network_not_worth_it(row, taken, extra)]
+        if not clear:
+            return [Message("costs {extra} more than {option} and ties with it in time", named)]
         if limits.deadline_s is None:
             return []
         saved = duration(seconds(taken) - seconds(row))

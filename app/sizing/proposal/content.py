@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from app import __version__
 from app.catalog import Catalog
-from app.engine.units import YEAR
 from app.errors import NotFound
 from app.sizing.compare import Option, compare, comparison_warnings, row_labels
 from app.sizing.context import SizingContext
 from app.sizing.cost.documents import Cost, CostFigure
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, SourceRef
+from app.sizing.one_basis import BasisAsked, on_one_basis
 from app.sizing.proposal.advice import Limits, advise
 from app.sizing.proposal.bill import option_bills
 from app.sizing.proposal.branding import accent_of
@@ -83,7 +83,8 @@ def build_content(
         currency=asked.currency,
     )
     shown = chosen_labels(asked.options, labels)
-    comparison = narrowed(whole, shown, catalog)
+    basis = BasisAsked(term_years=asked.term_years)
+    comparison = narrowed(on_one_basis(whole, options, context, basis), shown, catalog)
     rows = comparison.rows
     estimates = [row.estimate for row in rows if row.estimate is not None]
     bills, asked_of_bills = option_bills(rows, context, asked.currency)
@@ -120,7 +121,7 @@ def build_content(
         advice=advice,
         evidence=evidence,
         bills=bills,
-        term=term_of(rows, asked.term_years or usual_years(rows, catalog)),
+        term=term_of(comparison),
         warnings=said_warnings(comparison, [*asked_of_bills, *asked_of_runs]),
         assumptions=assumptions_of(rows),
         sources=sources_of(estimates, bills, evidence),
@@ -159,9 +160,33 @@ def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Compa
         if row.label in shown
     ]
     ratios = [one for one in whole.ratios if one.slower in shown and one.faster in shown]
-    return whole.model_copy(
-        update={"rows": rows, "ratios": ratios, "warnings": comparison_warnings(rows, catalog)}
+    costs = [one for one in whole.cost_ratios if one.dearer in shown and one.cheaper in shown]
+    fastest = leading(
+        [row.label for row in rows if row.hours is not None],
+        [(one.faster, one.slower, one.tie) for one in ratios],
     )
+    cheapest = leading(
+        [row.label for row in rows if row.costs], [(one.cheaper, one.dearer, one.tie) for one in costs]
+    )
+    return whole.model_copy(
+        update={
+            "rows": rows,
+            "ratios": ratios,
+            "fastest": fastest[0] if len(fastest) == 1 else None,
+            "fastest_tied": fastest if len(fastest) > 1 else [],
+            "cost_ratios": costs,
+            "cheapest": cheapest[0] if len(cheapest) == 1 else None,
+            "cheapest_tied": cheapest if len(cheapest) > 1 else [],
+            "warnings": comparison_warnings(rows, catalog),
+        }
+    )
+
+
+def leading(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> list[str]:
+    """Return the option that leads all others and those that tie with it, from less, more and tie."""
+    beaten = {more for _, more, _ in ratios}
+    best = next((label for label in labels if label not in beaten), None)
+    return [] if best is None else [best, *(more for less, more, tie in ratios if less == best and tie)]
 
 
 def without_notes(cost: Cost | None) -> Cost | None:
@@ -198,14 +223,6 @@ def needed_requests(
         for label, request in asked.items()
         if label in needed
     ]
-
-
-def usual_years(rows: Sequence[ComparisonRow], catalog: Catalog) -> float:
-    """Return the years over which the catalogue writes systems off."""
-    system = next((row.system for row in rows if row.estimate is not None and row.system), None)
-    if system is None:
-        return 1.0
-    return catalog.cost_defaults(catalog.system(system).chip_kind).amortisation.si / YEAR
 
 
 def said_warnings(comparison: Comparison, more: Sequence[tuple[str, CheckWarning]]) -> list[SaidWarning]:

@@ -39,13 +39,20 @@ class Reasoned(Document):
 class Advice(Document):
     """What to take and what not to."""
 
-    recommended: str | None = Field(description="Label of the recommended option; null where none runs.")
+    recommended: str | None = Field(description="Label of the recommended option; null for none.")
     by_rule: str | None = Field(
         description="Label that cost, limits and networks that were weighed would recommend."
     )
     reasons: list[Text] = Field(description="Why it is recommended.")
-    cheapest: str | None = Field(description="Label of the cheapest that meets the limits.")
-    fastest: str | None = Field(description="Label of the fastest that meets the limits.")
+    cheapest: str | None = Field(
+        description="Label of the cheapest that meets the limits; null where options tie."
+    )
+    fastest: str | None = Field(
+        description="Label of the fastest that meets the limits; null where options tie."
+    )
+    tied: list[str] = Field(
+        default=[], description="Labels of options between which nothing decides, where none is recommended."
+    )
     avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
     deadline_s: float | None = Field(description="Time the training may take. [s]")
     budget: float | None = Field(description="What the run may cost.")
@@ -103,6 +110,8 @@ class OptionTerm(Document):
 
     label: str = Field(description="Label of the option.")
     acquisition: str = Field(description="Whether it is owned or rented.")
+    rental: str | None = Field(None, description="How it is rented; null for what is owned.")
+    own: bool = Field(True, description="Whether the option is had in this way; else it could be.")
     hourly: Quantity = Field(description="Cost of one useful hour.")
     yearly: Quantity = Field(description="Cost of a year of the useful hours.")
     over_term: Quantity = Field(description="Cost over the term.")
@@ -115,7 +124,14 @@ class Term(Document):
 
     years: float = Field(description="Length of the term. [a]")
     useful_hours_per_year: float = Field(description="Hours of work a year that are paid for. [h/a]")
-    options: list[OptionTerm] = Field(description="Options with a known cost.")
+    options: list[OptionTerm] = Field(
+        description="Options with a known cost, each way to pay; the option's own way first."
+    )
+
+    @property
+    def asked(self) -> list[OptionTerm]:
+        """The options as they are had, without what else they could be rented for."""
+        return [one for one in self.options if one.own]
 
 
 class SaidWarning(Document):

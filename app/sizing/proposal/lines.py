@@ -103,8 +103,10 @@ def of_estimate(row: ComparisonRow, place: str) -> Iterator[Line]:
                 f"{place}.memory.{name}", section, label, f"memory.{name}", getattr(one.memory, name)
             )
     if one.cost is not None:
+        own = next((index for index, cost in enumerate(row.costs) if cost.own), None)
+        costs = f"{place}.cost" if own is None else f"{place.removesuffix('estimate')}costs.{own}"
         for name in COSTS:
-            yield from ranged(f"{place}.cost.{name}", section, label, f"cost.{name}", getattr(one.cost, name))
+            yield from ranged(f"{costs}.{name}", section, label, f"cost.{name}", getattr(row.own_cost, name))
         if one.cost.carbon is not None:
             yield from ranged(f"{place}.cost.carbon.run", section, label, "carbon", one.cost.carbon.run)
     yield from ranged(f"{place}.system.power", section, label, "system.power", one.system.power)
@@ -226,13 +228,14 @@ def of_term(content: ProposalContent) -> Iterator[Line]:
     )
     for position, one in enumerate(content.term.options):
         place = f"term.options.{position}"
+        label = one.label if one.own else f"{one.label} ({one.rental})"
         for name in ("hourly", "yearly", "over_term"):
-            yield from ranged(f"{place}.{name}", "term", one.label, f"term.{name}", getattr(one, name))
+            yield from ranged(f"{place}.{name}", "term", label, f"term.{name}", getattr(one, name))
         for index, line in enumerate(one.lines):
             yield plain(
                 f"{place}.lines.{index}.amount",
                 "term",
-                one.label,
+                label,
                 f"term.line.{line.item}",
                 line.amount,
                 content.currency,

@@ -10,11 +10,21 @@ import numpy as np
 
 from app.catalog import Catalog
 from app.engine.contest import probability_less
-from app.engine.records import FloatLike, Floats
 from app.engine.uncertainty import band
 from app.errors import AppError, FieldError, NotFound
-from app.sizing.compare import SECONDS_PER_HOUR, Hours, Option, Scaling, comparison_row, comparison_warnings
-from app.sizing.document import CheckWarning, Estimate, Quantity, Text
+from app.sizing.compare import (
+    SECONDS_PER_HOUR,
+    Amount,
+    Hours,
+    Option,
+    Scaling,
+    comparison_row,
+    comparison_warnings,
+    leaders,
+)
+from app.sizing.context import SizingContext
+from app.sizing.document import CheckWarning, Estimate, OneBasis, Quantity, Text
+from app.sizing.one_basis import BasisAsked, costs_on_one_basis
 from app.sizing.questions import PublishedFigure
 from app.sizing.request import EstimateRequest
 from app.sizing.study.documents import Contest, Delta, Metric, StudyOptionAnswer, Tornado, Why
@@ -38,19 +48,6 @@ Made = Mapping[str, Estimate | Refused | None]
 """By key of the option: its estimate, why there is none, or None for a stated figure."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """Time or cost of one option with its samples."""
-
-    value: float
-    samples: Floats | None
-
-    @property
-    def drawn(self) -> FloatLike:
-        """Samples, or the one exact value."""
-        return self.value if self.samples is None else self.samples
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
     """Everything that follows from the estimates of the options."""
@@ -58,6 +55,9 @@ class Answered:
     options: list[StudyOptionAnswer]
     fastest: str | None
     cheapest: str | None
+    fastest_tied: list[str]
+    cheapest_tied: list[str]
+    one_basis: OneBasis | None
     contests: list[Contest]
     why: Why | None
     tornados: list[Tornado]
@@ -68,7 +68,7 @@ def answered(
     content: StudyContent,
     requests: Mapping[str, EstimateRequest | PublishedFigure],
     made: Made,
-    catalog: Catalog,
+    context: SizingContext,
     pair: Sequence[str] | None = None,
 ) -> Answered:
     """Return what follows from the estimates of all options of a study.
@@ -81,11 +81,12 @@ def answered(
         What each option asks, by its key. [-]
     made : mapping
         What came of it. [-]
-    catalog : Catalog
-        Systems, and how far off inputs are looked at. [-]
+    context : SizingContext
+        Catalogue with systems and prices, and how far off inputs are looked at. [-]
     pair : sequence of str or None
         Two keys to hold against each other; the best two where None. [-]
     """
+    catalog = context.catalog
     keys = [option.key for option in content.options]
     check_pair(pair, keys)
     labels = labels_of(content, catalog)
@@ -95,9 +96,15 @@ def answered(
     ]
     hours = dict(zip(keys, _hours(rows, keys, content.base.scaling_efficiency), strict=True))
     times = {key: _time(hours[key]) for key in keys}
-    costs = {key: _cost(row.estimate) for key, row in zip(keys, rows, strict=True)}
-    fastest, cheapest = _least(times), _least(costs)
-    shown = [comparison_row(row, labels[key], hours[key]) for key, row in zip(keys, rows, strict=True)]
+    priced = costs_on_one_basis(dict(zip(keys, rows, strict=True)), context, BasisAsked())
+    costs = {key: priced.amounts.get(key) if priced is not None else None for key in keys}
+    fastest, cheapest = leaders(times), leaders(costs)
+    shown = [
+        comparison_row(row, labels[key], hours[key]).model_copy(
+            update={"costs": priced.costs.get(key, []) if priced is not None else []}
+        )
+        for key, row in zip(keys, rows, strict=True)
+    ]
     options = [
         StudyOptionAnswer(
             key=key,
@@ -105,7 +112,8 @@ def answered(
             kind=row.kind,
             system=row.system,
             time=_quantity(hours[key]),
-            cost=row.estimate.cost.run if row.estimate and row.estimate.cost else None,
+            cost=row.run_cost,
+            costs=row.costs,
             time_against_best=_delta(times, key, fastest, "s"),
             cost_against_best=_delta(costs, key, cheapest, content.base.currency),
             refusal=_refusal(made[key]),
@@ -116,12 +124,25 @@ def answered(
     by_key = {option.key: option for option in options}
     share = catalog.figure(DEFAULTS, "considered_error").si
     metrics: tuple[Metric, ...] = ("time", "cost")
-    tornados = [tornado_of(metric, content, options, share) for metric in metrics]
-    held = _pair(pair, times, fastest)
+    drawn = {"time": times, "cost": costs}
+    tornados = [
+        tornado_of(
+            metric,
+            content,
+            options,
+            share,
+            {key: None if one is None else one.samples for key, one in drawn[metric].items()},
+        )
+        for metric in metrics
+    ]
+    held = _pair(pair, times, fastest[0] if fastest else None)
     return Answered(
         options=options,
-        fastest=fastest,
-        cheapest=cheapest,
+        fastest=fastest[0] if len(fastest) == 1 else None,
+        cheapest=cheapest[0] if len(cheapest) == 1 else None,
+        fastest_tied=fastest if len(fastest) > 1 else [],
+        cheapest_tied=cheapest if len(cheapest) > 1 else [],
+        one_basis=None if priced is None else priced.basis,
         contests=[*_contests("time", times), *_contests("cost", costs)],
         why=None if held is None else explain(by_key[held[0]], by_key[held[1]]),
         tornados=[one for one in tornados if one is not None],
@@ -167,42 +188,32 @@ def _quantity(hours: Hours) -> Quantity | None:
     return Quantity(value=value, low=low, high=high, unit="s")
 
 
-def _time(hours: Hours) -> Measured | None:
+def _time(hours: Hours) -> Amount | None:
     if hours.value is None:
         return None
     samples = None if hours.samples is None else hours.samples * SECONDS_PER_HOUR
-    return Measured(hours.value * SECONDS_PER_HOUR, samples)
+    return Amount(hours.value * SECONDS_PER_HOUR, samples)
 
 
-def _cost(estimate: Estimate | None) -> Measured | None:
-    cost = estimate.cost if estimate is not None else None
-    if cost is None:
-        return None
-    samples = None if cost.run_samples is None else np.asarray(cost.run_samples)
-    return Measured(cost.run.value, samples)
-
-
-def _least(found: Mapping[str, Measured | None]) -> str | None:
-    known = {key: one.value for key, one in found.items() if one is not None}
-    return min(known, key=lambda key: known[key]) if known else None
-
-
-def _delta(found: Mapping[str, Measured | None], key: str, best: str | None, unit: str) -> Delta | None:
-    own, least = found[key], found[best] if best is not None else None
+def _delta(found: Mapping[str, Amount | None], key: str, first: Sequence[str], unit: str) -> Delta | None:
+    own, least = found[key], found[first[0]] if first else None
     if own is None or least is None:
         return None
-    if key == best:
-        return Delta(ratio=1.0, low=None, high=None, difference=Quantity.exact(0.0, unit), best=True)
+    alone, tie = len(first) == 1, len(first) > 1 and key in first
+    if key == first[0]:
+        nothing = Quantity.exact(0.0, unit)
+        return Delta(ratio=1.0, low=None, high=None, difference=nothing, best=alone, tie=tie)
     central, more = own.value / least.value, own.value - least.value
     if own.samples is None and least.samples is None:
-        return Delta(ratio=central, low=None, high=None, difference=Quantity.exact(more, unit), best=False)
+        exact = Quantity.exact(more, unit)
+        return Delta(ratio=central, low=None, high=None, difference=exact, best=False, tie=tie)
     low, high = band(np.asarray(own.drawn / least.drawn), central)
     less, most = band(np.asarray(own.drawn - least.drawn), more)
     difference = Quantity(value=more, low=float(less), high=float(most), unit=unit)
-    return Delta(ratio=central, low=float(low), high=float(high), difference=difference, best=False)
+    return Delta(ratio=central, low=float(low), high=float(high), difference=difference, best=False, tie=tie)
 
 
-def _contests(metric: Metric, found: Mapping[str, Measured | None]) -> list[Contest]:
+def _contests(metric: Metric, found: Mapping[str, Amount | None]) -> list[Contest]:
     known = {key: one for key, one in found.items() if one is not None}
     sure: dict[tuple[str, str], float | None] = {}
     for first, second in itertools.combinations(known, 2):
@@ -217,7 +228,7 @@ def _contests(metric: Metric, found: Mapping[str, Measured | None]) -> list[Cont
 
 
 def _pair(
-    asked: Sequence[str] | None, times: Mapping[str, Measured | None], fastest: str | None
+    asked: Sequence[str] | None, times: Mapping[str, Amount | None], fastest: str | None
 ) -> tuple[str, str] | None:
     if asked is not None:
         return asked[0], asked[1]

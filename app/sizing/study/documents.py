@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from app.sizing.document import CheckWarning, Document, Estimate, Quantity, Text
+from app.sizing.document import BasisCost, CheckWarning, Document, Estimate, OneBasis, Quantity, Text
 from app.sizing.questions import ClaimKind
 from app.sizing.study.request import StudyContent
 
@@ -33,7 +33,8 @@ class Delta(Document):
     low: float | None = Field(description="10th percentile of the ratio, from paired samples. [-]")
     high: float | None = Field(description="90th percentile. [-]")
     difference: Quantity = Field(description="What it is more than the best.")
-    best: bool = Field(description="True for the best itself.")
+    best: bool = Field(description="True for the best itself, where nothing ties with it.")
+    tie: bool = Field(False, description="True for options that nothing separates from the best.")
 
 
 class StudyOptionAnswer(Document):
@@ -44,7 +45,12 @@ class StudyOptionAnswer(Document):
     kind: ClaimKind = Field(description="Who says so; estimates are modelled.")
     system: str | None = Field(description="Identifier of the system.")
     time: Quantity | None = Field(description="Time to train; null where it does not fit or cannot be made.")
-    cost: Quantity | None = Field(description="Cost of the run; null where no price is known.")
+    cost: Quantity | None = Field(
+        description="Cost of the run on the basis of all options; null where none is known."
+    )
+    costs: list[BasisCost] = Field(
+        default=[], description="What it costs on the basis of all options, each way to pay; its own first."
+    )
     time_against_best: Delta | None = Field(description="Against the fastest option.")
     cost_against_best: Delta | None = Field(description="Against the cheapest option.")
     refusal: Text | None = Field(description="Why it cannot run or cannot be estimated; null where it can.")
@@ -97,7 +103,7 @@ class Swing(Document):
     input: str = Field(description="Input that is off.")
     option: str | None = Field(description="Key of the option it belongs to; null for all.")
     basis: Literal["assumed", "model"] = Field(
-        description="“assumed”: off by the share looked at; “model”: its own 10th to 90th percentile."
+        description="“assumed”: off by the share looked at; “model”: its share of the range of the lead."
     )
     low: float = Field(description="Lead with the input at its low end. [-]")
     high: float = Field(description="Lead with the input at its high end. [-]")
@@ -114,6 +120,11 @@ class Tornado(Document):
     best: str = Field(description="Key of the best option.")
     runner_up: str = Field(description="Key of the second.")
     lead: float = Field(description="The second over the best; it is overtaken at 1. [-]")
+    low: float | None = Field(
+        None,
+        description="10th percentile of the lead, from paired samples; null where nothing has a range. [-]",
+    )
+    high: float | None = Field(None, description="90th percentile. [-]")
     share: float = Field(description="How far off each assumed input is looked at. [-]")
     swings: list[Swing] = Field(description="Inputs, the one with the widest swing first.")
 
@@ -129,8 +140,15 @@ class StudyAnswer(Document):
     knobs: dict[str, str] = Field(description="What differs from the version, as an address holds it.")
     changes: list[Change] = Field(description="The same as fields and sentences.")
     options: list[StudyOptionAnswer] = Field(description="The options in their order.")
-    fastest: str | None = Field(description="Key of the fastest option.")
-    cheapest: str | None = Field(description="Key of the cheapest option.")
+    fastest: str | None = Field(description="Key of the fastest option; null where options tie.")
+    cheapest: str | None = Field(description="Key of the cheapest option; null where options tie.")
+    fastest_tied: list[str] = Field(
+        default=[], description="Keys of the options that tie for the least time."
+    )
+    cheapest_tied: list[str] = Field(default=[], description="Keys of those that tie for the least cost.")
+    one_basis: OneBasis | None = Field(
+        None, description="What the costs of all options share; null where none is known."
+    )
     contests: list[Contest] = Field(description="Every option against every other, in time and in cost.")
     where_time_goes: list[PartAcross] = Field(description="Parts of the time to train, the largest first.")
     why: Why | None = Field(description="Two options held against each other; null with fewer than two.")

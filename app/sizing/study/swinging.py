@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
 from app.engine.contest import lead, part_rescaled
+from app.engine.records import Floats
+from app.engine.uncertainty import band, linear_effects, share_of_range, variance_shares
 from app.errors import Message
 from app.sizing.document import Estimate, Text
+from app.sizing.sensitivity import LEAST_WIDTH, RESIDUAL
+from app.sizing.spread import common_normals
 from app.sizing.study.documents import Metric, StudyOptionAnswer, Swing, Tornado
 from app.sizing.study.request import StudyContent
 
@@ -19,16 +23,22 @@ Amounts = dict[str, float]
 RUNNING = {"power", "space", "staff", "electricity", "storage", "egress"}
 """Lines of the hourly cost that do not follow the price of the hardware."""
 
+SOFTWARE = "software."
 SHOWN = 10
 
 
 def tornado_of(
-    metric: Metric, content: StudyContent, options: Sequence[StudyOptionAnswer], share: float
+    metric: Metric,
+    content: StudyContent,
+    options: Sequence[StudyOptionAnswer],
+    share: float,
+    drawn: Mapping[str, Floats | None],
 ) -> Tornado | None:
     """Return what would change the best option; None where fewer than two can be held against each other.
 
-    Every input is taken alone to both ends, all others as they are. Times and costs are those of the answer
-    with the part that follows the input scaled, so nothing is estimated again and the plan stays.
+    What the model is unsure of comes from the samples of the lead itself: each input has the root of its
+    share of their variance of the range. An assumed input is taken alone to both ends, all others as they
+    are, the part of the cost that follows it scaled; nothing is estimated again and the plan stays.
 
     Parameters
     ----------
@@ -40,6 +50,8 @@ def tornado_of(
         Its options as answered. [-]
     share : float
         How far off each assumed input is looked at. [-]
+    drawn : mapping
+        Samples of times or costs by key; None for a stated figure. [-]
     """
     central = {
         option.key: found.value
@@ -50,32 +62,36 @@ def tornado_of(
         return None
     ranked = sorted(central, key=lambda key: central[key])
     known = [option for option in options if option.key in central]
-    inputs = _times(metric, content, known, share)
+    certain = {key for key in central if drawn.get(key) is None}
+    inputs = _times(metric, content, known, share, certain)
     if metric == "cost":
         inputs = [*inputs, *_costs(known, share)]
     labels = {option.key: option.label for option in options}
     swings = [
         swing
-        for name, key, basis, low, high in inputs
-        if (
-            swing := _swing(
-                name, key, basis, {**central, **low}, {**central, **high}, ranked[0], labels, share
-            )
-        )
+        for name, key, low, high in inputs
+        if (swing := _swing(name, key, {**central, **low}, {**central, **high}, ranked[0], labels, share))
     ]
+    leads = _lead_samples(central, drawn, ranked[0])
+    low, high = (None, None) if leads is None else map(float, band(leads, _lead(central, ranked[0])))
+    if leads is not None and low is not None and high is not None:
+        moved = _effects(metric, content, known, drawn)
+        swings += _model_swings(leads, (_lead(central, ranked[0]), low, high), moved, ranked, labels)
     swings.sort(key=lambda swing: (swing.overtaken_by is None, -abs(swing.high - swing.low)))
     return Tornado(
         metric=metric,
         best=ranked[0],
         runner_up=ranked[1],
         lead=_lead(central, ranked[0]),
+        low=low,
+        high=high,
         share=share,
         swings=swings[:SHOWN],
     )
 
 
-Input = tuple[str, str | None, str, Amounts, Amounts]
-"""Input, option, basis, and the amounts it changes at its low and at its high end."""
+Input = tuple[str, str | None, Amounts, Amounts]
+"""Assumed input, option, and the amounts it changes at its low and at its high end."""
 
 
 def _lead(amounts: Amounts, best: str) -> float:
@@ -83,10 +99,78 @@ def _lead(amounts: Amounts, best: str) -> float:
     return float(lead(amounts[best], others))
 
 
+def _lead_samples(
+    central: Mapping[str, float], drawn: Mapping[str, Floats | None], best: str
+) -> Floats | None:
+    """Return samples of the lead of the best option; None where neither it nor another has samples."""
+    if all(drawn.get(key) is None for key in central):
+        return None
+    size = next(found.size for key in central if (found := drawn.get(key)) is not None)
+    table = {
+        key: np.full(size, value) if (found := drawn.get(key)) is None else found
+        for key, value in central.items()
+    }
+    found = lead(table[best], np.array([one for key, one in table.items() if key != best]))
+    return None if float(np.ptp(found)) <= 1e-9 * float(np.mean(found)) else found
+
+
+def _effects(
+    metric: Metric,
+    content: StudyContent,
+    options: Sequence[StudyOptionAnswer],
+    drawn: Mapping[str, Floats | None],
+) -> dict[str, dict[str, float]]:
+    """Return by input how far the logarithm of each option moves with one standard deviation of it."""
+    found: dict[str, dict[str, float]] = {}
+    for option in options:
+        estimate = option.estimate
+        if estimate is None:
+            continue
+        moved = {option.key, *_followers(option.key, content)}
+        for one in estimate.sensitivity:
+            if one.effect is not None:
+                found.setdefault(one.input, {}).update(dict.fromkeys(moved, one.effect))
+        costs, times = drawn.get(option.key), estimate.time_samples
+        if metric == "cost" and costs is not None and times is not None:
+            hourly = np.log(costs / np.asarray(times))
+            prices = linear_effects(hourly, common_normals(costs.size)["price"][np.newaxis, :])
+            found.setdefault("price", {})[option.key] = float(prices[0])
+    return found
+
+
+def _model_swings(
+    leads: Floats,
+    ends: tuple[float, float, float],
+    moved: Mapping[str, Mapping[str, float]],
+    ranked: Sequence[str],
+    labels: Mapping[str, str],
+) -> Iterator[Swing]:
+    """Return what each uncertain input of the model has of the range of the lead, the residual last."""
+    best, second = ranked[:2]
+    normals = common_normals(leads.size)
+    slopes = {name: by.get(second, 0.0) - by.get(best, 0.0) for name, by in moved.items()}
+    slopes = {name: slope for name, slope in slopes.items() if slope}
+    parts = [slope * normals[name.removeprefix(SOFTWARE)] for name, slope in slopes.items()]
+    shares = variance_shares(np.log(leads), np.array(parts).reshape(len(parts), leads.size))
+    for name, slope, part in zip([*slopes, RESIDUAL], [*slopes.values(), 1.0], shares, strict=True):
+        if part <= LEAST_WIDTH**2:
+            continue
+        low, high = (float(end) for end in share_of_range(*ends, part))
+        overtaken = second if low < 1.0 else None
+        yield Swing(
+            input=name,
+            option=None,
+            basis="model",
+            low=low if slope > 0 else high,
+            high=high if slope > 0 else low,
+            overtaken_by=overtaken,
+            text=Text.of(_sentence(name, None, "model", overtaken, best, labels, 0.0)),
+        )
+
+
 def _swing(
     name: str,
     key: str | None,
-    basis: str,
     low: Amounts,
     high: Amounts,
     best: str,
@@ -102,11 +186,11 @@ def _swing(
     return Swing(
         input=name,
         option=key,
-        basis="model" if basis == "model" else "assumed",
+        basis="assumed",
         low=ends[0],
         high=ends[1],
         overtaken_by=overtaken,
-        text=Text.of(_sentence(name, key, basis, overtaken, best, labels, share)),
+        text=Text.of(_sentence(name, key, "assumed", overtaken, best, labels, share)),
     )
 
 
@@ -144,33 +228,26 @@ def _amount(option: StudyOptionAnswer, metric: Metric) -> float:
 
 
 def _times(
-    metric: Metric, content: StudyContent, options: Sequence[StudyOptionAnswer], share: float
+    metric: Metric,
+    content: StudyContent,
+    options: Sequence[StudyOptionAnswer],
+    share: float,
+    certain: Set[str],
 ) -> list[Input]:
-    """Return what moves times, and costs with them: whole estimates, the software's figures, failures."""
+    """Return what is assumed of times, and of costs with them: stated times and how they scale."""
     amounts = {option.key: _amount(option, metric) for option in options}
     found: list[Input] = []
     follows = {option.key: _followers(option.key, content) & set(amounts) for option in options}
     for option in options:
+        if option.key not in certain:
+            continue
         moved = {option.key, *follows[option.key]}
 
         def together(factor: float, moved: set[str] = moved) -> Amounts:
             return {key: amounts[key] * factor for key in moved}
 
         low, high = _ends(share, together)
-        found.append(("time_to_train", option.key, "assumed", low, high))
-    found += _software(metric, options)
-    lost = {option.key: _lost(option) for option in options}
-    if any(lost.values()):
-
-        def failing(factor: float) -> Amounts:
-            return {
-                option.key: amounts[option.key] * _rescaled(option, lost[option.key], factor)
-                for option in options
-                if lost[option.key]
-            }
-
-        low, high = _ends(share, failing)
-        found.append(("failures", None, "assumed", low, high))
+        found.append(("time_to_train", option.key, low, high))
     scaled = [
         option.key
         for option in content.options
@@ -185,7 +262,7 @@ def _times(
             return {key: amounts[key] * efficiency / reached for key in scaled}
 
         low, high = _ends(share, scaling)
-        found.append(("scaling_efficiency", None, "assumed", low, high))
+        found.append(("scaling_efficiency", None, low, high))
     return found
 
 
@@ -201,34 +278,6 @@ def _followers(key: str, content: StudyContent) -> set[str]:
         }
         found |= fresh
     return found - {key}
-
-
-def _software(metric: Metric, options: Sequence[StudyOptionAnswer]) -> Iterator[Input]:
-    """Return the model's own figures; options on one software profile move together."""
-    figures: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
-    for option in options:
-        estimate = option.estimate
-        if estimate is None or estimate.time_to_train is None or estimate.software is None:
-            continue
-        for one in estimate.sensitivity:
-            low, high = (end / estimate.time_to_train.value for end in (one.low, one.high))
-            figures.setdefault((estimate.software, one.input), []).append((option.key, low, high))
-    amounts = {option.key: _amount(option, metric) for option in options}
-    profiles = {profile for profile, _ in figures}
-    for (_, name), moved in figures.items():
-        least = {key: amounts[key] * factor for key, factor, _ in moved}
-        most = {key: amounts[key] * factor for key, _, factor in moved}
-        yield name, None if len(profiles) == 1 or len(moved) > 1 else moved[0][0], "model", least, most
-
-
-def _lost(option: StudyOptionAnswer) -> float:
-    parts = option.estimate.breakdown if option.estimate and option.estimate.breakdown else []
-    return sum(part.seconds for part in parts if part.part in {"failures", "checkpoint"})
-
-
-def _rescaled(option: StudyOptionAnswer, part: float, factor: float) -> float:
-    time = option.time.value if option.time is not None else 1.0
-    return float(part_rescaled(time, part, factor)) / time
 
 
 def _costs(options: Sequence[StudyOptionAnswer], share: float) -> Iterator[Input]:
@@ -254,7 +303,7 @@ def _costs(options: Sequence[StudyOptionAnswer], share: float) -> Iterator[Input
 
     for option, estimate in costed:
         low, high = _ends(share, lines(option, estimate, None))
-        yield "price", option.key, "assumed", low, high
+        yield "price", option.key, low, high
     for name, items in (("electricity_per_kwh", {"power", "electricity"}), ("staff", {"staff"})):
 
         def all_of(factor: float, items: set[str] = items) -> Amounts:
@@ -265,7 +314,7 @@ def _costs(options: Sequence[StudyOptionAnswer], share: float) -> Iterator[Input
             }
 
         low, high = _ends(share, all_of)
-        yield name, None, "assumed", low, high
+        yield name, None, low, high
     owned = [
         (option.key, float(str(estimate.cost.basis.get("utilisation") or 1.0)))
         for option, estimate in costed
@@ -279,4 +328,4 @@ def _costs(options: Sequence[StudyOptionAnswer], share: float) -> Iterator[Input
             }
 
         low, high = _ends(share, used)
-        yield "utilisation", None, "assumed", low, high
+        yield "utilisation", None, low, high

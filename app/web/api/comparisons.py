@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query, Response
 
 from app.services import comparisons
-from app.services.comparisons import ComparisonSummary
+from app.services.comparisons import BOUNDS, BasisAsked, ComparisonSummary
 from app.services.listing import Page
 from app.sizing.document import Comparison
 from app.sizing.questions import LEAST_SHARE, ComparisonPatch, ComparisonRequest
@@ -28,6 +28,27 @@ Efficiency = Annotated[
         allow_inf_nan=False,
         description="Share of linear scaling that linear rows reach; restates their hours and the ratios.",
         examples=[0.85],
+    ),
+]
+Utilisation = Annotated[
+    float | None,
+    Query(
+        ge=BOUNDS["utilisation"][0],
+        le=BOUNDS["utilisation"][1],
+        allow_inf_nan=False,
+        description="Share of the calendar in which every option works; costs are compared on it. Left out, "
+        "that of the first owned option.",
+        examples=[0.5],
+    ),
+]
+TermYears = Annotated[
+    float | None,
+    Query(
+        ge=BOUNDS["amortisation_years"][0],
+        le=BOUNDS["amortisation_years"][1],
+        allow_inf_nan=False,
+        description="Years over which every option is paid for. Left out, those of the first owned option.",
+        examples=[3],
     ),
 ]
 
@@ -58,9 +79,12 @@ def get_comparison(
     identifier: ComparisonId,
     response: Response,
     scaling_efficiency: Efficiency = 1.0,
+    utilisation: Utilisation = None,
+    term_years: TermYears = None,
 ) -> Comparison:
     """Read the options as they stand; the ETag is for If-Match when changing them."""
-    found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency)
+    basis = BasisAsked(utilisation, term_years)
+    found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
     response.headers["ETag"] = write_tag(found.version)
     return found.comparison
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, BadInput, FieldError
-from app.services.comparisons import ComparisonSummary, get_comparison, list_comparisons
+from app.services.comparisons import (
+    USUAL_BASIS,
+    BasisAsked,
+    ComparisonSummary,
+    get_comparison,
+    list_comparisons,
+)
 from app.services.estimates import get_estimate_request, scale_estimate
 from app.services.listing import USUAL_ITEMS, Page
 from app.services.workbench import Workbench
@@ -24,12 +30,12 @@ from app.web.rendering import render
 
 router = APIRouter(include_in_schema=False)
 
-PARAMETER = "scaling_efficiency"
+PARAMETER, UTILISATION, YEARS = ASKED = ("scaling_efficiency", "utilisation", "term_years")
 STEPS = (0.25, 0.5, 1, 2, 4)
 """Sizes of the scaling curve, as multiples of the count that was asked for."""
 
 
-def share_of(text: str) -> float:
+def share_of(text: str, field: str = PARAMETER) -> float:
     """Return a share from what was typed: 0.85, 85 and 85% all mean the same."""
     try:
         number = float(text.strip().removesuffix("%").replace(",", ".") or "1")
@@ -37,13 +43,34 @@ def share_of(text: str) -> float:
         number = 0.0
     share = number / 100 if number > 1 or text.strip().endswith("%") else number
     if not 0 < share <= 1:
-        raise BadInput.at(PARAMETER, "must be above 0 and at most 100")
+        raise BadInput.at(field, "must be above 0 and at most 100")
     return share
 
 
-def address(identifier: str, share: float) -> str:
-    """Return the one address of a comparison at a scaling efficiency."""
-    return f"/comparisons/{identifier}" + (f"?{PARAMETER}={share:.6g}" if share != 1 else "")
+def address(identifier: str, share: float, basis: BasisAsked = USUAL_BASIS) -> str:
+    """Return the one address of a comparison at a scaling efficiency, its costs on a basis."""
+    scaled = [] if share == 1 else [(PARAMETER, f"{share:.6g}")]
+    query = urlencode([*scaled, *stated(basis)])
+    return f"/comparisons/{identifier}" + (f"?{query}" if query else "")
+
+
+def stated(basis: BasisAsked) -> list[tuple[str, str]]:
+    """Return what an address holds of a basis."""
+    asked = {UTILISATION: basis.utilisation, YEARS: basis.term_years}
+    return [(name, f"{value:.6g}") for name, value in asked.items() if value is not None]
+
+
+def basis_of(utilisation: str, term_years: str) -> BasisAsked:
+    """Return the basis that was typed: 0.5, 50 and 50% are the same utilisation; empty is the usual."""
+    years = None
+    if term_years.strip():
+        try:
+            years = float(term_years.strip().replace(",", "."))
+        except ValueError:
+            raise BadInput.at(YEARS, "must be a number of years") from None
+    basis = BasisAsked(share_of(utilisation, UTILISATION) if utilisation.strip() else None, years)
+    basis.check()
+    return basis
 
 
 @router.get("/comparisons.json")
@@ -71,34 +98,56 @@ def show_comparisons(
 
 @router.get("/comparisons/{identifier}.json")
 def show_comparison_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, scaling_efficiency: str = ""
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: str,
+    scaling_efficiency: str = "",
+    utilisation: str = "",
+    term_years: str = "",
 ) -> Comparison:
     """Return the comparison of the page of the same address."""
-    return get_comparison(bench, workspace, identifier, share_of(scaling_efficiency)).comparison
+    basis = basis_of(utilisation, term_years)
+    return get_comparison(bench, workspace, identifier, share_of(scaling_efficiency), basis).comparison
 
 
 @router.get("/comparisons/{identifier}", response_class=HTMLResponse)
 def show_comparison(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, scaling_efficiency: str = ""
+    request: Request,
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: str,
+    scaling_efficiency: str = "",
+    utilisation: str = "",
+    term_years: str = "",
 ) -> Response:
-    """Show a comparison; an efficiency in percent is sent to the address that holds it as a share."""
-    errors: Sequence[FieldError] = ()
+    """Show a comparison; shares in percent are sent to the address that holds them as shares."""
+    errors: list[FieldError] = []
+    share, basis = 1.0, USUAL_BASIS
     try:
         share = share_of(scaling_efficiency)
     except AppError as error:
-        share, errors = 1.0, error.errors
-    if scaling_efficiency and not errors and address(identifier, share) != _asked(request):
-        return RedirectResponse(address(identifier, share), 303)
-    comparison = get_comparison(bench, workspace, identifier, share).comparison
-    form = Form({PARAMETER: [scaling_efficiency if errors else f"{share * 100:.4g}"]}, errors)
-    page = comparison_page(comparison, voice_of(request), form, available())
+        errors += error.errors
+    try:
+        basis = basis_of(utilisation, term_years)
+    except AppError as error:
+        errors += error.errors
+    if not errors and address(identifier, share, basis) != _asked(request):
+        return RedirectResponse(address(identifier, share, basis), 303)
+    comparison = get_comparison(bench, workspace, identifier, share, basis).comparison
+    typed = {PARAMETER: scaling_efficiency, UTILISATION: utilisation, YEARS: term_years}
+    shown = {PARAMETER: f"{share * 100:.4g}"}
+    if comparison.one_basis is not None:
+        shown[UTILISATION] = f"{comparison.one_basis.utilisation * 100:.4g}"
+        shown[YEARS] = f"{comparison.one_basis.term_years:.4g}"
+    form = Form({name: [typed[name] if errors else shown.get(name, "")] for name in typed}, errors)
+    page = comparison_page(comparison, voice_of(request), form, available(), stated(basis))
     return render(request, "comparison.html", page, status=400 if errors else 200)
 
 
 def _asked(request: Request) -> str:
-    """Return the address that was asked for; a language beside the efficiency stays as it is."""
-    share = request.query_params.get(PARAMETER, "")
-    return f"{request.url.path}?{PARAMETER}={share}" if share else request.url.path
+    """Return the address that was asked for; a language beside what it states stays as it is."""
+    stated = [(name, value) for name in ASKED if (value := request.query_params.get(name)) is not None]
+    return f"{request.url.path}?{urlencode(stated)}" if stated else request.url.path
 
 
 @router.get("/comparisons/{identifier}/scaling", response_class=HTMLResponse)

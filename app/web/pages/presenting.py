@@ -12,7 +12,7 @@ from app.reports.figures.layout import Figure
 from app.reports.wording import Voice
 from app.reports.wording.values import stated, written
 from app.services.accuracy import UNITS
-from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, Memory, Text
+from app.sizing.document import CheckWarning, Comparison, Estimate, Memory, Text
 from app.web.contexts import (
     ChoiceGroup,
     ComparisonPage,
@@ -64,10 +64,11 @@ def largest_part(estimate: Estimate | None) -> str:
     return max(estimate.breakdown, key=lambda part: part.seconds).part
 
 
-def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
+def option_views(comparison: Comparison) -> list[OptionView]:
     """Return the options of a comparison with bars on common scales."""
+    rows = comparison.rows
     times = [hours_of(row) for row in rows]
-    costs = [row.estimate.cost.run if row.estimate and row.estimate.cost else None for row in rows]
+    costs = [row.run_cost for row in rows]
     best = min((row.hours for row in rows if row.hours), default=None)
     return [
         OptionView(
@@ -77,6 +78,10 @@ def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
             cost=cost,
             cost_bar=cost_bar,
             against_best=row.hours / best if row.hours and best else None,
+            fastest=row.label == comparison.fastest,
+            tie=row.label in comparison.fastest_tied,
+            cheapest=row.label == comparison.cheapest,
+            cheapest_tie=row.label in comparison.cheapest_tied,
             bound=largest_part(row.estimate),
             refusal=refusal_of(row.estimate),
         )
@@ -89,7 +94,7 @@ def option_views(rows: Sequence[ComparisonRow]) -> list[OptionView]:
 def ratio_views(comparison: Comparison) -> list[RatioView]:
     """Return the ratios of a comparison with how sure each is."""
     return [
-        RatioView(one.ratio, one.faster, one.slower, one.probability, one.low, one.high)
+        RatioView(one.ratio, one.faster, one.slower, one.probability, one.low, one.high, one.tie)
         for one in comparison.ratios
     ]
 
@@ -123,7 +128,11 @@ def memory_rows(memories: Sequence[Memory]) -> list[tuple[str, Sequence[float]]]
 
 
 def comparison_page(
-    comparison: Comparison, voice: Voice, form: Form, documents: Sequence[tuple[str, str]]
+    comparison: Comparison,
+    voice: Voice,
+    form: Form,
+    documents: Sequence[tuple[str, str]],
+    basis_asked: Sequence[tuple[str, str]] = (),
 ) -> ComparisonPage:
     """Return the page of a comparison."""
     rows = comparison.rows
@@ -142,10 +151,12 @@ def comparison_page(
         comparison=comparison,
         model=next(iter(models.values())) if len(models) == 1 else None,
         trained=trained_by_all([one for _, one in modelled]),
-        options=option_views(rows),
+        options=option_views(comparison),
         modelled=bool(modelled),
         time_scale=time_scale([hours_of(row) for row in rows]),
         ratios=ratio_views(comparison),
+        basis_asked=basis_asked,
+        basis_rows=[(row.label, one) for row in rows for one in row.costs],
         serious=[group for group in groups if group.severity == SEVERITIES[0]],
         warnings=[group for group in groups if group.severity != SEVERITIES[0]],
         figures=comparison_figures(comparison, running, voice),

@@ -95,6 +95,9 @@ def study_page(
         add_groups=choices.system_names(bench.catalogue) if add else [],
         columns=columns,
         changes=[_change_view(one, answer, query) for one in answer.changes],
+        fastest_tied=", ".join(labels[key] for key in answer.fastest_tied),
+        cheapest_tied=", ".join(labels[key] for key in answer.cheapest_tied),
+        basis_rows=[(option.label, one) for option in answer.options for one in option.costs],
         time_scale=scale,
         figures=_figures(answer, with_parts, voice),
         part_labels=[one.label for one in with_parts],
@@ -148,10 +151,10 @@ def _columns(
     found = []
     for option, time_bar, cost_bar in zip(answer.options, times, costs, strict=True):
         memory = option.estimate.memory if option.estimate else None
-        cost = option.estimate.cost if option.estimate else None
         added = f"add.{option.key}"
         rest = [(name, value) for name, value in query if name.rpartition(".")[2] != option.key]
         drop = urlencode(rest) if added in answer.knobs else with_knob(rest, f"drop.{option.key}", "1")
+        own = next((one for one in option.costs if one.own), None)
         trace = f"{state}&" if state else ""
         found.append(
             OptionColumn(
@@ -162,7 +165,8 @@ def _columns(
                 memory=figures.memory_bar(memory) if memory else None,
                 drop_url=_address(base, drop) if len(answer.options) > 1 else "",
                 trace_url=f"{base}/trace?{trace}option={option.key}&figure=",
-                lines={line.item: line for line in cost.lines} if cost else {},
+                hourly=own.hourly if own else None,
+                lines={line.item: line for line in own.lines} if own else {},
             )
         )
     return found

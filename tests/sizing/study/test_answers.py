@@ -42,7 +42,7 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> Answered:
         key: None if isinstance(asked, PublishedFigure) else estimate(asked, context)
         for key, asked in requests.items()
     }
-    return answered(content, requests, made, context.catalog, pair)
+    return answered(content, requests, made, context, pair)
 
 
 @cache
@@ -139,7 +139,7 @@ def test_what_is_scaled_from_a_figure_moves_with_it() -> None:
 def test_costs_swing_with_prices_and_utilisation() -> None:
     costs = next(one for one in usual().tornados if one.metric == "cost")
     inputs = {swing.input for swing in costs.swings}
-    assert {"price", "time_to_train"} <= inputs
+    assert {"price", "residual"} <= inputs
     higher = next(one for one in costs.swings if one.input == "price" and one.option == costs.best)
     assert higher.high < costs.lead < higher.low
 

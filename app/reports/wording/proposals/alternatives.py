@@ -33,9 +33,9 @@ def time(content: ProposalContent, scale: Scale, voice: Voice) -> str:
 def cost(content: ProposalContent, voice: Voice) -> str:
     """Return the cost of a run by option."""
     entries = [
-        f"{row.label} {voice.quantity(row.estimate.cost.run)}"
+        f"{row.label} {voice.quantity(row.run_cost)}"
         for row in content.comparison.rows
-        if row.estimate is not None and row.estimate.cost is not None
+        if row.run_cost is not None
     ]
     return told(voice.gettext("Bars of the cost of the run by option"), entries)
 
@@ -62,7 +62,8 @@ def sensitivity(estimate: Estimate, voice: Voice) -> str:
     ]
     named = voice.say(
         Message(
-            "Bars of the time to train of {option} at both ends of each input", {"option": estimate.label}
+            "Bars of what each uncertain input has of the range of {option}",
+            {"option": estimate.label},
         )
     )
     return told(named, entries)
@@ -71,7 +72,6 @@ def sensitivity(estimate: Estimate, voice: Voice) -> str:
 def term(content: ProposalContent, voice: Voice) -> str:
     """Return the cost over the term by option."""
     entries = [
-        f"{one.label} {voice.quantity(one.over_term)}"
-        for one in (content.term.options if content.term else ())
+        f"{one.label} {voice.quantity(one.over_term)}" for one in (content.term.asked if content.term else ())
     ]
     return told(voice.gettext("Stacked bars of the cost over the term by option"), entries)

@@ -119,7 +119,8 @@ def term(content: ProposalContent, voice: Voice) -> Section | None:
         return None
     said = Message(
         "all options over {years} years of {hours} useful hours a year: what an hour of work costs, times "
-        "these hours. Purchase is spread over the years of amortisation with the cost of capital.",
+        "these hours. Purchase is spread over the term with the cost of capital. An owned system and a "
+        "commitment are paid for every hour, list and spot prices for the hours in use.",
         {"years": found.years, "hours": round(found.useful_hours_per_year)},
     )
     blocks: list[Block] = [
@@ -144,7 +145,7 @@ def totals(found: Term, voice: Voice) -> Grid:
     rows = [
         [
             Cell(one.label),
-            Cell(voice.label(one.acquisition)),
+            Cell(voice.label(one.rental or one.acquisition)),
             money(one.hourly, voice),
             money(one.yearly, voice),
             money(one.over_term, voice),
@@ -157,13 +158,13 @@ def totals(found: Term, voice: Voice) -> Grid:
 
 def lines(found: Term, currency: str, voice: Voice) -> Grid:
     """Return what the cost over the term is made of, options as rows of one part each."""
-    names = list(dict.fromkeys(line.item for one in found.options for line in one.lines if line.amount))
+    names = list(dict.fromkeys(line.item for one in found.asked for line in one.lines if line.amount))
     heads = [Head(voice.gettext("What is paid for"), width=1.6)]
-    heads += [Head(one.label, True, 1.3) for one in found.options]
+    heads += [Head(one.label, True, 1.3) for one in found.asked]
     rows = []
     for name in names:
         amounts = [
-            next((line.amount for line in one.lines if line.item == name), None) for one in found.options
+            next((line.amount for line in one.lines if line.item == name), None) for one in found.asked
         ]
         rows.append(
             [

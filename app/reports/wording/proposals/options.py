@@ -12,7 +12,7 @@ from app.reports.wording.proposals.blocks import Block, Cell, Drawing, Grid, Hea
 from app.reports.wording.scales import Scale
 from app.reports.wording.values import written
 from app.reports.wording.voice import MISSING, Voice
-from app.sizing.document import ComparisonRow, Estimate, ModelSummary, Quantity, Text
+from app.sizing.document import Comparison, ComparisonRow, Estimate, ModelSummary, Quantity, Text
 from app.sizing.proposal.documents import ProposalContent
 from app.sizing.proposal.lines import PLANNED
 
@@ -55,7 +55,7 @@ def comparison(content: ProposalContent, voice: Voice) -> Section:
         "options",
         voice.gettext("Options side by side, with ranges in brackets"),
         heads,
-        [option_row(row, bool(modelled), best, scale, voice) for row in rows],
+        [option_row(row, content, bool(modelled), best, scale, voice) for row in rows],
         best=next((index for index, row in enumerate(rows) if row.label == content.advice.recommended), None),
     )
     blocks: list[Block] = [grid]
@@ -78,8 +78,20 @@ def time_chart(content: ProposalContent, voice: Voice) -> Drawing:
     return Drawing("time", voice.gettext("Time to train"), told)
 
 
+def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
+    """Return that a row is the fastest or ties for it; nothing for all others."""
+    if row.label == comparison.fastest:
+        return voice.gettext("fastest")
+    return voice.gettext("tie") if row.label in comparison.fastest_tied else ""
+
+
 def option_row(
-    row: ComparisonRow, modelled: bool, best: float | None, scale: Scale, voice: Voice
+    row: ComparisonRow,
+    content: ProposalContent,
+    modelled: bool,
+    best: float | None,
+    scale: Scale,
+    voice: Voice,
 ) -> list[Cell]:
     """Return one option as a row."""
     one = row.estimate
@@ -93,7 +105,7 @@ def option_row(
     else:
         time = figure(time_of(row), voice, scale)
         against = Cell(
-            voice.gettext("fastest") if row.hours == best else voice.ratio(row.hours / (best or row.hours))
+            standing(row, content.comparison, voice) or voice.ratio(row.hours / (best or row.hours))
         )
     cells = [Cell(row.label, " · ".join(under)), time, against]
     if not modelled:
@@ -103,7 +115,7 @@ def option_row(
     memory = one.memory
     return [
         *cells,
-        figure(one.cost.run if one.cost is not None else None, voice),
+        figure(row.run_cost, voice),
         figure(one.throughput, voice),
         figure(one.mfu, voice),
         Cell(MISSING)
@@ -126,7 +138,7 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
                 if one.low is None or one.high is None or one.probability is None
                 else f"{voice.ratio(one.low)}–{voice.ratio(one.high)}"
             ),
-            Cell(voice.percent(one.probability)),
+            Cell(voice.chance(one.probability)),
         ]
         for one in content.comparison.ratios[:10]
     ]
@@ -178,6 +190,7 @@ def _trained(models: Sequence[ModelSummary], voice: Voice) -> list[tuple[str, li
 def logic(content: ProposalContent, voice: Voice) -> Section | None:
     """Return the chain from the model to the time: what was multiplied with what."""
     found = running(content)
+    costs = {row.label: cost for row in content.comparison.rows if (cost := row.own_cost) is not None}
     if not found:
         return None
     scale = scale_of_times(content)
@@ -203,11 +216,11 @@ def logic(content: ProposalContent, voice: Voice) -> Section | None:
         (voice.gettext("Tokens per second"), [figure(one.tokens_per_second, voice) for _, one in found]),
         (
             voice.gettext("Purchase price"),
-            [figure(one.cost.capex if one.cost is not None else None, voice) for _, one in found],
+            [figure(costs[label].capex if label in costs else None, voice) for label, _ in found],
         ),
         (
             voice.gettext("Cost of a useful hour"),
-            [figure(one.cost.hourly if one.cost is not None else None, voice) for _, one in found],
+            [figure(costs[label].hourly if label in costs else None, voice) for label, _ in found],
         ),
         (voice.gettext("Energy"), [figure(one.energy, voice) for _, one in found]),
         (

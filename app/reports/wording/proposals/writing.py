@@ -88,10 +88,11 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the page a busy reader reads: what to take, why, what not to buy."""
     advice = content.advice
     row = next((row for row in content.comparison.rows if row.label == advice.recommended), None)
+    none = "A tie" if advice.tied else "None of the options"
     blocks: list[Block] = [
         Verdict(
             title=voice.gettext("Recommendation"),
-            option=row.label if row is not None else voice.gettext("None of the options"),
+            option=row.label if row is not None else voice.gettext(none),
             lines=[voice.sentence(reason) for reason in advice.reasons],
             figures=headline(row, content, voice) if row is not None else (),
         )
@@ -140,7 +141,8 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     found = [(voice.gettext("Time to train"), voice.central(time, scale), voice.spread(time, scale))]
     cost = row.estimate.cost if row.estimate is not None else None
     if cost is not None:
-        found.append((voice.gettext("Cost of the run"), voice.central(cost.run), voice.spread(cost.run)))
+        run = row.run_cost
+        found.append((voice.gettext("Cost of the run"), voice.central(run), voice.spread(run)))
         if cost.capex is not None:
             found.append(
                 (voice.gettext("Purchase price"), voice.central(cost.capex), voice.spread(cost.capex))
