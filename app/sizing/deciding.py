@@ -123,7 +123,7 @@ def decide(
         space,
         margin=margin,
         risk=risk_of(scenario, profile.family, context, probability),
-        totals=_totals(scenario, training, hardware, context),
+        totals=run_totals(scenario, training, hardware, context),
     )
     batch = int(choice.plans.global_batch[0])
     return Sizing(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
@@ -139,7 +139,7 @@ def _quarterings(training: Training, scenario: Scenario) -> int:
     return 3 if training.target is not None else 0
 
 
-def _totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
+def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
     """Return how long whole runs of plans take, with what machines of the kind usually lose to failures.
 
     What the request assumes of failures, input and money changes no plan.

@@ -16,7 +16,7 @@ from app.errors import AppError, BadInput, Message
 from app.sizing.asked_plan import given_fields, plan_number, recompute_name, sharding_name
 from app.sizing.checks import does_not_fit, model_checks, plan_checks
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide
+from app.sizing.deciding import Sizing, decide, run_totals
 from app.sizing.document import CheckWarning, Part, Quantity
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
@@ -139,7 +139,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         plans=_best(sizing, request.keep, request.beside, context),
         pareto=_front(sizing),
         map=_map(sizing),
-        what_if=_what_if(sizing, risk) if request.what_if and found.feasible else [],
+        what_if=_what_if(sizing, risk, context) if request.what_if and found.feasible else [],
         warnings=warnings,
     )
 
@@ -205,6 +205,9 @@ def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingCo
     if beside is not None:
         chosen = np.union1d(chosen, _fastest_of(found, beside))
         chosen = chosen[np.argsort(found.cost[chosen], kind="stable")]
+    if np.any(found.cost[chosen] < found.cost[found.best]):
+        # On fewer devices another plan would be chosen, which is the faster at central values.
+        chosen = np.concatenate([[found.best], chosen[chosen != found.best]])[: max(keep, 1)]
     several = found.plans.take(chosen)
     normals = common_normals()
     step = scenario.step(several)
@@ -233,7 +236,7 @@ def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingCo
             SearchedPlan(
                 plan=plans[place],
                 step_time=quantity(seconds, samples, "s"),
-                ranked_time=float(found.cost[index]),
+                ranked_time=seconds * float(found.cost[index] / found.totals[index]),
                 behind=float(found.cost[index]) / first - 1.0,
                 throughput=quantity(batch / seconds, batch / samples, "samples/s"),
                 mfu=quantity(flop * batch / seconds / peak, flop * batch / samples / peak, "1"),
@@ -330,13 +333,14 @@ def _map(sizing: Sizing) -> list[MapCell]:
     ]
 
 
-def _what_if(sizing: Sizing, risk: Risk) -> list[WhatIf]:
+def _what_if(sizing: Sizing, risk: Risk, context: SizingContext) -> list[WhatIf]:
     """Return what would be best with twice the memory, the memory's bandwidth or the network's."""
     found = sizing.choice.found
     before = float(found.cost[found.best])
     answer = []
     for change, scenario in _doubled(sizing.scenario):
-        after = search_space(scenario, sizing.choice.space, margin=sizing.margin, risk=risk)
+        totals = run_totals(scenario, sizing.training, sizing.hardware, context)
+        after = search_space(scenario, sizing.choice.space, margin=sizing.margin, risk=risk, totals=totals)
         best = after.best
         answer.append(
             WhatIf(
