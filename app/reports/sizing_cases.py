@@ -17,8 +17,17 @@ PAGE = "docs/sizings.md"
 DAY = 86_400.0
 IMAGES = {"epochs": 90, "dataset_samples": 1_281_167}
 
-KOREA: Mapping[str, Any] = {"currency": "KRW", "assumptions": {"region": "korea"}}
-US: Mapping[str, Any] = {"currency": "USD", "assumptions": {"region": "us"}}
+CONSIDERED: Mapping[str, Any] = {
+    "systems": [
+        *("dgx-a100-640gb", "dgx-a100-320gb", "a100-sxm-80gb", "a100-sxm-40gb", "bow-2000", "bow-pod16"),
+        *("bow-pod64", "aws-p4d", "azure-nd96asr", "lambda-8xa100"),
+    ],
+    "counts": [1, 2, 4, 8, 16, 32, 64, 120, 240],
+}
+"""Systems that are offered today, at counts that are ordered."""
+
+KOREA: Mapping[str, Any] = {**CONSIDERED, "currency": "KRW", "assumptions": {"region": "korea"}}
+US: Mapping[str, Any] = {**CONSIDERED, "currency": "USD", "assumptions": {"region": "us"}}
 
 
 def _asked(
