@@ -198,8 +198,8 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
     """Return the numbers of equal chunks a stage can be cut into."""
     natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
     if space.lean:
-        # None, the shallowest and the deepest.
-        natural = sorted({*natural[:2], natural[-1]})
+        # None, the two shallowest and the deepest.
+        natural = sorted({*natural[:3], natural[-1]})
     return [
         int(chunks)
         for chunks in space.effective("interleave", natural)

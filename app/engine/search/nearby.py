@@ -101,7 +101,7 @@ def _sharded_elsewhere(space: Space, plans: Plans) -> Plans:
 
 
 def _in_chunks(space: Space, plans: Plans) -> list[Plans]:
-    """Return plans whose stages are whole with the fewest chunks and the most, where rounds allow any."""
+    """Return plans whose stages are whole with the fewest chunks, the next more and the most."""
     if space.ipu or "interleave" in space.allowed:
         return []
     layers = space.depth / plans.pipeline
@@ -109,8 +109,8 @@ def _in_chunks(space: Space, plans: Plans) -> list[Plans]:
     free &= plans.accumulation % plans.pipeline == 0
     found = plans.take(np.flatnonzero(free))
     stages = (space.depth / found.pipeline).astype(int).tolist()
-    fewest = np.array([divisors(stage)[1] for stage in stages], dtype=float)
-    return [replace(found, interleave=fewest), replace(found, interleave=np.array(stages, dtype=float))]
+    chunks = np.array([[*divisors(stage)[1:3], stage, stage][:3] for stage in stages], dtype=float)
+    return [replace(found, interleave=several) for several in chunks.reshape(-1, 3).T]
 
 
 @dataclass(frozen=True, slots=True)

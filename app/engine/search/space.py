@@ -15,7 +15,7 @@ LARGEST_MICRO_BATCH = 1024
 MICRO_BATCHES = tuple(sorted({base << power for base in (2, 3) for power in range(24)} | {1}))
 """Micro-batches that are tried where no global batch has to be divided."""
 
-FEW_ROUNDS = 16
+FEW_ROUNDS = 128
 """Micro-batches a copy up to which rounding them down wastes much of a batch."""
 
 
