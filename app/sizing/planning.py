@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE, phases_needed
-from app.engine.plans import MemoryUse, Plans
+from app.engine.plans import MemoryUse, Plans, Recompute
 from app.engine.records import Floats, GpuChip, IpuChip
 from app.engine.search import (
     LARGEST_MICRO_BATCH,
@@ -382,7 +382,16 @@ def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -
     if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
         evaluated = _evaluated_gpu(scenario, candidates, loose)
         limit = loose if evaluated.fits.any() else strict
-    return candidates.plans, evaluated, candidates.enumerated, candidates.count, limit
+    plans, enumerated = candidates.plans, candidates.enumerated
+    if space.lean and "offload" not in space.allowed:
+        best = plans.take(np.array([np.argmin(evaluated.seconds)]))
+        if float(best.recompute[0]) == Recompute.FULL:
+            # Memory is short: the optimizer may be better kept on the host.
+            more = gpu_plans(replace(space, allowed={**space.allowed, "offload": (1.0,)}))
+            plans = Plans.joined([plans, more.plans])
+            evaluated = Evaluated.joined([evaluated, _evaluated_gpu(scenario, more, limit)])
+            enumerated += more.enumerated
+    return plans, evaluated, enumerated, int(plans.tensor.size), limit
 
 
 def _evaluated_gpu(scenario: Scenario, candidates: Candidates, limit: float) -> Evaluated:

@@ -9,7 +9,7 @@ from app.engine.records import Floats
 from app.errors import BadInput
 from app.sizing.context import SizingContext
 from app.sizing.planning import Risk
-from app.sizing.regimes import deviations, regime_masks
+from app.sizing.regimes import regime_masks
 from app.sizing.scenario import Scenario
 from app.sizing.spread import residual_quantile
 
@@ -20,17 +20,16 @@ UNUSUAL = frozenset({"gpu_wide_tensor", "gpu_deep_interleave", "gpu_offload", "i
 """Regimes of plans of a kind that no published run used."""
 
 WORTH_IT = 1.05
-"""How many times as fast a plan of such a kind has to be, beside its risk, to be preferred."""
+"""How many times as fast a plan of such a kind has to be to be preferred, at :data:`RANKED_AT`."""
 
 
 def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
     r"""Return the factors by which plans of a kind that no published run used are ranked as slower.
 
-    .. math:: f = 1.05 \, e^{q_P (\sigma - \sigma_0)}
+    .. math:: f = 1.05^{k q_P / q_{0.8}}
 
-    where :math:`\sigma` is the deviation that the regimes of a plan add up to and :math:`\sigma_0` what they
-    would without those of its kind; 1 for every plan as published runs have it. What else is uncertain moves
-    all plans alike, or says how well a number of devices is known and not which plan to take on them.
+    where :math:`k` counts the ways in which a plan is of such a kind. What else is uncertain moves all plans
+    alike, or says how well a number of devices is known and not which plan to take on them.
 
     Parameters
     ----------
@@ -39,23 +38,17 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
     family : str
         Family of the model. [-]
     context : SizingContext
-        What was measured, and the deviations. [-]
+        What was measured. [-]
     probability : float
         Share of the runs that stay below, :math:`P`; 0.5 ranks by central times. [-]
     """
     if not 0.5 <= probability < 1.0:
         raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
-    quantile = residual_quantile(probability)
-    preferred = WORTH_IT if probability > 0.5 else 1.0
+    factor = WORTH_IT ** (residual_quantile(probability) / residual_quantile(RANKED_AT))
 
     def factors(plans: Plans) -> Floats:
         masks = regime_masks(scenario, plans, family, context.measured)
-        usual = {name: mask for name, mask in masks.items() if name not in UNUSUAL}
-        unusual = np.zeros(plans.devices.shape, dtype=bool)
-        for name in UNUSUAL & set(masks):
-            unusual |= masks[name]
-        known = context.residuals.deviations
-        risk = np.exp(quantile * (deviations(masks, known) - deviations(usual, known)))
-        return np.where(unusual, preferred * risk, 1.0)
+        ways = sum((np.asarray(masks[name], dtype=float) for name in UNUSUAL & set(masks)), np.zeros(1))
+        return np.broadcast_to(factor**ways, plans.devices.shape)
 
     return factors

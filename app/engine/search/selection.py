@@ -79,8 +79,9 @@ def pareto_set(first: Floats, second: Floats) -> Indices:
 def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
     """Return the index of the plan that is chosen where devices may idle.
 
-    On every number of devices the plan of least cost among those that use at most so many would be chosen; of
-    all these the fastest is, so that more devices never make the choice slower.
+    The plan of least cost, unless what would be chosen on fewer devices is faster by more than a little: on
+    every number of devices that is the plan of least cost among those that use at most so many. So more devices
+    never make the choice slower by more.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
 
     Examples
     --------
-    On two devices the second plan would be chosen, on four the third, which is slower but less uncertain:
+    On two devices the second plan would be chosen, on four the third, which costs less and is slower:
 
     >>> least_on_any_number(np.array([2.0, 2.0, 4.0]), np.array([9.0, 8.0, 7.5]), np.array([9.0, 7.0, 7.2]))
     1
@@ -111,7 +112,12 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
     leading = np.maximum.accumulate(np.where(ranked < before, np.arange(order.size), 0))
     chosen = order[np.unique(leading[last])]
     chosen = chosen[np.isfinite(cost[chosen])]
-    return int(chosen[np.lexsort((cost[chosen], seconds[chosen]))[0]])
+    near = chosen[seconds[chosen] <= (1.0 + LITTLE) * np.min(seconds[chosen])]
+    return int(near[np.lexsort((seconds[near], cost[near]))[0]])
+
+
+LITTLE = 0.005
+"""Share by which a choice may be slower than one on fewer devices."""
 
 
 def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:

@@ -337,7 +337,9 @@ def _copies(space: Space, most: int) -> list[int]:
 def _free_shares(space: Space, pipeline: int, most: int) -> Iterator[tuple[int, int, int]]:
     """Yield copies, micro-batch and micro-batches a copy that come near the largest global batch."""
     bound = min(space.largest_micro_batch, space.global_batch)
-    tried = [size for size in MICRO_BATCHES if size <= bound and not (space.lean and size % 3 == 0)]
+    tried = [size for size in MICRO_BATCHES if size <= bound]
+    if space.lean:
+        tried = [size for size in tried if size < 8 or is_power_of_two(size)]
     sizes = space.choices("micro_batch", [float(size) for size in tried])
     for micro_batch in map(int, sizes):
         rounds = max(space.global_batch // micro_batch, 1)
