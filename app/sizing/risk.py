@@ -48,7 +48,9 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
 
     def factors(plans: Plans) -> Floats:
         masks = regime_masks(scenario, plans, family, context.measured)
-        ways = sum((np.asarray(masks[name], dtype=float) for name in UNUSUAL & set(masks)), np.zeros(1))
-        return np.broadcast_to(factor**ways, plans.devices.shape)
+        ways = np.zeros(plans.devices.shape)
+        for name in UNUSUAL & set(masks):
+            ways = ways + masks[name]
+        return np.asarray(factor**ways)
 
     return factors

@@ -80,8 +80,8 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
     """Return the index of the plan that is chosen where devices may idle.
 
     The plan of least cost, unless what would be chosen on fewer devices is faster by more than a little: on
-    every number of devices that is the plan of least cost among those that use at most so many. So more devices
-    never make the choice slower by more.
+    every number of devices that is the plan of least cost among those that use at most so many. So more of
+    them never make the choice slower by more.
 
     Parameters
     ----------
