@@ -122,5 +122,5 @@ def _row(number: int, answer: Sizing, speaker: Voice) -> tuple[str, ...]:
         speaker.central(option.time_to_train),
         *(speaker.central(one) for one in costs),
         "–" if margin is None else speaker.percent(margin.share.value),
-        "–" if margin is None else speaker.percent(margin.probability),
+        "–" if margin is None else speaker.chance(margin.probability),
     )
