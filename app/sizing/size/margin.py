@@ -79,6 +79,41 @@ TURNS = {
 }
 
 
+def winner_of(
+    stated: Sequence[SizingOption],
+    options: Sequence[Judged],
+    verdict: Verdict,
+    first: int,
+    *,
+    by_time: bool,
+) -> int:
+    """Return the place of the winner: the first in what ranks, or who is level with it and ahead in the rest.
+
+    Parameters
+    ----------
+    stated : sequence of SizingOption
+        All options as documents. [-]
+    options : sequence of Judged
+        The same with their samples. [-]
+    verdict : Verdict
+        What they come to. [-]
+    first : int
+        Place of the cheapest, or of the fastest. [-]
+    by_time : bool
+        True where the fastest comes first, False where the cheapest does. [-]
+    """
+    ranks: Measure = "time" if by_time else verdict.ranked_by
+    other: Measure = verdict.ranked_by if by_time else "time"
+    rivals = _rivals(stated, options, verdict, first, ranks)
+    level = [rival for rival in rivals if _level(options[first], options[rival], ranks)]
+    if not level or stated[rivals[0]].system == stated[first].system:
+        return first
+    best = min(level, key=lambda place: _values(options[place], other)[0])
+    beaten = [first, *(rival for rival in level if rival != best)]
+    ahead = not any(_level(options[best], options[place], other) for place in beaten)
+    return best if ahead else first
+
+
 def margin_of(
     stated: Sequence[SizingOption],
     options: Sequence[Judged],

@@ -11,7 +11,7 @@ from app.engine.records import Floats
 from app.sizing.size.changes import nearest_of, purchase_needed
 from app.sizing.size.documents import FrontPoint, Margin, Sizing, SizingOption
 from app.sizing.size.judging import Limits, Verdict, held_kind, judge
-from app.sizing.size.margin import margin_of
+from app.sizing.size.margin import margin_of, winner_of
 from app.sizing.size.request import BudgetKind, SizingRequest
 
 Samples = tuple[Floats, Floats, Floats]
@@ -88,7 +88,8 @@ def restated(document: Sizing, options: Sequence[SampledOption], request: Sizing
     else:
         # Where only a budget is given, it is spent on time.
         by_time = limits.deadline is None and limits.budget is not None
-        winner = verdict.fastest if by_time else verdict.cheapest
+        first = verdict.fastest if by_time else verdict.cheapest
+        winner = winner_of(stated, options, verdict, first, by_time=by_time)
         margin = margin_of(stated, options, verdict, limits, winner, by_time=by_time)
         recommended = None if margin is not None and margin.tie else stated[winner].id
         needed = purchase_needed(stated, options, limits, request)
