@@ -26,7 +26,7 @@ WON = 1e9
 @pytest.fixture(scope="module")
 def whole() -> Sized:
     """Owned and rented systems at a few counts, without limits."""
-    return size(asked(systems=SYSTEMS, counts=[1, 2, 4, 8]), sizing_context(), exhaustive=True)
+    return size(asked(systems=SYSTEMS, counts=[1, 2, 4, 8]), sizing_context())
 
 
 def under(whole: Sized, **limits: Any) -> Sizing:
@@ -62,7 +62,7 @@ def large(preset: str, tokens: float, days: float, budget: float, **parts: Any) 
 
 @pytest.mark.parametrize("kind", [None, "purchase"])
 def test_llama2_70b_in_60_days_for_10_billion_won_is_not_met_by_purchase(kind: str | None) -> None:
-    """Issue 14: 256 nodes, which cost 59 billion to buy, were said to meet a budget of 10 billion."""
+    """256 nodes, which cost 59 billion to buy, were said to meet a budget of 10 billion."""
     found = large("llama2-70b", 2e12, 60, 10 * WON, budget_kind=kind)
     assert found.outcome == "not_met" and found.ranked_by == "purchase"
     assert {option.budget_kind for option in found.options} == {"purchase"}
@@ -73,13 +73,13 @@ def test_llama2_70b_in_60_days_for_10_billion_won_is_not_met_by_purchase(kind: s
 
 
 def test_gpt3_175b_in_30_days_for_1_billion_won_names_what_it_costs_to_buy() -> None:
-    """Issue 14: "₩1.7 bn would pay for 128 × A100", which cost some 30 billion."""
+    """“₩1.7 bn would pay for 128 × A100” was said of what costs some 30 billion."""
     found = large("gpt3-175b", 300e9, 30, 1 * WON)
     assert found.outcome == "not_met" and found.nearest is not None
     needed = next(change for change in found.nearest.changes if change.field == "budget")
     bought = by_id(found)[needed.option or ""].costs.purchase
     assert needed.value is not None and bought is not None
-    assert bought.value <= needed.value <= bought.high * 1.01
+    assert bought.value <= needed.value <= bought.high * 1.05
     assert needed.value > 25 * WON
     english, korean = said(found), said(found, "ko")
     assert any(" would buy 128 × NVIDIA A100" in one for one in english)
@@ -119,7 +119,6 @@ def test_a_superpod_costs_what_its_machines_and_their_network_do() -> None:
     found = size(
         asked(systems=["dgx-superpod-a100", "dgx-a100-320gb"], counts=[2, 40], most_accelerators=320),
         sizing_context(),
-        exhaustive=True,
     ).document
     pods, nodes = (
         by_id(found)[name].costs.purchase for name in ("dgx-superpod-a100-x2", "dgx-a100-320gb-x40")
@@ -185,9 +184,7 @@ def test_the_winner_states_its_margin(whole: Sized) -> None:
 def test_nothing_is_recommended_where_nothing_separates_the_options() -> None:
     """A SuperPOD of 20 and twenty DGX A100 are the same machines on the same network."""
     parts = {"systems": ["dgx-superpod-a100", "dgx-a100-320gb"], "counts": [1, 20]}
-    found = size(
-        asked(**parts, deadline_s=30 * DAY, budget_kind="purchase"), sizing_context(), exhaustive=True
-    )
+    found = size(asked(**parts, deadline_s=30 * DAY, budget_kind="purchase"), sizing_context())
     twenty = [option for option in found.document.options if option.machines == 20]
     keep = {option.id: found.samples[option.id] for option in twenty}
     level = under(Sized(found.document.model_copy(update={"options": twenty}), keep))
