@@ -119,6 +119,9 @@ def _idle(choice: Choice, hardware: Hardware, used: int, devices: int) -> CheckW
     plans = choice.plans
     copy = int(plans.tensor[0] * plans.pipeline[0])
     batch, copies = int(plans.global_batch[0]), devices // copy
+    if choice.space.ipu:
+        # Partitions are powers of two, whatever the batch.
+        copies = 1 << (copies.bit_length() - 1)
     if not choice.space.any_batch and batch % copies:
         return CheckWarning.of(
             "batch_not_divisible",

@@ -24,6 +24,9 @@ ROUNDING = 0.01
 """Share by which a stated linear figure may differ from the computed one: publications round. Options nearer
 to each other than this are equal."""
 
+SAME_COST = 0.001
+"""Share below which two costs are equal: what options share of prices does not blur their difference."""
+
 SURE = 0.8
 """Share of the common samples in which an order has to hold to be one, as for a deadline."""
 
@@ -309,7 +312,7 @@ class AmountRatio:
     tie: bool
 
 
-def ratio_of(more: Amount, less: Amount) -> AmountRatio:
+def ratio_of(more: Amount, less: Amount, rounding: float = ROUNDING) -> AmountRatio:
     """Return the ratio of two amounts, with its range where one of them has samples.
 
     The samples of two estimates are drawn with the same random numbers, so that what both depend on, such as
@@ -317,28 +320,29 @@ def ratio_of(more: Amount, less: Amount) -> AmountRatio:
     """
     central = more.value / (less.value or 1.0)
     if more.samples is None and less.samples is None:
-        return AmountRatio(central, None, None, None, not separated(less, more))
+        return AmountRatio(central, None, None, None, not separated(less, more, rounding))
     low, high = band(np.asarray(more.drawn / less.drawn, dtype=float), central)
     probability = float(probability_less(less.drawn, more.drawn))
-    return AmountRatio(central, float(low), float(high), probability, not separated(less, more))
+    return AmountRatio(central, float(low), float(high), probability, not separated(less, more, rounding))
 
 
-def separated(less: Amount, more: Amount) -> bool:
+def separated(less: Amount, more: Amount, rounding: float = ROUNDING) -> bool:
     """Tell whether something separates two amounts: more than rounding, and more than their ranges."""
-    if more.value <= (1.0 + ROUNDING) * less.value:
+    if more.value <= (1.0 + rounding) * less.value:
         return False
     if less.samples is None and more.samples is None:
         return True
     return bool(probability_less(less.drawn, more.drawn) >= SURE)
 
 
-def leaders(found: Mapping[str, Amount | None]) -> list[str]:
+def leaders(found: Mapping[str, Amount | None], rounding: float = ROUNDING) -> list[str]:
     """Return the option with the least amount, and after it those that nothing separates from it."""
     known = {name: one for name, one in found.items() if one is not None}
     if not known:
         return []
     best = min(known, key=lambda name: known[name].value)
-    return [best, *(name for name, one in known.items() if name != best and not separated(known[best], one))]
+    others = (name for name, one in known.items() if not separated(known[best], one, rounding))
+    return [best, *(name for name in others if name != best)]
 
 
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:

@@ -78,9 +78,13 @@ class MeasuredRun:
     """Software profiles that the runs of its group stand for."""
 
     def ran(self, software: SoftwareProfile) -> bool:
-        """Tell whether a run of the group ran a profile; presumed software stands for whatever ran."""
+        """Tell whether a run of the group ran a profile; presumed software stands for whatever ran.
+
+        So does a class of software that runs of a workspace were fitted on.
+        """
         calibrated = () if software.calibration is None else (software.calibration.prior,)
-        return software.presumed or not self.profiles.isdisjoint({software.id, *calibrated})
+        whatever = software.presumed or (bool(calibrated) and software.is_preset)
+        return whatever or not self.profiles.isdisjoint({software.id, *calibrated})
 
 
 class MeasuredRows:

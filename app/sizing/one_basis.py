@@ -11,7 +11,7 @@ from app.catalog import RENTALS
 from app.engine.cost import run_cost
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
 from app.errors import BadInput, NotFound
-from app.sizing.compare import Amount, Option, cost_bases_differ, leaders, ratio_of
+from app.sizing.compare import SAME_COST, Amount, Option, cost_bases_differ, leaders, ratio_of
 from app.sizing.context import SizingContext
 from app.sizing.cost.terms import BOUNDS, terms_of
 from app.sizing.costing import cost_of, prices
@@ -76,7 +76,7 @@ def on_one_basis(
         return comparison
     rows = [row.model_copy(update={"costs": found.costs.get(row.label, [])}) for row in comparison.rows]
     ratios = cost_ratios(found.amounts)
-    first = leaders(found.amounts)
+    first = leaders(found.amounts, SAME_COST)
     warnings = [one for one in comparison.warnings if one.code != "cost_bases_differ"]
     differ = cost_bases_differ(rows)
     return comparison.model_copy(
@@ -99,7 +99,7 @@ def cost_ratios(amounts: Mapping[str, Amount | None]) -> list[CostRatio]:
         for _, dearer in reversed(known[place + 1 :]):
             more, less = amounts[dearer], amounts[cheaper]
             assert more is not None and less is not None
-            ratio = ratio_of(more, less)
+            ratio = ratio_of(more, less, SAME_COST)
             found.append(
                 CostRatio(
                     dearer=dearer,

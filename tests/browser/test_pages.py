@@ -194,6 +194,7 @@ def test_measured_runs_on_two_fabrics_work_without_scripts(plain_window: Seat) -
 def test_error_in_the_form_is_seen_and_mended(window: Seat) -> None:
     page = window.open("/")
     page.get_by_label("Preset").select_option("bert-large")
+    expect(page.locator("#filled")).to_contain_text("BERT-Large")
     page.get_by_label("Tokens").fill("a lot")
     page.get_by_role("checkbox", name="IPU-POD16 16").check()
     page.get_by_role("button", name="Compare").click()

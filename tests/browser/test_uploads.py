@@ -43,6 +43,7 @@ def filled(seat: Seat, file: Path) -> Page:
     page = seat.open("/")
     page.set_default_timeout(12_000)
     page.locator("#model-preset").select_option("bert-large")
+    expect(page.locator("#filled")).to_contain_text("BERT-Large")
     page.locator("input[name=system][value='dgx-a100-640gb']").check()
     page.locator("[name='workload.samples']").fill("1000000")
     page.locator("#workload-file").set_input_files(file)

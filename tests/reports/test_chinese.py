@@ -167,7 +167,7 @@ def test_amounts_counts_and_shares_are_written_as_in_chinese() -> None:
     assert speaker.value(47520.0, "s") == "13.2小时"
     assert speaker.value(80e9, "B") == "80 GB"
     assert speaker.date("2026-12-31") == "2026年12月31日"
-    assert speaker.value(2.5 * 365 * 86400, "s") == "912.5天"
+    assert speaker.value(2.5 * 365 * 86400, "s") == "2.5年"
 
 
 def test_the_attached_content_names_its_language() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -61,6 +62,12 @@ def kept(bench: Workbench) -> list[str]:
     return [f"{one.workspace_id}/{one.sha256[:6]}" for one in bench.files.each()]
 
 
+CONFIG = {
+    "model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "n_positions": 256, "vocab_size": 512,
+}  # fmt: skip
+WORK = {"samples": 1e6, "global_batch": 256}
+
+
 def upload(bench: Workbench, workspace: str = "ws_one", content: bytes = LAYERS) -> str:
     """Upload a layer table."""
     return uploads.upload_profile(bench, workspace, "layers.csv", content).id
@@ -97,7 +104,7 @@ def test_files_are_their_owner_s_alone(bench: Workbench) -> None:
 
 def test_a_deleted_upload_is_gone_everywhere(bench: Workbench) -> None:
     made = uploads.upload_profile(bench, "ws_one", "layers.csv", LAYERS, key="once")
-    request = EstimateRequest.model_validate({**RESNET, "model": {"profile_id": made.id}})
+    request = EstimateRequest.model_validate({**RESNET, "model": {"profile_id": made.id}, "workload": WORK})
     estimate = create_estimate(bench, "ws_one", request)
     deletions.delete_profile(bench, "ws_one", made.id)
     for ask in (uploads.get_profile, uploads.original_file, deletions.delete_profile):
@@ -138,11 +145,12 @@ def test_what_a_study_or_an_open_sweep_asks_for_stays(bench: Workbench) -> None:
 
 
 def test_a_study_goes_with_what_only_it_used(bench: Workbench) -> None:
-    mine, shared = upload(bench), upload(bench, content=LAYERS + b"more,gemm,1,128,64,64\n")
+    mine = uploads.upload_profile(bench, "ws_one", "config.json", json.dumps(CONFIG).encode()).id
+    shared = upload(bench, content=LAYERS + b"more,gemm,1,128,64,64\n")
     sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n128\n256\n").id
     first = create_study(bench, "ws_one", study_of(mine, workload_id=sample))
     second = create_study(bench, "ws_one", study_of(shared))
-    rows = [{**RESNET, "label": "kept", "model": {"profile_id": shared}}]
+    rows = [{**RESNET, "label": "kept", "model": {"profile_id": shared}, "workload": WORK}]
     create_comparison(bench, "ws_one", ComparisonRequest.model_validate({"rows": rows}))
     for study in (first, second):
         with pytest.raises(Conflict, match="archive"):

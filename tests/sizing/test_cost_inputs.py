@@ -139,7 +139,7 @@ def test_power_depends_on_what_is_trained_and_has_a_range() -> None:
     language = answer(system={"id": "dgx-a100-640gb"}).system.power
     images = answer(
         model={"preset": "resnet50"},
-        workload={"samples": 1e6, "global_batch": 2048, "precision": "fp16"},
+        workload={"samples": 1e6, "global_batch": 2048, "precision": "fp16", "seq_len": None},
         system={"id": "dgx-a100-640gb"},
     ).system.power
     assert images.value == pytest.approx(4200.0)

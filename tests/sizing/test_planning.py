@@ -20,7 +20,10 @@ from tests.sizing.asking import asked, sizing_context
 
 def scenario_of(model: str, system: str = "dgx-a100-640gb", count: int = 2, seq_len: int = 512) -> Scenario:
     context = sizing_context()
-    request = asked(model={"preset": model}, workload={"seq_len": seq_len, "global_batch": 256})
+    request = asked(
+        model={"preset": model},
+        workload={"seq_len": None if model == "resnet50" else seq_len, "global_batch": 256},
+    )
     hardware = context.hardware.system(system, count)
     return decide(request, resolve_model(request.model, context), hardware, context).scenario
 

@@ -241,7 +241,8 @@ def test_a_measured_run_outside_the_range_is_said_and_its_software_offered() -> 
 def test_nothing_is_compared_with_other_samples_models_or_sizes() -> None:
     assert answer().validation.compared >= 0
     assert answer(workload={"seq_len": 100}).validation.compared == 0
-    assert answer(system={"count": 3}).validation.compared == 0
+    other_size = answer(system={"count": 3}, workload={"global_batch": 768})
+    assert other_size.plan.data == 24 and other_size.validation.compared == 0
     assert answer(model={"preset": "bert-base"}, workload={"seq_len": 100}).validation.outside == []
 
 

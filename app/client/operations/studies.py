@@ -35,10 +35,21 @@ class StudyOperations:
         return get(address("comparisons"), document(Page[ComparisonSummary]), cursor=cursor, limit=limit)
 
     @operation
-    def get_comparison(self, identifier: str, *, scaling_efficiency: float | None = None) -> Call[Comparison]:
+    def get_comparison(
+        self,
+        identifier: str,
+        *,
+        scaling_efficiency: float | None = None,
+        utilisation: float | None = None,
+        term_years: float | None = None,
+    ) -> Call[Comparison]:
         """Read a comparison; with a scaling efficiency its linear rows are restated."""
         return get(
-            address("comparisons", identifier), document(Comparison), scaling_efficiency=scaling_efficiency
+            address("comparisons", identifier),
+            document(Comparison),
+            scaling_efficiency=scaling_efficiency,
+            utilisation=utilisation,
+            term_years=term_years,
         )
 
     @operation

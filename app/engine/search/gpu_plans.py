@@ -127,6 +127,15 @@ def candidates_of(plans: Plans, enumerated: int) -> Candidates:
     enumerated : int
         Combinations they were taken from. [-]
 
+    Returns
+    -------
+    candidates : Candidates
+        The same plans. [-]
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., SC, 2021, section 3.
+
     Examples
     --------
     >>> plans = Plans.of(**{name: np.ones(2) for name in Plans.__slots__} | {"data": np.array([1.0, 2.0])})

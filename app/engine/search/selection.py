@@ -97,6 +97,10 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
     index : int
         Its place. [-]
 
+    References
+    ----------
+    .. [1] H. Kung, F. Luccio, F. Preparata, J. ACM 22(4), 1975 (leading points of a sorted set).
+
     Examples
     --------
     On two devices the second plan would be chosen, on four the third, which costs less and is slower:
@@ -121,7 +125,28 @@ LITTLE = 0.005
 
 
 def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
-    """Return the places of distinct columns of whole numbers, and which of them each column is."""
+    """Return the places of distinct columns of whole numbers, and which of them each column is.
+
+    Parameters
+    ----------
+    columns : Floats
+        Whole numbers, (R, N). [-]
+
+    Returns
+    -------
+    places : tuple of Indices
+        First place of each distinct column, and which of them each column is, (N,). [-]
+
+    References
+    ----------
+    .. [1] D. Knuth, "The art of computer programming," vol. 3, section 5.2 (sorting by a key).
+
+    Examples
+    --------
+    >>> first, which = distinct_columns(np.array([[2.0, 1.0, 2.0], [5.0, 5.0, 5.0]]))
+    >>> sorted(first.tolist()), which[0] == which[2]
+    ([0, 1], np.True_)
+    """
     code = np.zeros(columns.shape[1], dtype=np.int64)
     for row in columns.astype(np.int64):
         # Places of values, of which there are few, keep the code of a column inside a whole number.
@@ -135,6 +160,22 @@ def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
 
 def first_seen(known: Floats, columns: Floats) -> Indices:
     """Return the places of columns of whole numbers that neither stand before nor are known.
+
+    Parameters
+    ----------
+    known : Floats
+        Columns that are known, (R, K). [-]
+    columns : Floats
+        Others, (R, N). [-]
+
+    Returns
+    -------
+    places : Indices
+        Rising. [-]
+
+    References
+    ----------
+    .. [1] D. Knuth, "The art of computer programming," vol. 3, section 5.2.
 
     Examples
     --------

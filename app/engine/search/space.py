@@ -175,7 +175,27 @@ def _uses(space: Space, devices: int, degree: int) -> bool:
 
 
 def is_power_of_two(number: int) -> bool:
-    """Return True for 1, 2, 4, 8 and so on."""
+    """Whether a number is 1, 2, 4, 8 and so on.
+
+    Parameters
+    ----------
+    number : int
+        At least 1. [-]
+
+    Returns
+    -------
+    power : bool
+        True where it is. [-]
+
+    References
+    ----------
+    .. [1] H. Warren, "Hacker's Delight," section 2-1.
+
+    Examples
+    --------
+    >>> is_power_of_two(64), is_power_of_two(96)
+    (True, False)
+    """
     return number & (number - 1) == 0
 
 
@@ -359,10 +379,41 @@ def _free_shares(space: Space, pipeline: int, most: int) -> Iterator[tuple[int, 
 
 
 def copies_of(space: Space, pipeline: int, most: int, rounds: int, fewer: int) -> list[int]:
-    """Return the numbers of copies worth trying for so many micro-batches a step.
+    """Numbers of copies worth trying for so many micro-batches a step.
 
     As many as there may be; the most of them whose micro-batches go through the stages in whole rounds; and
     some fewer, each of which has a micro-batch more, so that less of the batch is lost where they are few.
+
+    Parameters
+    ----------
+    space : Space
+        What is allowed. [-]
+    pipeline : int
+        Stages. [-]
+    most : int
+        Copies that devices have room for. [-]
+    rounds : int
+        Micro-batches of the step over all copies. [-]
+    fewer : int
+        How many smaller numbers to give. [-]
+
+    Returns
+    -------
+    copies : list of int
+        Each once; the most first. [-]
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., SC, 2021, section 2.2 (interleaved schedules run in whole rounds).
+
+    Examples
+    --------
+    Ten micro-batches on seven copies are one each and three lost; five copies have two, three have three:
+
+    >>> space = Space(devices=7, devices_per_node=8, global_batch=10, depth=1, heads=0, ipu=False,
+    ...     allowed={}, spare=True, any_batch=True)
+    >>> copies_of(space, 1, 7, 10, 2)
+    [7, 5, 3]
     """
     top = min(most, rounds)
     if space.ipu:
@@ -375,7 +426,33 @@ def copies_of(space: Space, pipeline: int, most: int, rounds: int, fewer: int) -
 
 
 def rounds_of(space: Space, pipeline: int, most: int) -> list[int]:
-    """Return the numbers of micro-batches a copy worth trying, falling: also whole rounds of a pipeline."""
+    """Numbers of micro-batches a copy worth trying: the most, its quarters, and whole rounds of a pipeline.
+
+    Parameters
+    ----------
+    space : Space
+        How often a batch is quartered. [-]
+    pipeline : int
+        Stages. [-]
+    most : int
+        Micro-batches of a copy at the largest batch. [-]
+
+    Returns
+    -------
+    rounds : list of int
+        Each once. [-]
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., SC, 2021, section 2.2.
+
+    Examples
+    --------
+    >>> space = Space(devices=1, devices_per_node=8, global_batch=10, depth=4, heads=4, ipu=False,
+    ...     allowed={}, spare=True, any_batch=True, quarterings=1)
+    >>> rounds_of(space, 4, 10)
+    [10, 2, 8]
+    """
     found = [most >> 2 * quartered for quartered in range(space.quarterings + 1)]
     if not space.ipu:
         found += [value - value % pipeline for value in found]

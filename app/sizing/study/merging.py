@@ -47,7 +47,7 @@ def _check_figure(
     figure: StatedFigure, option: StudyOption, keys: list[str], here: str, catalog: Catalog
 ) -> None:
     parts = (option.workload, option.plan, option.assumptions)
-    if option.software is not None or any(stated(part) for part in parts):
+    if option.software is not None or any(part.model_dump() != type(part)().model_dump() for part in parts):
         raise BadInput.at(here, "a stated figure takes no workload, plan, software or assumptions")
     if figure.system is not None:
         known_id(catalog, "system", figure.system, f"{here}.figure.system")

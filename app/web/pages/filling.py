@@ -17,6 +17,9 @@ PREFIX = "workload."
 AMOUNT = ("target", "tokens", "samples", "epochs", "dataset_samples")
 """Fields that say how much is trained."""
 
+WAYS = (("target",), ("tokens",), ("samples",), ("epochs", "dataset_samples"))
+"""Fields of each way to say it."""
+
 FOR = "filled"
 """Field of a form that names the model whose training it holds."""
 
@@ -49,6 +52,7 @@ def fill(
         for name, text in written.items():
             if not found.get(name) and not (stated and name in amount):
                 found[name] = [text]
+    _give_way(found, written, prefix)
     for length in found.pop(LENGTH, ())[:1]:
         found[f"{prefix}seq_len"] = [length]
     found[FOR] = [chosen]
@@ -66,6 +70,20 @@ def fill(
         images=profile.default_image_size is not None,
         limit=limit if length == str(LONGEST_TAKEN) else None,
     )
+
+
+def _give_way(found: dict[str, Sequence[str]], written: Mapping[str, str], prefix: str) -> None:
+    """Take out the amount that was filled in where another way to say it was typed."""
+
+    def filled(name: str) -> bool:
+        return name in written and _same(found.get(name, ()), written[name])
+
+    ways = [[f"{prefix}{name}" for name in way] for way in WAYS]
+    typed = [way for way in ways if any(any(found.get(name, ())) and not filled(name) for name in way)]
+    for way in ways if typed else []:
+        for name in way:
+            if way not in typed and filled(name):
+                del found[name]
 
 
 def targets(bench: Workbench, workspace: str, values: Values, prefix: str = PREFIX) -> list[Choice]:

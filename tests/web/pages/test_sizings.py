@@ -108,18 +108,6 @@ def test_an_option_opens_as_an_estimate(reader: Reader, address: str) -> None:
     assert reader.submit(f"{address}/options/none/estimate", {}).status_code == 404
 
 
-def test_an_option_that_other_limits_found_opens_too(reader: Reader) -> None:
-    fields = {"model.preset": "bert-large", "workload.samples": "1e8", "deadline": "3", "unit": "h"}
-    made = reader.submit("/sizings/new", fields).headers["location"]
-    known = {option["id"] for option in reader.data(f"{made}.json")["options"]}
-    query = "?deadline=30&unit=d&all=1"
-    page = reader.page(f"{made}{query}")
-    found = [row["id"] for row in page.select("#options tbody tr") if row["id"] not in known]
-    assert found, "the test needs limits that search again"
-    opened = reader.submit(page.select_one(f"#options tr[id='{found[0]}'] form")["action"], {})
-    assert opened.status_code == 303
-
-
 @pytest.mark.parametrize(
     ("change", "field"),
     [

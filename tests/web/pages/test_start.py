@@ -206,3 +206,17 @@ def test_software_left_out_is_the_default_with_its_reason(reader: Reader) -> Non
         (taken,) = (one for one in row["estimate"]["defaults"] if one["field"] == "software")
         assert taken["value"] == row["estimate"]["software"]
         assert "language models" in taken["why"] or "models of this kind" in taken["why"]
+
+
+def test_what_is_typed_takes_the_place_of_the_training_that_was_filled_in(reader: Reader) -> None:
+    asked = {
+        "model.preset": "bert-large",
+        "filled": "bert-large",
+        "system": "dgx-a100-640gb",
+        "currency": "USD",
+    }
+    typed = asked | {"workload.target": "mlperf-bert", "workload.seq_len": "512", "workload.samples": "5,000"}
+    response = reader.submit("/", typed)
+    assert response.status_code == 303, response.text
+    (row,) = reader.data(f"{response.headers['location']}.json")["rows"]
+    assert row["estimate"]["samples"] == 5000
