@@ -16,8 +16,8 @@ from app.reports.wording import voice
 from app.sizing.proposal.documents import Line, Proposal
 from app.sizing.proposal.lines import lines_of
 
-UNPRINTED = {"cheapest", "fastest", "kind", "fits"}
-"""Lines that are words for programs; documents say them in sentences."""
+UNPRINTED = {"cheapest", "fastest", "kind", "fits", "memory.capacity"}
+"""Lines that are words for programs, which documents say in sentences, and memory that no plan may fill."""
 
 
 def squeezed(text: str) -> str:

@@ -66,8 +66,12 @@ def advise(
     costs, times = ranked(meeting, comparison, "cost"), ranked(meeting, comparison, "time")
     cheapest, fastest = only(costs), only(times)
     alone = cheapest or only(ranked(costs or meeting, comparison, "time"))
-    wanted = None if alone is None else networks.get(alone.label)
-    by_rule = next((row for row in meeting if row.label == wanted), alone)
+    if alone is None:
+        # Where nothing else separates them, the faster network of two is not worth its price.
+        level = costs or times
+        by_rule = only([row for row in level if not _on_a_needless_network(row, level, networks)])
+    else:
+        by_rule = next((row for row in meeting if row.label == networks.get(alone.label)), alone)
     taken = next((row for row in rows if row.label == chosen), by_rule)
     return Advice(
         recommended=None if taken is None else taken.label,
@@ -83,6 +87,21 @@ def advise(
         ],
         deadline_s=limits.deadline_s,
         budget=limits.budget,
+    )
+
+
+def _on_a_needless_network(
+    row: ComparisonRow, level: Sequence[ComparisonRow], networks: Mapping[str, str]
+) -> bool:
+    """Tell whether another of the options that are level has a network that does as well for no more."""
+    others = [other for other in level if other is not row]
+    if networks.get(row.label) in {other.label for other in others}:
+        return True
+    return any(
+        seconds(row) < seconds(other)
+        and faster_network(row, other)
+        and (amount(other) or 0.0) < (amount(row) or 0.0)
+        for other in others
     )
 
 
@@ -136,7 +155,8 @@ def apart(one: ComparisonRow, other: ComparisonRow, comparison: Comparison, metr
     tie = next((tie for pair, tie in ratios if pair == labels), None)
     if tie is not None:
         return not tie
-    return separated(*sorted((measure(one, metric), measure(other, metric)), key=lambda found: found.value))
+    less, more = sorted((measure(one, metric), measure(other, metric)), key=lambda found: found.value)
+    return separated(less, more)
 
 
 def measure(row: ComparisonRow, metric: Metric) -> Amount:
@@ -196,6 +216,8 @@ def reasons_for(chosen: Chosen, comparison: Comparison, limits: Limits) -> list[
     elif by_rule is not alone and alone is not None:
         found.append(Message("{option} has the network that is worth its price: {time}", named))
         found.append(Message("by time, cost and limits alone it would be {option}", {"option": alone.label}))
+    elif alone is None:
+        found.append(Message("{option} has the network that is worth its price: {time}", named))
     elif taken is cheapest and limited:
         found.append(
             Message("{option} is the cheapest that keeps within the limits: {cost} in {time}", named)
