@@ -241,7 +241,6 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
     splits = SWITCH if tensor and transformer else SWITCH[:1]
     if space.lean:
-        stages = [stage for stage in stages if stage != Sharding.GRADIENTS]
         splits = splits[-1:]
     sharding = [
         (stage, float(slot))
