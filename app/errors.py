@@ -22,6 +22,7 @@ and the PDF can say the same thing in the reader's language and number format.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
@@ -104,6 +105,10 @@ class Unauthorized(AppError):
     title = "Sign-in needed"
 
 
+DRAWN = re.compile(r"[a-z]{3}_[a-z2-9]{16}")
+"""Identifiers drawn at random, which resemble one another by chance alone."""
+
+
 class NotFound(AppError):
     """An identifier nobody knows; the message offers the close ones."""
 
@@ -114,7 +119,8 @@ class NotFound(AppError):
     def named(cls, kind: str, name: str, known: Iterable[str], field_name: str = "") -> NotFound:
         """Return the error for an unknown identifier, with the nearest known ones."""
         names = sorted(known)
-        close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
+        alike = [] if DRAWN.fullmatch(name) else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        close = alike or names[:3]
         said = {"kind": Message(kind), "name": name[:80]}
         message = (
             Message(

@@ -15,8 +15,8 @@ from tests.loops import run
 
 pytestmark = pytest.mark.benchmark
 
-LIMIT = 0.2
-"""Seconds within which a knob answers."""
+SHARE = 0.5
+"""Share of the time of all options that a knob on one of them may take at most."""
 
 SYSTEMS = [
     ("dgx-a100-640gb", 2), ("dgx-a100-640gb", 4), ("dgx-a100-320gb", 2), ("aws-p4d", 2), ("bow-pod16", 1),
@@ -73,5 +73,6 @@ def test_a_knob_on_one_of_eight_options(tmp_path: Path) -> None:
         for place, clock in enumerate(("processor", "clock")):
             middle = statistics.median(one[place] for one in seconds)
             report(f"median milliseconds by the {clock}, {name}", round(1e3 * middle, 1))
+    every = statistics.median(busy for busy, _ in found["all options"])
     for name in ("answer", "page", "page again"):
-        assert statistics.median(busy for busy, _ in found[name]) < LIMIT, name
+        assert statistics.median(busy for busy, _ in found[name]) < SHARE * every, name
