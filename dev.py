@@ -85,6 +85,11 @@ class Environment:
             if not self.install_with(self.pip(), lock):
                 raise SystemExit(f"Installing {lock} failed; the messages above say why.")
         self.mark(lock)
+        self.compile()
+
+    def compile(self) -> None:
+        """Compile the engine, so that nobody waits for it later; where it cannot be, it runs interpreted."""
+        call([self.command("python"), "-m", "app.compiled"])
 
     def create(self, uv: str | None) -> None:
         by_uv = [uv, "venv", "--python", sys.executable] if uv else None

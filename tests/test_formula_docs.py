@@ -1,4 +1,4 @@
-"""Every public function of the engine states its parameters, units, reference and an example."""
+"""Every formula of the engine states its parameters, units, reference and an example."""
 
 import importlib
 import inspect
@@ -16,14 +16,12 @@ ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?$")
 
 
 def public_functions() -> Iterator[Any]:
-    """Give each public function of each module of the engine, nested packages included.
-
-    Classes are no functions, so the records and their methods are not asked for references.
-    """
+    """Give each public function of the engine whose docstring holds a formula, nested packages included."""
     for info in pkgutil.walk_packages(app.engine.__path__, "app.engine."):
         module = importlib.import_module(info.name)
         for name, function in inspect.getmembers(module, inspect.isfunction):
-            if function.__module__ == info.name and not name.startswith("_"):
+            own = function.__module__ == info.name and not name.startswith("_")
+            if own and ".. math::" in (function.__doc__ or ""):
                 yield pytest.param(function, id=f"{info.name.removeprefix('app.engine.')}.{name}")
 
 

@@ -1,0 +1,310 @@
+"""Formulas as machine code: numba compiles them once, every process after only loads what it made.
+
+A formula is one Python function of plain numbers. :func:`formula` lets it broadcast over arrays,
+:func:`inner` marks what else runs inside compiled loops, and :func:`kernel` the loops that Python calls.
+``python -m app.compiled`` compiles all kernels of the engine into object files beside the environment, named
+after the sources and the processor they were made for. Kernels are loaded by llvmlite alone, in a tenth of a
+second: importing numba takes two. Where nothing can be compiled the same functions run interpreted, some
+hundred times slower, and :func:`state` says so.
+
+A kernel takes arrays and numbers (:data:`Vector`, :data:`Matrix`, :data:`Places`, ``float``, ``int``), writes
+into arrays it is given and returns nothing; neither it nor what it calls may make arrays or raise.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Vector: TypeAlias = NDArray[np.float64]
+"""Numbers along one axis."""
+Matrix: TypeAlias = NDArray[np.float64]
+"""Numbers along two axes."""
+Places: TypeAlias = NDArray[np.int64]
+"""Whole numbers along one axis."""
+
+AXES = {"Vector": 1, "Matrix": 2, "Places": 1}
+ENGINE = Path(__file__).parent / "engine"
+FOLDER = "rackline-engine"
+SWITCH = "RACKLINE_COMPILED"
+"""Environment variable; ``0`` runs everything interpreted."""
+TIMEOUT = 600.0
+"""Seconds after which a compilation is given up. [s]"""
+
+STUBS = """
+declare void @abort()
+define void @NRT_Free(i8* %a) { call void @abort() unreachable }
+define void @NRT_MemInfo_call_dtor(i8* %a) { call void @abort() unreachable }
+define i8* @numba_unpickle(i8* %a, i32 %b, i8* %c) { call void @abort() unreachable }
+define i8* @numba_runtime_build_excinfo_struct(i8* %a, i8* %b) { call void @abort() unreachable }
+define void @numba_do_raise(i8* %a) { call void @abort() unreachable }
+define i32 @numba_gil_ensure() { call void @abort() unreachable }
+define void @numba_gil_release(i32 %a) { call void @abort() unreachable }
+"""
+"""What compiled code refers to for errors and arrays of its own, of which kernels have none."""
+
+_kernels: dict[str, Kernel] = {}
+_building: Any = None
+
+
+def inner(function: Function) -> Function:
+    """Mark a function that runs inside kernels."""
+    if _building is None:
+        return function
+    compiled: Function = _building.njit(error_model="numpy")(function)
+    return compiled
+
+
+def formula(function: Function) -> Function:
+    """Mark a function of plain numbers; called from Python it broadcasts over arrays."""
+    if _building is not None:
+        return inner(function)
+    many = np.vectorize(function, otypes=[float])
+
+    @functools.wraps(function)
+    def broadcast(*values: Any, **named: Any) -> Any:
+        for value in (*values, *named.values()):
+            if isinstance(value, np.ndarray) and value.ndim:
+                return many(*values, **named)
+        return function(*values, **named)
+
+    return broadcast  # type: ignore[return-value]
+
+
+def kernel(function: Function) -> Function:
+    """Mark a loop that Python calls."""
+    made = Kernel(function)
+    _kernels[made.name] = made
+    return inner(function) if _building is not None else made  # type: ignore[return-value]
+
+
+class Kernel:
+    """A loop over plans or samples, compiled where that is possible."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = f"{function.__module__}.{function.__name__}"
+        kinds = function.__annotations__
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self.kinds = tuple(str(kinds[name]) for name in names)
+        self._call: Callable[..., None] | None = None
+
+    def __call__(self, *values: Any) -> None:
+        """Run it."""
+        call = self._call
+        if call is None:
+            call = self._call = self._loaded()
+        call(*values)
+
+    def _loaded(self) -> Callable[..., None]:
+        address = library().address(self.name)
+        if address is None:
+            return self._interpreted
+        argument_types: list[Any] = []
+        for kind in self.kinds:
+            if kind in AXES:
+                argument_types += [ctypes.c_void_p, *[ctypes.c_int64] * AXES[kind]]
+            else:
+                argument_types.append(ctypes.c_double if kind == "float" else ctypes.c_int64)
+        native = ctypes.CFUNCTYPE(None, *argument_types)(address)
+        axes = tuple(AXES.get(kind, 0) for kind in self.kinds)
+        whole = tuple(kind == "Places" for kind in self.kinds)
+
+        def call(*values: Any) -> None:
+            arguments: list[Any] = []
+            for value, count, places in zip(values, axes, whole, strict=True):
+                if not count:
+                    arguments.append(value)
+                    continue
+                if value.dtype != (np.int64 if places else np.float64) or not value.flags.c_contiguous:
+                    raise TypeError(f"{self.name}: {value.dtype} array of shape {value.shape} in its way")
+                if value.ndim != count:
+                    raise TypeError(f"{self.name}: {value.ndim} axes where {count} are meant")
+                arguments.append(value.__array_interface__["data"][0])
+                arguments.extend(value.shape)
+            native(*arguments)
+
+        return call
+
+    def _interpreted(self, *values: Any) -> None:
+        # The processor's arithmetic: a quotient by zero is infinite, and nobody is warned.
+        with np.errstate(all="ignore"):
+            self.function(*values)
+
+
+class Library:
+    """The compiled kernels of these sources on this processor, as far as there are any."""
+
+    def __init__(self, folder: Path | None, why_not: str) -> None:
+        self.folder = folder
+        self.why_not = why_not
+        self._kept: list[Any] = []
+
+    @functools.cached_property
+    def _compiler(self) -> Any:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm.create_lljit_compiler()
+
+    def address(self, name: str) -> int | None:
+        """Return where a kernel lies in memory; None where it runs interpreted."""
+        if self.folder is None:
+            return None
+        import llvmlite.binding as llvm
+
+        symbol = (self.folder / f"{name}.symbol").read_text(encoding="ascii")
+        code = (self.folder / f"{name}.o").read_bytes()
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_ir(STUBS)
+        tracker = builder.add_current_process().export_symbol(symbol).link(self._compiler, name)
+        self._kept.append(tracker)
+        return int(tracker[symbol])
+
+
+@functools.cache
+def library() -> Library:
+    """Return the compiled kernels, made now where they are missing."""
+    if os.environ.get(SWITCH) == "0":
+        return Library(None, f"{SWITCH}=0")
+    try:
+        digest = sources_digest()
+    except ImportError as error:
+        return Library(None, str(error))
+    for parent in parents():
+        if (parent / digest / "complete").exists():
+            return Library(parent / digest, "")
+    place = next((parent for parent in parents() if writable(parent)), None)
+    if place is None:
+        return Library(None, "no folder for compiled code may be written")
+    say("Compiling the engine, once for these sources and this processor (about a minute)")
+    started = time.monotonic()
+    command = [sys.executable, "-m", "app.compiled", str(place / digest)]
+    environment = {**os.environ, "PYTHONPATH": str(ENGINE.parent.parent)}
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=TIMEOUT, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Library(None, f"compiling failed: {error}")
+    if not (place / digest / "complete").exists():
+        return Library(None, f"compiling failed: {done.stderr.strip()[-500:]}")
+    say(f"Compiled in {time.monotonic() - started:.0f} s")
+    return Library(place / digest, "")
+
+
+def state() -> str:
+    """Return why formulas run interpreted; nothing where they are compiled."""
+    return library().why_not
+
+
+def say(text: str) -> None:
+    """Tell who waits, beside what a command prints."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def parents() -> list[Path]:
+    """Return the folders in which compiled code may lie: beside the environment, else the user's own."""
+    own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return [Path(sys.prefix) / FOLDER, own / FOLDER]
+
+
+def writable(folder: Path) -> bool:
+    """Return whether files may be made in a folder, which is made where it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def sources_digest() -> str:
+    """Return what tells apart sources, interpreter, compiler and processor."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    of_machine = (sys.version, np.__version__, llvmlite.__version__, llvm.get_host_cpu_name())
+    digest = hashlib.sha256("\n".join(of_machine).encode())
+    digest.update(llvm.get_host_cpu_features().flatten().encode())
+    for path in (Path(__file__), *sorted(ENGINE.rglob("*.py"))):
+        digest.update(path.relative_to(ENGINE.parent).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def build(folder: Path) -> None:
+    """Compile every kernel of the engine into a folder."""
+    global _building
+    import numba
+
+    _building = numba
+    package = importlib.import_module("app.engine")
+    for module in pkgutil.walk_packages(package.__path__, "app.engine."):
+        importlib.import_module(module.name)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
+        for made in _kernels.values():
+            symbol, code = _compiled(made, numba)
+            (Path(draft) / f"{made.name}.o").write_bytes(code)
+            (Path(draft) / f"{made.name}.symbol").write_text(symbol, encoding="ascii")
+        folder.mkdir(exist_ok=True)
+        for path in Path(draft).iterdir():
+            path.replace(folder / path.name)
+        (folder / "complete").touch()
+
+
+def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
+    """Return the name and the object file of a kernel that takes arrays as addresses and lengths."""
+    types = numba.types
+    function = numba.njit(error_model="numpy")(made.function)
+    signature: list[Any] = []
+    parameters: list[str] = []
+    arguments: list[str] = []
+    for place, kind in enumerate(made.kinds):
+        name = f"a{place}"
+        parameters.append(name)
+        if kind not in AXES:
+            signature.append(types.float64 if kind == "float" else types.int64)
+            arguments.append(name)
+            continue
+        lengths = [f"{name}_{axis}" for axis in range(AXES[kind])]
+        parameters += lengths
+        pointed = types.int64 if kind == "Places" else types.float64
+        signature += [types.CPointer(pointed), *[types.int64] * AXES[kind]]
+        arguments.append(f"carray({name}, ({', '.join(lengths)},))")
+    source = f"def call({', '.join(parameters)}):\n    function({', '.join(arguments)})\n"
+    known = {"carray": numba.carray, "function": function}
+    exec(source, known)
+    native = numba.cfunc(types.void(*signature), nopython=True, error_model="numpy")(known["call"])
+    return native._wrapper_name, native._library._get_compiled_object()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compile into the folder that is named, or see to it that everything is compiled."""
+    if arguments:
+        build(Path(arguments[0]))
+        return 0
+    say(state() and f"Formulas run interpreted: {state()}")
+    return 0
+
+
+if __name__ == "__main__":
+    # Under its own name, so that the engine's modules register their kernels here.
+    sys.exit(importlib.import_module("app.compiled").main(sys.argv[1:]))
