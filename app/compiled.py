@@ -25,12 +25,25 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Formula(Protocol):
+    """A formula of plain numbers that broadcasts over arrays."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, *values: float) -> float: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(self, *values: float | NDArray[np.float64]) -> NDArray[np.float64]: ...
+
 
 Vector: TypeAlias = NDArray[np.float64]
 """Numbers along one axis."""
@@ -71,20 +84,20 @@ def inner(function: Function) -> Function:
     return compiled
 
 
-def formula(function: Function) -> Function:
+def formula(function: Callable[..., float]) -> Formula:
     """Mark a function of plain numbers; called from Python it broadcasts over arrays."""
     if _building is not None:
-        return inner(function)
+        return cast(Formula, inner(function))
     many = np.vectorize(function, otypes=[float])
 
     @functools.wraps(function)
-    def broadcast(*values: Any, **named: Any) -> Any:
-        for value in (*values, *named.values()):
+    def broadcast(*values: Any) -> Any:
+        for value in values:
             if isinstance(value, np.ndarray) and value.ndim:
-                return many(*values, **named)
-        return function(*values, **named)
+                return many(*values)
+        return function(*values)
 
-    return broadcast  # type: ignore[return-value]
+    return cast(Formula, broadcast)
 
 
 def kernel(function: Function) -> Function:

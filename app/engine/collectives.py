@@ -2,13 +2,83 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from typing import NamedTuple
 
+import numpy as np
+
+from app.compiled import Matrix, Vector, formula, inner
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
 
-def intra_node_allreduce_time(size: FloatLike, ranks: FloatLike, machine: Machine) -> Floats:
+class Links(NamedTuple):
+    """Links between the accelerators of one machine."""
+
+    devices: float
+    bus_bandwidth: float
+    """Of an all-reduce at large messages. [B/s]"""
+    latency: float
+    """Start-up of a collective. [s]"""
+    sweep: Matrix
+    """Measured all-reduces over all devices: bytes, and logarithms of bytes and of seconds, (3, S)."""
+
+    @classmethod
+    def of(cls, machine: Machine) -> Links:
+        """Return the links of a machine; a measured sweep counts behind an NVSwitch alone."""
+        sweep = np.empty((3, 0))
+        if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
+            curve = np.maximum.accumulate(machine.allreduce_seconds)
+            sweep = np.stack([machine.allreduce_bytes, np.log(machine.allreduce_bytes), np.log(curve)])
+        return cls(float(machine.devices), machine.bus_bandwidth, machine.latency, sweep)
+
+
+class Network(NamedTuple):
+    """Links between machines, as a software stack reaches them."""
+
+    bandwidth: float
+    """Of one machine into the fabric. [B/s]"""
+    hop_latency: float
+    """One step of a ring. [s]"""
+    tree_latency: float
+    """One level of a tree. [s]"""
+    message_latency: float
+    """One point-to-point message or the start of one collective. [s]"""
+    tree_share: float
+    """Bandwidth of a double binary tree over that of a ring. [-]"""
+
+    @classmethod
+    def of(cls, fabric: Fabric, efficiency: float) -> Network:
+        """Return a single network of which software reaches a share."""
+        return cls(
+            bandwidth=float(node_bandwidth(fabric, efficiency)),
+            hop_latency=float(fabric.hop_latency),
+            tree_latency=float(fabric.tree_latency),
+            message_latency=float(fabric.message_latency),
+            tree_share=fabric.tree_share,
+        )
+
+
+@inner
+def interpolated(place: float, known: Vector, values: Vector) -> float:
+    """Return the value at a place between known ones, on straight lines; beyond the ends that of the end."""
+    last = known.size - 1
+    if place >= known[last]:
+        return values[last]
+    if place <= known[0]:
+        return values[0]
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        if known[middle] <= place:
+            low = middle
+        else:
+            high = middle
+    slope = (values[high] - values[low]) / (known[high] - known[low])
+    return slope * (place - known[low]) + values[low]
+
+
+@inner
+def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
     r"""Time of an all-reduce among accelerators of one machine.
 
     Behind an NVSwitch the measured curve of the whole machine is interpolated in log-log and scaled
@@ -18,16 +88,16 @@ def intra_node_allreduce_time(size: FloatLike, ranks: FloatLike, machine: Machin
 
     Parameters
     ----------
-    size : float or array
+    size : float
         Bytes reduced on every rank, :math:`S`. [B]
-    ranks : float or array
+    ranks : float
         Ranks that take part, :math:`n`; one rank costs nothing. [-]
-    machine : Machine
+    links : Links
         Links of the machine and its measured curve. [-]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Time until every rank holds the sum. [s]
 
     Notes
@@ -42,22 +112,19 @@ def intra_node_allreduce_time(size: FloatLike, ranks: FloatLike, machine: Machin
 
     Examples
     --------
-    >>> pcie = Machine("m", 8, Intra.PCIE, np.array([]), np.array([]), 16e9, 30e-6)
+    >>> pcie = Links(8.0, 16e9, 30e-6, np.empty((3, 0)))
     >>> round(float(intra_node_allreduce_time(670e6, 8, pcie)), 4)
     0.0733
     """
-    size, ranks = np.asarray(size, float), np.asarray(ranks, float)
-    ring = 2.0 * (ranks - 1) / ranks * size / machine.bus_bandwidth + machine.latency
-    seconds = ring
-    if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
-        largest = machine.allreduce_bytes[-1]
-        known = np.log(np.maximum(np.minimum(size, largest), machine.allreduce_bytes[0]))
-        curve = np.maximum.accumulate(machine.allreduce_seconds)
-        whole = np.exp(np.interp(known, np.log(machine.allreduce_bytes), np.log(curve)))
-        whole = whole * np.maximum(size / largest, 1.0)
-        everyone = max(machine.devices - 1, 1) / machine.devices
-        seconds = whole * ((ranks - 1) / ranks) / everyone
-    return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))
+    if ranks <= 1.0 or size <= 0.0:
+        return 0.0
+    if links.sweep.shape[1] == 0:
+        return 2.0 * (ranks - 1.0) / ranks * size / links.bus_bandwidth + links.latency
+    largest = links.sweep[0, links.sweep.shape[1] - 1]
+    known = math.log(max(min(size, largest), links.sweep[0, 0]))
+    whole = math.exp(interpolated(known, links.sweep[1], links.sweep[2])) * max(size / largest, 1.0)
+    everyone = max(links.devices - 1.0, 1.0) / links.devices
+    return whole * ((ranks - 1.0) / ranks) / everyone
 
 
 def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
@@ -90,15 +157,30 @@ def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
     )
 
 
+@inner
+def ring_time(
+    size: float, ranks: float, local: float, links: Links, network: Network, passes: float
+) -> float:
+    """Time of a ring over machines, without the start of the collective. [s]"""
+    nodes = math.ceil(ranks / local)
+    bandwidth = min(network.bandwidth * local / links.devices, links.bus_bandwidth)
+    moved = passes * (ranks - 1.0) / ranks * size / bandwidth
+    return moved + passes * (network.hop_latency * (nodes - 1.0) + links.latency * (ranks - nodes))
+
+
+@inner
+def tree_time(size: float, ranks: float, local: float, links: Links, network: Network) -> float:
+    """Time of an all-reduce along a double binary tree, without the start of the collective. [s]"""
+    nodes = math.ceil(ranks / local)
+    bandwidth = min(network.bandwidth * local / links.devices, links.bus_bandwidth)
+    levels = network.tree_latency * math.log2(max(nodes, 1.0)) + links.latency * (local - 1.0)
+    return 2.0 * size / (network.tree_share * bandwidth) + 2.0 * levels
+
+
+@inner
 def collective_time(
-    size: FloatLike,
-    ranks: FloatLike,
-    ranks_per_node: FloatLike,
-    machine: Machine,
-    fabric: Fabric,
-    efficiency: FloatLike,
-    passes: float,
-) -> Floats:
+    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network, passes: float
+) -> float:
     r"""Time of an all-reduce, a reduce-scatter or an all-gather over machines.
 
     Ranks of the same place in every machine share its ports with the other groups that communicate
@@ -109,24 +191,22 @@ def collective_time(
 
     Parameters
     ----------
-    size : float or array
+    size : float
         Bytes of the whole message, :math:`S`. [B]
-    ranks : float or array
+    ranks : float
         Ranks, :math:`n`. [-]
-    ranks_per_node : float or array
+    ranks_per_node : float
         Ranks of the group in one machine, :math:`g`; the group spans :math:`N = n/g` machines. [-]
-    machine : Machine
+    links : Links
         Links inside a machine. [-]
-    fabric : Fabric
-        Links between machines. [-]
-    efficiency : float or array
-        Share of the fabric's bandwidth the software stack reaches. [-]
+    network : Network
+        Links between machines, as the software stack reaches them. [-]
     passes : float
         2 for an all-reduce, 1 for a reduce-scatter or an all-gather, :math:`f`. [-]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Time of the collective; nothing for one rank or no bytes. [s]
 
     References
@@ -139,69 +219,42 @@ def collective_time(
     --------
     BERT-Large gradients over 20 machines of eight GPUs on eight HDR ports:
 
-    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)
-    >>> node = Machine("m", 8, Intra.NVLINK, np.array([]), np.array([]), 232e9, 3.4e-6)
-    >>> round(float(collective_time(670e6, 160, 8, node, hdr, 1.0, 2.0)) * 1e3, 2)
+    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
+    >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
+    >>> round(float(collective_time(670e6, 160, 8, node, hdr, 2.0)) * 1e3, 2)
     7.78
     """
-    size, ranks = np.asarray(size, float), np.asarray(ranks, float)
-    local = np.minimum(np.maximum(np.asarray(ranks_per_node, float), 1.0), ranks)
-    inside = intra_node_allreduce_time(size, ranks, machine) * passes / 2.0
-    ring, tree = _ring_and_tree(size, ranks, local, machine, fabric, efficiency, passes)
-    between = (ring if tree is None else np.minimum(ring, tree)) + fabric.message_latency
-    seconds = np.where(np.ceil(ranks / local) > 1, between, inside)
-    return np.asarray(np.where((ranks > 1) & (size > 0), seconds, 0.0))
+    if ranks <= 1.0 or size <= 0.0:
+        return 0.0
+    local = min(max(ranks_per_node, 1.0), ranks)
+    if math.ceil(ranks / local) <= 1:
+        return intra_node_allreduce_time(size, ranks, links) * passes / 2.0
+    seconds = ring_time(size, ranks, local, links, network, passes)
+    if passes == 2.0:
+        seconds = min(seconds, tree_time(size, ranks, local, links, network))
+    return seconds + network.message_latency
 
 
-def _ring_and_tree(
-    size: Floats,
-    ranks: Floats,
-    local: Floats,
-    machine: Machine,
-    fabric: Fabric,
-    efficiency: FloatLike,
-    passes: float,
-) -> tuple[Floats, Floats | None]:
-    """Time of a ring over machines, and of a tree where there is one, without the start of the collective."""
-    nodes = np.ceil(ranks / local)
-    share = node_bandwidth(fabric, efficiency) * local / machine.devices
-    bandwidth = np.minimum(share, machine.bus_bandwidth)
-    ring = passes * (ranks - 1) / ranks * size / bandwidth
-    ring = ring + passes * (fabric.hop_latency * (nodes - 1) + machine.latency * (ranks - nodes))
-    if passes != 2.0:
-        return np.asarray(ring), None
-    levels = fabric.tree_latency * np.log2(np.maximum(nodes, 1.0)) + machine.latency * (local - 1)
-    return np.asarray(ring), np.asarray(2.0 * size / (fabric.tree_share * bandwidth) + 2.0 * levels)
-
-
-def takes_tree(
-    size: FloatLike,
-    ranks: FloatLike,
-    ranks_per_node: FloatLike,
-    machine: Machine,
-    fabric: Fabric,
-    efficiency: FloatLike,
-) -> NDArray[np.bool_]:
+@inner
+def takes_tree(size: float, ranks: float, ranks_per_node: float, links: Links, network: Network) -> bool:
     """Tell whether an all-reduce over machines is faster as a double binary tree than as a ring.
 
     Parameters
     ----------
-    size : float or array
+    size : float
         Bytes of the whole message. [B]
-    ranks : float or array
+    ranks : float
         Ranks. [-]
-    ranks_per_node : float or array
+    ranks_per_node : float
         Ranks of the group in one machine. [-]
-    machine : Machine
+    links : Links
         Links inside a machine. [-]
-    fabric : Fabric
-        Links between machines. [-]
-    efficiency : float or array
-        Share of the fabric's bandwidth the software stack reaches. [-]
+    network : Network
+        Links between machines, as the software stack reaches them. [-]
 
     Returns
     -------
-    tree : array of bool
+    tree : bool
         True for the tree, which waits for few hops and wins for small messages over many machines. [-]
 
     References
@@ -211,26 +264,20 @@ def takes_tree(
 
     Examples
     --------
-    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)
-    >>> node = Machine("m", 8, Intra.NVLINK, np.array([]), np.array([]), 232e9, 3.4e-6)
-    >>> [bool(takes_tree(size, 512, 8, node, hdr, 1.0)) for size in (1e6, 10e9)]
+    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
+    >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
+    >>> [bool(takes_tree(size, 512, 8, node, hdr)) for size in (1e6, 10e9)]
     [True, False]
     """
-    size, ranks = np.asarray(size, float), np.asarray(ranks, float)
-    local = np.minimum(np.maximum(np.asarray(ranks_per_node, float), 1.0), ranks)
-    ring, tree = _ring_and_tree(size, ranks, local, machine, fabric, efficiency, 2.0)
-    assert tree is not None
-    return np.asarray((tree < ring) & (ranks > local))
+    local = min(max(ranks_per_node, 1.0), ranks)
+    ring = ring_time(size, ranks, local, links, network, 2.0)
+    return ranks > local and tree_time(size, ranks, local, links, network) < ring
 
 
+@inner
 def all_to_all_time(
-    size: FloatLike,
-    ranks: FloatLike,
-    ranks_per_node: FloatLike,
-    machine: Machine,
-    fabric: Fabric,
-    efficiency: FloatLike,
-) -> Floats:
+    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network
+) -> float:
     r"""Time in which every rank sends every other rank of its group an equal share of what it holds.
 
     Shares for the same machine and shares for others travel side by side, each rank on its part of the
@@ -241,22 +288,20 @@ def all_to_all_time(
 
     Parameters
     ----------
-    size : float or array
+    size : float
         Bytes one rank holds, :math:`S`. [B]
-    ranks : float or array
+    ranks : float
         Ranks of the group, :math:`n`; one rank costs nothing. [-]
-    ranks_per_node : float or array
+    ranks_per_node : float
         Ranks of the group in one machine, :math:`g`. [-]
-    machine : Machine
+    links : Links
         Links inside a machine. [-]
-    fabric : Fabric
-        Links between machines. [-]
-    efficiency : float or array
-        Share of the fabric's bandwidth the software stack reaches. [-]
+    network : Network
+        Links between machines, as the software stack reaches them. [-]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Time until every rank has received all its shares. [s]
 
     References
@@ -268,37 +313,38 @@ def all_to_all_time(
     --------
     Eight ranks on eight machines send seven eighths of 100 MB through one port each:
 
-    >>> hdr = Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)
-    >>> node = Machine("m", 8, Intra.NVLINK, np.array([]), np.array([]), 232e9, 3.4e-6)
-    >>> round(float(all_to_all_time(100e6, 8, 1, node, hdr, 1.0)) * 1e3, 3)
+    >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92)
+    >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
+    >>> round(float(all_to_all_time(100e6, 8, 1, node, hdr)) * 1e3, 3)
     3.676
     """
-    size, ranks = np.asarray(size, float), np.asarray(ranks, float)
-    local = np.minimum(np.maximum(np.asarray(ranks_per_node, float), 1.0), ranks)
-    inside = (local - 1.0) / ranks * size / machine.bus_bandwidth
-    port = np.minimum(node_bandwidth(fabric, efficiency) / machine.devices, machine.bus_bandwidth)
+    if ranks <= 1.0:
+        return 0.0
+    local = min(max(ranks_per_node, 1.0), ranks)
+    inside = (local - 1.0) / ranks * size / links.bus_bandwidth
+    port = min(network.bandwidth / links.devices, links.bus_bandwidth)
     outside = (ranks - local) / ranks * size / port
-    start = np.where(ranks > local, fabric.message_latency, machine.latency)
-    return np.asarray(np.where(ranks > 1, np.maximum(inside, outside) + start, 0.0))
+    return max(inside, outside) + (network.message_latency if ranks > local else links.latency)
 
 
-def exposed_time(communication: FloatLike, overlap: FloatLike, cover: FloatLike) -> Floats:
+@formula
+def exposed_time(communication: float, overlap: float, cover: float) -> float:
     r"""Part of a communication that computation does not hide.
 
     .. math:: t = \max(C - o T, (1 - o) C)
 
     Parameters
     ----------
-    communication : float or array
+    communication : float
         Time of the communication alone, :math:`C`. [s]
-    overlap : float or array
+    overlap : float
         Share that may be hidden, :math:`o`. [-]
-    cover : float or array
+    cover : float
         Computation it may hide under, :math:`T`. [s]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Never negative, never more than the communication. [s]
 
     References
@@ -311,6 +357,4 @@ def exposed_time(communication: FloatLike, overlap: FloatLike, cover: FloatLike)
     >>> float(exposed_time(1.0, 0.5, 10.0)), float(exposed_time(1.0, 0.5, 0.2))
     (0.5, 0.9)
     """
-    communication = np.asarray(communication, float)
-    hidden = np.minimum(np.asarray(overlap) * cover, np.asarray(overlap) * communication)
-    return np.asarray(communication - hidden)
+    return communication - min(overlap * cover, overlap * communication)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from app.engine.records import FloatLike, Floats
+from app.compiled import formula
 
 
-def bubble_slots(stages: FloatLike, chunks: FloatLike) -> Floats:
+@formula
+def bubble_slots(stages: float, chunks: float) -> float:
     """Slots a step loses while the pipeline fills and drains.
 
     Parameters
     ----------
-    stages : float or array
+    stages : float
         Pipeline stages. [-]
-    chunks : float or array
+    chunks : float
         Model chunks per stage. [-]
 
     Returns
     -------
-    slots : array
+    slots : float
         Idle slots of every stage. [-]
 
     References
@@ -32,32 +31,33 @@ def bubble_slots(stages: FloatLike, chunks: FloatLike) -> Floats:
     >>> float(bubble_slots(8, 2))
     3.5
     """
-    return np.asarray((np.asarray(stages, float) - 1.0) / chunks)
+    return (stages - 1.0) / chunks
 
 
+@formula
 def stage_transfer_time(
-    size: FloatLike, bandwidth: FloatLike, latency: FloatLike, chunks: FloatLike, directions: float
-) -> Floats:
+    size: float, bandwidth: float, latency: float, chunks: float, directions: float
+) -> float:
     r"""Time one micro-batch spends between stages that computation does not hide.
 
     .. math:: t = v \left( d \frac{S}{B} + \alpha \right)
 
     Parameters
     ----------
-    size : float or array
+    size : float
         Activations of one micro-batch that one rank sends, :math:`S`. [B]
-    bandwidth : float or array
+    bandwidth : float
         Bandwidth of one rank, :math:`B`. [B/s]
-    latency : float or array
+    latency : float
         Start-up of one message, :math:`\\alpha`. [s]
-    chunks : float or array
+    chunks : float
         Model chunks per stage, :math:`v`. [-]
     directions : float
         2 where sending and receiving wait for each other, else 1, :math:`d`. [-]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Time added to every slot. [s]
 
     References
@@ -70,27 +70,26 @@ def stage_transfer_time(
     >>> round(float(stage_transfer_time(50e6, 24e9, 30e-6, 1, 2.0)) * 1e3, 3)
     4.197
     """
-    return np.asarray(np.asarray(chunks) * (directions * np.asarray(size) / bandwidth + latency))
+    return chunks * (directions * size / bandwidth + latency)
 
 
-def peak_bound_step_time(
-    flop: FloatLike, peak: FloatLike, devices: FloatLike, stages: FloatLike, passes: FloatLike
-) -> Floats:
+@formula
+def peak_bound_step_time(flop: float, peak: float, devices: float, stages: float, passes: float) -> float:
     r"""Time of one step whose products run at the peak of all devices and wait for the pipeline alone.
 
     .. math:: T^\star = \frac{F}{P N} \left(1 + \frac{p - 1}{M}\right)
 
     Parameters
     ----------
-    flop : FloatLike
+    flop : float
         Products of one step, :math:`F`. [FLOP]
-    peak : FloatLike
+    peak : float
         Peak of one device, :math:`P`. [FLOP/s]
-    devices : FloatLike
+    devices : float
         Devices, :math:`N`. [-]
-    stages : FloatLike
+    stages : float
         Pipeline stages, :math:`p`. [-]
-    passes : FloatLike
+    passes : float
         Micro-batches of a step times the chunks of a stage, :math:`M`. [-]
 
     Returns
@@ -110,5 +109,4 @@ def peak_bound_step_time(
     >>> float(peak_bound_step_time(1e15, 250e12, 4, 4, 12))
     1.25
     """
-    ideal = np.asarray(flop, dtype=float) / (np.asarray(peak, dtype=float) * devices)
-    return np.asarray(ideal * (1.0 + bubble_slots(stages, 1.0) / passes))
+    return flop / (peak * devices) * (1.0 + bubble_slots(stages, 1.0) / passes)

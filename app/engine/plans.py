@@ -7,7 +7,7 @@ A plan says how a model is laid over devices. All fields of :class:`Plans` are a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -79,18 +79,38 @@ class Plans:
         return cls(**arrays)
 
     @classmethod
+    def of_matrix(cls, rows: Floats) -> Plans:
+        """Return the plans whose fields are the rows of a matrix, (15, N)."""
+        return cls(**dict(zip(cls.__slots__, rows, strict=True)))
+
+    @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
         """Return the plans of several, one after the other."""
-        return cls(
-            **{
-                entry.name: np.concatenate([np.ravel(getattr(part, entry.name)) for part in parts])
-                for entry in fields(cls)
-            }
-        )
+        return cls.of_matrix(np.concatenate([part.matrix for part in parts], axis=1))
 
     def take(self, index: Indices) -> Plans:
         """Return some of the plans, whose fields all have the same shape."""
-        return Plans(**{entry.name: getattr(self, entry.name)[index] for entry in fields(self)})
+        return Plans.of_matrix(self.matrix[:, index])
+
+    @property
+    def matrix(self) -> Floats:
+        """The fields of plans as the rows of a matrix, (15, N), whatever shape they broadcast to."""
+        base = self.tensor.base
+        if isinstance(base, np.ndarray) and base.shape == (len(PLAN_FIELDS), *self.tensor.shape):
+            ends = (_address(array) for array in (self.tensor, self.expert))
+            if base.flags.c_contiguous and [*ends] == [_address(base[0]), _address(base[-1])]:
+                return base
+        values = [getattr(self, name) for name in PLAN_FIELDS]
+        shape = np.broadcast_shapes(*(np.shape(value) for value in values))
+        matrix = np.empty((len(values), *shape))
+        for place, value in enumerate(values):
+            matrix[place] = value
+        return matrix.reshape(len(values), -1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape that the fields broadcast to."""
+        return np.broadcast_shapes(*(np.shape(getattr(self, name)) for name in PLAN_FIELDS))
 
     @property
     def devices(self) -> Floats:
@@ -101,6 +121,13 @@ class Plans:
     def global_batch(self) -> Floats:
         """Samples per step over all devices. [-]"""
         return self.data * self.micro_batch * self.accumulation
+
+
+PLAN_FIELDS = Plans.__slots__
+
+
+def _address(array: Floats) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 PARTS = (

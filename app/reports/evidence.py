@@ -17,7 +17,7 @@ from app.engine.gpu import gpu_memory
 from app.engine.operators import Stack, TransformerShape
 from app.engine.operators.transformer import transformer_operators
 from app.engine.plans import Plans, Recompute
-from app.engine.records import Precision, Tokens
+from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.profiles.presets import presets
 from app.reports.fitted import FittedFigure, fitted_figures
@@ -39,7 +39,7 @@ LEAST_IMPORTANT = 2
 HELD_OUT = "validation/held_out.csv"
 """Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
 
-MEMORY_CHIP = "a100-sxm-80gb"
+MEMORY_SYSTEM = "dgx-a100-640gb"
 MEMORY_SOFTWARE = "megatron-2022"
 """Chip and software of the published memory figures."""
 
@@ -312,11 +312,12 @@ def _memory_case(row: Row, context: SizingContext) -> MemoryCase:
         recompute=float(Recompute.SELECTIVE if selective else Recompute.NONE),
         sequence_parallel=float("sequence-parallel" in row["recompute"]),
     )
+    system = context.hardware.system(MEMORY_SYSTEM, 1).engine
+    assert isinstance(system, GpuSystem)
     use = gpu_memory(
         transformer_operators(shape, lengths),
         plans,
-        context.catalog.gpu_chip(MEMORY_CHIP),
-        context.software.kernels,
+        system,
         context.software.profile(MEMORY_SOFTWARE).gpu(),
         Precision.BF16,
         "adam",

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.catalog import Figure, ReliabilityDefaults
 from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, write_bandwidth
-from app.engine.gpu.memory import MASTER_BYTES, STATE_BYTES
+from app.engine.gpu.case import MASTER_BYTES, STATE_BYTES
 from app.engine.records import Floats
 from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
 from app.errors import BadInput

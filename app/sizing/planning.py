@@ -13,11 +13,9 @@ from app.engine.plans import MemoryUse, Plans, Recompute
 from app.engine.records import Floats, GpuChip, IpuChip
 from app.engine.search import (
     LARGEST_MICRO_BATCH,
-    Candidates,
     Evaluated,
     Space,
     best_that_differ,
-    candidates_of,
     evaluate_gpu_plans,
     first_seen,
     gpu_plans,
@@ -297,7 +295,7 @@ def _every_option(space: Space, plans: Plans, cost: Floats, total: Floats) -> Pl
     layout = ("tensor", "pipeline", "micro_batch")
     best = np.union1d(*(best_that_differ(plans, by, layout, WHOLE) for by in (cost, total)))
     layouts = (plans.take(best[place : place + 1]) for place in range(best.size))
-    found = [gpu_plans(_layout(space, layout)).plans for layout in layouts]
+    found = [gpu_plans(_layout(space, layout))[0] for layout in layouts]
     return _new(plans, Plans.joined(found))
 
 
@@ -375,37 +373,26 @@ Found = tuple[Plans, Evaluated, int, int, float]
 
 def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
     """Search below the strict limit, and below the loose one where nothing else fits."""
-    candidates = gpu_plans(space)
-    limit, evaluated = strict, _evaluated_gpu(scenario, candidates, strict)
+    plans, enumerated = gpu_plans(space)
+    limit, evaluated = strict, _evaluated_gpu(scenario, plans, strict)
     if space.lean and not evaluated.fits.any():
         return _gpu_search(scenario, replace(space, lean=False), strict, loose)
     if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
-        evaluated = _evaluated_gpu(scenario, candidates, loose)
+        evaluated = _evaluated_gpu(scenario, plans, loose)
         limit = loose if evaluated.fits.any() else strict
-    plans, enumerated = candidates.plans, candidates.enumerated
     if space.lean and "offload" not in space.allowed:
         best = plans.take(np.array([np.argmin(evaluated.seconds)]))
         if float(best.recompute[0]) == Recompute.FULL:
             # Memory is short: the optimizer may be better kept on the host.
-            more = gpu_plans(replace(space, allowed={**space.allowed, "offload": (1.0,)}))
-            plans = Plans.joined([plans, more.plans])
+            more, tried = gpu_plans(replace(space, allowed={**space.allowed, "offload": (1.0,)}))
+            plans = Plans.joined([plans, more])
             evaluated = Evaluated.joined([evaluated, _evaluated_gpu(scenario, more, limit)])
-            enumerated += more.enumerated
+            enumerated += tried
     return plans, evaluated, enumerated, int(plans.tensor.size), limit
 
 
-def _evaluated_gpu(scenario: Scenario, candidates: Candidates, limit: float) -> Evaluated:
-    assert not isinstance(scenario.hardware, IpuChip)
-    evaluated = evaluate_gpu_plans(
-        scenario.table,
-        candidates,
-        scenario.hardware,
-        scenario.gpu_software(),
-        scenario.precision,
-        scenario.optimizer,
-        limit=limit,
-        host_memory=scenario.memory_elsewhere,
-    )
+def _evaluated_gpu(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
+    evaluated = evaluate_gpu_plans(scenario.gpu_case(), plans, limit=limit)
     evaluated.seconds[:] *= scenario.time_factor()
     return evaluated
 
@@ -413,7 +400,7 @@ def _evaluated_gpu(scenario: Scenario, candidates: Candidates, limit: float) -> 
 def _evaluated(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
     """Return memory and time of plans that may fill so much of a device."""
     if not scenario.is_ipu:
-        return _evaluated_gpu(scenario, candidates_of(plans, plans.tensor.size), limit)
+        return _evaluated_gpu(scenario, plans, limit)
     return _timed(scenario, plans, scenario.memory(plans), limit)
 
 

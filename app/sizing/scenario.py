@@ -7,12 +7,19 @@ path from a request to the engine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from app.catalog.software import SoftwareProfile
-from app.engine.gpu import forward_share, gpu_memory, gpu_operator_times, gpu_step, perfect_gpu_step
+from app.engine.gpu import (
+    GpuCase,
+    gpu_forward_share,
+    gpu_operator_times,
+    memory_use,
+    perfect_gpu_step,
+    step_of,
+)
 from app.engine.ipu import (
     ipu_memory,
     ipu_operator_times,
@@ -53,6 +60,8 @@ class Scenario:
     sampled: GpuSystem | None = None
     """The same GPU system with samples of what is uncertain of its fabric; None where that is left out."""
 
+    _cases: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
+
     @property
     def is_ipu(self) -> bool:
         """True on an IPU system."""
@@ -87,6 +96,19 @@ class Scenario:
         """Return the software record of an IPU, single or as samples."""
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
 
+    def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
+        """Return model, system and software of a GPU as compiled code reads them, single or as samples."""
+        assert isinstance(self.hardware, GpuSystem)
+        if normals is not None:
+            system = self.hardware if self.sampled is None else self.sampled
+            return GpuCase.of(self.table, system, self.gpu_software(normals), self.precision, self.optimizer)
+        if "central" not in self._cases:
+            software = self.gpu_software()
+            self._cases["central"] = GpuCase.of(
+                self.table, self.hardware, software, self.precision, self.optimizer
+            )
+        return self._cases["central"]
+
     @property
     def evaluation_overhead(self) -> FloatLike:
         """Fixed time of one evaluation. [s]"""
@@ -107,10 +129,7 @@ class Scenario:
                 split=self.stage_layers,
             )
         else:
-            system = self.hardware if normals is None or self.sampled is None else self.sampled
-            step = gpu_step(
-                self.table, plans, system, self.gpu_software(normals), self.precision, self.optimizer
-            )
+            step = step_of(self.gpu_case(normals), plans)
         if self.software.calibration is None:
             return step
         factor = self.time_factor(normals)
@@ -141,7 +160,7 @@ class Scenario:
                 split=self.stage_layers,
             )
             return supersteps(stages, plans, self.hardware, software).forward_share
-        return forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+        return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
         """Return what measured runs of the code say its times are multiplied by; 1 without any."""
@@ -160,16 +179,7 @@ class Scenario:
                 optimizer=self.optimizer,
                 split=self.stage_layers,
             )
-        return gpu_memory(
-            self.table,
-            plans,
-            self.hardware.chip,
-            self.hardware.kernels,
-            self.gpu_software(),
-            self.precision,
-            self.optimizer,
-            host_memory=self.hardware.host_memory,
-        )
+        return memory_use(self.gpu_case(), plans)
 
     def stage_lists(self, plans: Plans) -> list[tuple[float, ...]]:
         """Return the layers of each stage of every plan, of shape (N,), on IPUs."""
@@ -198,6 +208,4 @@ class Scenario:
             return ipu_operator_times(
                 self.table, plans, self.hardware, self.ipu_software(), precision=self.precision
             )
-        return gpu_operator_times(
-            self.table, plans, self.hardware.chip, self.hardware.kernels, self.gpu_software(), self.precision
-        )
+        return gpu_operator_times(self.table, plans, self.hardware, self.gpu_software(), self.precision)

@@ -1,214 +1,110 @@
 """What the copies of a device's weights exchange: gradients, and weights that are not held by all.
 
 It depends on few of a plan's coordinates (:data:`~app.engine.gpu.weights.WEIGHT_KEYS`), and neither on its
-micro-batch nor on its recomputation; a search computes it once for each combination and gathers.
+micro-batch nor on its recomputation; a search computes it once for each combination.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from typing import NamedTuple
 
-import numpy as np
-
-from app.engine.collectives import collective_time
-from app.engine.gpu.operators import QUANTISED_BYTES, element_bytes
-from app.engine.gpu.weights import DeviceWeights, device_weights
-from app.engine.operators import OperatorTable
-from app.engine.plans import Plans
-from app.engine.records import FloatLike, Floats, GpuSoftware, GpuSystem, Indices, Precision
+from app.compiled import inner
+from app.engine.collectives import Links, Network, collective_time
+from app.engine.gpu.case import Case, Plan
+from app.engine.gpu.operators import QUANTISED_BYTES
+from app.engine.gpu.weights import Weights
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanges:
+class Exchanges(NamedTuple):
     """Collectives over the data-parallel group of the fullest device, nothing hidden."""
 
-    reduced: Floats
+    reduced: float
     """All-reduce of all gradients, in buckets. [s]"""
-    scattered: Floats
+    scattered: float
     """Reduce-scatter of all gradients; an all-reduce where several groups each hold a copy. [s]"""
-    scattered_once: Floats
+    scattered_once: float
     """Reduce-scatter of the gradients of one micro-batch inside a group. [s]"""
-    gathered: Floats
+    gathered: float
     """All-gather of the weights. [s]"""
-    streamed: Floats
+    streamed: float
     """Weights gathered layer by layer twice, gradients scattered, for one micro-batch. [s]"""
-    between: Floats
+    between: float
     """All-reduce between groups that each hold a copy of what they share. [s]"""
 
-    def gather(self, index: Indices) -> Exchanges:
-        """Return the exchanges of every plan from those of distinct keys; ``index`` says which is whose."""
-        return Exchanges(*(getattr(self, entry.name)[..., index] for entry in fields(self)))
 
-
-@dataclass(frozen=True, slots=True)
-class MessageGroup:
+class MessageGroup(NamedTuple):
     """Weights that are copied over the same ranks, and what these exchange of them."""
 
-    gradients: Floats
+    gradients: float
     """Gradients of one device. [B]"""
-    copied: Floats
+    copied: float
     """Trained weights of one device, as they are gathered after an update. [B]"""
-    stored: Floats
+    stored: float
     """All weights of one device, as they are gathered where each rank holds its share of them. [B]"""
-    buckets: Floats
+    buckets: float
     """Messages into which an all-reduce of the gradients is cut. [-]"""
-    ranks: Floats
+    ranks: float
     """Ranks that hold a copy. [-]"""
-    shards: Floats
+    shards: float
     """Ranks that share one copy where it is sharded. [-]"""
-    inside: Floats
+    inside: float
     """Ranks of the group in one machine. [-]"""
 
 
-def message_groups(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    weights: DeviceWeights,
-) -> list[MessageGroup]:
-    """Sizes of what the copies of a device's weights exchange, before any network is asked.
+@inner
+def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) -> MessageGroup:
+    """Return what is exchanged of the weights that every rank copies, or of experts spread over ranks.
 
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Fields of :data:`~app.engine.gpu.weights.WEIGHT_KEYS`. [-]
-    system : GpuSystem
-        Chip, kernels, machine and fabric. [-]
-    software : GpuSoftware
-        Says in how many bytes gradients travel. [-]
-    precision : Precision
-        Number format of the products. [-]
-    weights : DeviceWeights
-        Weights of the device of every plan. [-]
-
-    Returns
-    -------
-    groups : list of MessageGroup
-        One for the weights that every rank copies, one more where experts are spread over ranks. [-]
-
-    References
-    ----------
-    .. [1] S. Li et al., "PyTorch distributed: experiences on accelerating data parallel training,"
-       VLDB 13(12), 2020 (buckets).
-    .. [2] S. Rajbhandari et al., "DeepSpeed-MoE," ICML, 2022, section 5 (expert and data parallelism).
-
-    Examples
-    --------
-    ``tests/engine/gpu/test_exchanges.py`` holds worked values.
-
-    >>> [entry.name for entry in fields(MessageGroup)][:3]
-    ['gradients', 'copied', 'stored']
+    Experts spread over ranks have as many times fewer copies (Rajbhandari et al. 2022, section 5);
+    experts that every rank holds travel with the others. Buckets: Li et al. 2020.
     """
-    size = element_bytes(precision)
-    held = np.stack([weights.total, weights.trained, weights.quantised])
-    of_experts = np.stack([weights.experts, weights.trained_experts, weights.quantised_experts])
-    routed = np.where(plans.expert > 1, of_experts, 0.0)
-    local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
-    groups = [(held - routed, plans.data, plans.sharding_ranks, local)]
-    if np.any(routed > 0):
-        copies = plans.data / plans.expert
-        near = np.maximum(np.floor(local / plans.expert), 1.0)
-        groups.append((routed, copies, np.minimum(plans.sharding_ranks, copies), near))
-    found = []
-    for (whole, trained, quantised), ranks, shards, inside in groups:
-        gradients = np.asarray(trained * max(size, software.gradient_bytes))
-        buckets = np.clip(np.ceil(gradients / system.kernels.bucket_bytes), 1.0, system.kernels.most_buckets)
-        stored = np.asarray((whole - quantised) * size + quantised * QUANTISED_BYTES)
-        copied = np.asarray(trained * size)
-        found.append(MessageGroup(gradients, copied, stored, buckets, ranks, shards, inside))
-    return found
+    spread = plan.expert > 1.0
+    local = max(case.links.devices // plan.tensor, 1.0)
+    whole, trained, quantised = weights.experts, weights.trained_experts, weights.quantised_experts
+    ranks, shards, inside = plan.data, plan.sharding_ranks, local
+    if of_experts:
+        ranks = plan.data / plan.expert
+        shards, inside = min(plan.sharding_ranks, ranks), max(local // plan.expert, 1.0)
+    else:
+        whole = weights.layers + weights.outside - (whole if spread else 0.0)
+        trained = weights.trained - (trained if spread else 0.0)
+        quantised = weights.quantised - (quantised if spread else 0.0)
+    gradients = trained * max(case.size, case.sent_gradient_bytes)
+    buckets = min(max(math.ceil(gradients / case.bucket_bytes), 1.0), case.most_buckets)
+    stored = (whole - quantised) * case.size + quantised * QUANTISED_BYTES
+    return MessageGroup(gradients, trained * case.size, stored, buckets, ranks, shards, inside)
 
 
-def gradient_exchanges(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    weights: DeviceWeights | None = None,
-) -> Exchanges:
-    """Time of the collectives that keep the copies of a device's weights alike.
+@inner
+def gradient_exchanges(case: Case, plan: Plan, weights: Weights, network: Network) -> Exchanges:
+    """Time of the collectives that keep the copies of a device's weights alike (Rajbhandari et al. 2020)."""
+    layers = max(case.depth, 1.0) * weights.share
+    found = _group_exchanges(message_group(case, plan, weights, False), layers, case.links, network)
+    if plan.expert == 1.0 or weights.experts == 0.0:
+        return found
+    more = _group_exchanges(message_group(case, plan, weights, True), layers, case.links, network)
+    return Exchanges(
+        found.reduced + more.reduced,
+        found.scattered + more.scattered,
+        found.scattered_once + more.scattered_once,
+        found.gathered + more.gathered,
+        found.streamed + more.streamed,
+        found.between + more.between,
+    )
 
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Fields of :data:`~app.engine.gpu.weights.WEIGHT_KEYS`. [-]
-    system : GpuSystem
-        Chip, kernels, machine and fabric. [-]
-    software : GpuSoftware
-        Efficiencies of the software stack, single or samples. [-]
-    precision : Precision
-        Number format of the products. [-]
-    weights : DeviceWeights or None
-        Weights of the device of every plan, if they were computed before. [-]
 
-    Returns
-    -------
-    exchanges : Exchanges
-        Times, each as if nothing hid it. [s]
-
-    Notes
-    -----
-    Experts spread over :math:`e` ranks have :math:`e` times fewer copies, whose gradients are exchanged apart
-    from those of the other weights; experts that every rank holds travel with the others.
-
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC, 2020, section 7 (communication).
-    .. [2] S. Rajbhandari et al., "DeepSpeed-MoE," ICML, 2022, section 5 (expert and data parallelism).
-
-    Examples
-    --------
-    ``tests/engine/gpu/test_exchanges.py`` holds worked values.
-
-    >>> [entry.name for entry in fields(Exchanges)][0]
-    'reduced'
-    """
-    if weights is None:
-        weights = device_weights(table, plans)
-    groups = message_groups(table, plans, system, software, precision, weights)
-    layers = max(table.depth, 1) * weights.share
-
-    def collectives(passes: float, *asked: tuple[FloatLike, FloatLike, FloatLike]) -> Floats:
-        """Return the times of several messages over their ranks, of which some are in one machine."""
-        efficiency = software.network_efficiency
-        shapes = (np.shape(part) for one in asked for part in one)
-        shape = np.broadcast_shapes(np.shape(efficiency), system.fabric.shape, *shapes)
-        size, ranks, inside = (
-            np.stack([np.broadcast_to(one[place], shape) for one in asked]) for place in range(3)
-        )
-        return collective_time(size, ranks, inside, system.machine, system.fabric, efficiency, passes)
-
-    found: list[tuple[Floats, ...]] = []
-    for group in groups:
-        data, shards, near = group.ranks, group.shards, group.inside
-        gradients, copied, buckets = group.gradients, group.copied, group.buckets
-        changed = gradients > 0.0
-        bucket, reduced, between = collectives(
-            2.0,
-            (gradients / buckets, data, near),
-            (gradients, data, near),
-            (gradients / shards, data / shards, 1.0),
-        )
-        once, gathered, of_layer, layer_gradients = collectives(
-            1.0,
-            *((gradients, shards, near), (copied, shards, near)),
-            *((group.stored / layers, shards, near), (gradients / layers, shards, near)),
-        )
-        found.append(
-            (
-                np.where(changed, buckets * bucket, 0.0),
-                np.where(changed, np.where(shards < data, reduced, once), 0.0),
-                np.where(changed, once, 0.0),
-                np.where(changed, gathered, 0.0),
-                layers * (2.0 * of_layer + np.where(changed, layer_gradients, 0.0)),
-                np.where(changed, between, 0.0),
-            )
-        )
-    return Exchanges(*(np.asarray(sum(times)) for times in zip(*found, strict=True)))
+@inner
+def _group_exchanges(group: MessageGroup, layers: float, links: Links, network: Network) -> Exchanges:
+    gradients, ranks, shards, inside = group.gradients, group.ranks, group.shards, group.inside
+    of_layer = collective_time(group.stored / layers, shards, inside, links, network, 1.0)
+    if gradients == 0.0:
+        return Exchanges(0.0, 0.0, 0.0, 0.0, layers * 2.0 * of_layer, 0.0)
+    bucket = collective_time(gradients / group.buckets, ranks, inside, links, network, 2.0)
+    once = collective_time(gradients, shards, inside, links, network, 1.0)
+    scattered = collective_time(gradients, ranks, inside, links, network, 2.0) if shards < ranks else once
+    gathered = collective_time(group.copied, shards, inside, links, network, 1.0)
+    layer_gradients = collective_time(gradients / layers, shards, inside, links, network, 1.0)
+    between = collective_time(gradients / shards, ranks / shards, 1.0, links, network, 2.0)
+    streamed = layers * (2.0 * of_layer + layer_gradients)
+    return Exchanges(group.buckets * bucket, scattered, once, gathered, streamed, between)

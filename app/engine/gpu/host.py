@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from app.engine.plans import Plans
-from app.engine.records import FloatLike, Floats, Machine
+from app.compiled import formula
 
 
-def input_sharers(plans: Plans, machine: Machine) -> Floats:
-    """Data-parallel ranks that the processors of one machine feed.
+@formula
+def input_sharers(tensor: float, pipeline: float, data: float, devices: float) -> float:
+    """Data-parallel ranks that the processors of a machine of so many devices feed; at least one.
 
-    Parameters
-    ----------
-    plans : Plans
-        All three degrees count: tensor and pipeline ranks share the samples of their copy. [-]
-    machine : Machine
-        Devices of one machine. [-]
+    Tensor and pipeline ranks share the samples of their copy.
 
-    Returns
-    -------
-    ranks : array
-        At least one. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 3 (layout of the three degrees).
-
-    Examples
-    --------
-    >>> from app.engine.records import Intra
-    >>> dgx = Machine("m", 8, Intra.NVSWITCH, np.array([]), np.array([]), 232e9, 3.4e-6)
-    >>> input_sharers(Plans.of(tensor=4.0, data=16.0), dgx).tolist()
+    >>> input_sharers(4.0, 1.0, 16.0, 8.0)
     2.0
     """
-    copies = np.maximum(np.floor(machine.devices / (plans.tensor * plans.pipeline)), 1.0)
-    return np.asarray(np.minimum(plans.data, copies))
+    return min(data, max(math.floor(devices / (tensor * pipeline)), 1.0))
 
 
-def host_wait_time(micro_batch: FloatLike, host_time_per_sample: FloatLike, device_time: FloatLike) -> Floats:
+@formula
+def host_wait_time(micro_batch: float, host_time_per_sample: float, device_time: float) -> float:
     r"""Time for which a device waits for its host in one micro-batch.
 
     Host and device work side by side, the host one micro-batch ahead; the slower of both sets the pace:
@@ -47,16 +29,16 @@ def host_wait_time(micro_batch: FloatLike, host_time_per_sample: FloatLike, devi
 
     Parameters
     ----------
-    micro_batch : float or array
+    micro_batch : float
         Samples of one micro-batch, :math:`b`. [-]
-    host_time_per_sample : float or array
+    host_time_per_sample : float
         Time in which the host prepares a sample or runs its own share of it, :math:`h`. [s]
-    device_time : float or array
+    device_time : float
         Time of the micro-batch on the device, :math:`t`. [s]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Nothing where the device is slower. [s]
 
     References
@@ -70,4 +52,4 @@ def host_wait_time(micro_batch: FloatLike, host_time_per_sample: FloatLike, devi
     >>> round(float(host_wait_time(12.0, 0.040, 0.160)), 3)
     0.32
     """
-    return np.asarray(np.maximum(np.asarray(micro_batch) * host_time_per_sample - device_time, 0.0))
+    return max(micro_batch * host_time_per_sample - device_time, 0.0)

@@ -2,183 +2,130 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from app.engine.gpu.activations import Activations, activation_bytes, micro_batch_activations
-from app.engine.gpu.operators import QUANTISED_BYTES, element_bytes
-from app.engine.gpu.weights import DeviceWeights, device_weights, spread_tables
-from app.engine.operators import OperatorTable
-from app.engine.plans import MemoryUse, Plans, Sharding
-from app.engine.records import Floats, GpuChip, GpuKernels, GpuSoftware, Precision
+from app.compiled import inner
+from app.engine.gpu.case import AT, Case, Plan, devices_of
+from app.engine.gpu.dispatch import FULL
+from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES
+from app.engine.gpu.weights import Weights
+from app.engine.gpu.work import HEAD, LAYER, SELECTIVE, SEQUENCE
+from app.engine.plans import Sharding
 
-STATE_BYTES = {
-    "adam": 8.0,
-    "lamb": 8.0,
-    "momentum": 4.0,
-    "sgd": 0.0,
-    "adafactor": 4.0,
-    "distributed-shampoo": 16.0,
-}
-"""Single-precision optimizer state per parameter beside the master weights. Adam and LAMB keep two
-moments, momentum one; Adafactor keeps rows and columns of the second moment, and a first moment;
-Shampoo keeps a moment, a grafting moment and two preconditioners of about the weights' size."""
-
-MASTER_BYTES = 4.0
-"""Single-precision copy of a half-precision weight. Micikevicius et al. 2018."""
-
-GRADIENT_BYTES = 4.0
-"""Gradients are summed over micro-batches in single precision. Narayanan et al. 2021, appendix."""
+OPTIMIZER, GRADIENTS, PARAMETERS = (
+    float(Sharding.OPTIMIZER),
+    float(Sharding.GRADIENTS),
+    float(Sharding.PARAMETERS),
+)
 
 
-def gpu_memory(
-    table: OperatorTable,
-    plans: Plans,
-    chip: GpuChip,
-    kernels: GpuKernels,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-    weights: DeviceWeights | None = None,
-    activations: Activations | None = None,
-    host_memory: float = 0.0,
-) -> MemoryUse:
-    """Memory of the fullest GPU, by part.
+class Activations(NamedTuple):
+    """What one micro-batch leaves for its backward pass on one tensor rank, over the whole model."""
 
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        The plans. [-]
-    chip : GpuChip
-        Capacity of the chip. [-]
-    kernels : GpuKernels
-        Memory of libraries and allocator. [-]
-    software : GpuSoftware
-        Whether attention is fused. [-]
-    precision : Precision
-        Number format; half precision keeps master weights. [-]
-    optimizer : str
-        Name of the optimizer, a key of :data:`STATE_BYTES`. [-]
-    weights : DeviceWeights or None
-        Weights of the device of every plan, if they were computed before; else they are computed here. [-]
-    activations : Activations or None
-        Activations of one micro-batch of every plan, likewise. [B]
-    host_memory : float
-        Share of one device of its host's memory; 0 where it is not known. [B]
+    layers: float
+    """Of all layers, with what is recomputed left out. [B]"""
+    outside: float
+    """Of embedding and head. [B]"""
+    head: float
+    """Of the head alone. [B]"""
+    again: float
+    """Largest part that recomputation brings back for a while. [B]"""
 
-    Returns
-    -------
-    memory : MemoryUse
-        Weights, gradients, optimizer, activations, buffers, framework. [B]
 
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter
-       models," SC, 2020, figure 1.
+@inner
+def micro_batch_activations(
+    case: Case, tensor: float, micro_batch: float, recompute: float, sequence_parallel: float
+) -> Activations:
+    """Return the activations that one micro-batch leaves for its backward pass, over the whole model.
 
-    Examples
-    --------
-    ``tests/engine/gpu/test_memory.py`` reproduces published figures.
-
-    >>> STATE_BYTES["adam"]
-    8.0
+    Full recomputation keeps the input of each layer and the inside of one; selective recomputation keeps one
+    attention matrix at a time, fused attention none (Korthikanti et al. 2023, equations 2 to 5).
     """
-    size = element_bytes(precision)
-    if weights is None:
-        weights = device_weights(table, plans)
-    if activations is None:
-        activations = micro_batch_activations(table, plans, fused=software.fused_attention, size=size)
-    state, gradient_size = trained_bytes(optimizer, size, table.master_weights)
-    kept, transient = activation_bytes(plans, weights.share, activations, kernels)
-    stream = plans.sharding >= Sharding.PARAMETERS
-    packed = np.where(stream, weights.quantised_sharded, weights.quantised)
-    stored = (np.where(stream, weights.sharded, weights.total) - packed) * size + packed * QUANTISED_BYTES
-    layers = (weights.layers - weights.quantised) * size + weights.quantised * QUANTISED_BYTES
-    layer = 2.0 * (layers / (max(table.depth, 1) * weights.share) + weights.outside * size)
-    on_device = np.where(plans.offload > 0, 0.0, 1.0)
-    changed = weights.trained, weights.trained_sharded
-    optimizer_bytes = np.where(plans.sharding >= Sharding.OPTIMIZER, changed[1], changed[0]) * state
-    gradients = np.where(plans.sharding >= Sharding.GRADIENTS, changed[1], changed[0]) * gradient_size
-    return MemoryUse(
-        parts={
-            "weights": stored + spread_tables(table, plans) * size,
-            "gradients": np.asarray(gradients),
-            "optimizer": np.asarray(optimizer_bytes * on_device),
-            "activations": kept,
-            "buffers": transient + np.where(stream, layer, 0.0) + unpacked_bytes(table, plans, size),
-            "framework": np.full(np.shape(kept), kernels.framework_memory),
-        },
-        capacity=chip.memory_capacity,
-        streaming=np.asarray(optimizer_bytes * (1.0 - on_device)),
-        streaming_capacity=host_memory,
+    operators, size = case.operators, case.size
+    fused, full = case.fused_attention > 0.0, recompute == FULL
+    layers, outside, head, largest = 0.0, 0.0, 0.0, 0.0
+    for place in range(operators.shape[1]):
+        split = operators[AT.saved_split, place]
+        by_tensor = split in (COLUMNS, INNER, BATCH)
+        ranks = tensor if by_tensor or (split == SEQUENCE and sequence_parallel > 0.0) else 1.0
+        saved, masks = size * operators[AT.saved, place], operators[AT.masks, place]
+        if operators[AT.kind, place] == ATTENTION:
+            matrix = operators[AT.batch, place] * operators[AT.squared, place]
+            if fused or recompute == SELECTIVE:
+                saved, masks = saved - size * 2.0 * matrix, 0.0
+            held = (2.0 * size + 1.0) * matrix * micro_batch / (tensor if by_tensor else 1.0)
+            largest = max(largest, held)
+        kept = (saved + masks) * micro_batch / ranks * operators[AT.repeats, place]
+        if operators[AT.section, place] == LAYER:
+            layers += kept
+        else:
+            outside += kept
+            if operators[AT.section, place] == HEAD:
+                head += kept
+    again = largest if recompute == SELECTIVE and not fused else 0.0
+    if full:
+        again = layers / case.depth
+        inputs = size * case.hidden * case.tokens * case.depth * micro_batch
+        layers = min(inputs / (tensor if sequence_parallel > 0.0 else 1.0), layers)
+    return Activations(layers, outside, head, again)
+
+
+@inner
+def activation_bytes(case: Case, plan: Plan, share: float, activations: Activations) -> tuple[float, float]:
+    r"""Activations kept for the backward pass on the fullest pipeline stage.
+
+    With 1F1B the first of :math:`p` stages holds :math:`p` micro-batches of :math:`L/p` layers: as
+    much as the whole model of one; in :math:`v > 1` chunks :math:`1 + (p-1)/(p v)` times that; never
+    more micro-batches than a step has. Stages that layers do not divide over are counted at the
+    fullest. Returned are the bytes kept in flight, and those of the largest transient (a layer, the loss).
+    Narayanan et al. 2021, section 2.2; Korthikanti et al. 2023, section 4.2.3.
+    """
+    waiting = plan.pipeline
+    if plan.interleave > 1.0:
+        waiting *= 1.0 + (plan.pipeline - 1.0) / (plan.pipeline * plan.interleave)
+    # A stage never holds more micro-batches than the step has.
+    kept = activations.layers * (min(waiting, plan.accumulation) * share)
+    # The last stage holds one micro-batch of its layers and of the head.
+    transient = activations.outside
+    if plan.pipeline > 1.0:
+        transient = max(activations.layers * share + activations.head - kept, 0.0)
+    return kept * case.fragmentation, (activations.again + transient) * case.fragmentation
+
+
+class Memory(NamedTuple):
+    """Memory of the fullest device by part, and what it keeps in its host's memory. [B]"""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    buffers: float
+    framework: float
+    elsewhere: float
+
+
+@inner
+def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activations) -> Memory:
+    """Return the memory of the fullest GPU (Rajbhandari et al. 2020, section 3; Micikevicius et al. 2018)."""
+    size = case.size
+    kept, transient = activation_bytes(case, plan, weights.share, activations)
+    stream = plan.sharding >= PARAMETERS
+    packed = weights.quantised_sharded if stream else weights.quantised
+    held = weights.sharded if stream else weights.layers + weights.outside
+    stored = (held - packed) * size + packed * QUANTISED_BYTES
+    buffers = transient + case.unpacked * size / plan.tensor
+    if stream:
+        # Two layers at a time are gathered whole, each with what lies outside the layers.
+        layers = (weights.layers - weights.quantised) * size + weights.quantised * QUANTISED_BYTES
+        buffers += 2.0 * (layers / (max(case.depth, 1.0) * weights.share) + weights.outside * size)
+    trained, sharded = weights.trained, weights.trained_sharded
+    optimizer = (sharded if plan.sharding >= OPTIMIZER else trained) * case.state_bytes
+    return Memory(
+        stored + case.spread / devices_of(plan) * size,
+        (sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes,
+        0.0 if plan.offload > 0.0 else optimizer,
+        kept,
+        buffers,
+        case.framework_memory,
+        optimizer if plan.offload > 0.0 else 0.0,
     )
-
-
-def trained_bytes(optimizer: str, size: float, master_weights: float = 1.0) -> tuple[float, float]:
-    r"""Bytes that a device keeps for a weight because it is trained: optimizer state and gradient.
-
-    .. math:: b = s + [e < 4] m \cdot 4, \qquad g = 4 m + e (1 - m)
-
-    Parameters
-    ----------
-    optimizer : str
-        Name of the optimizer, a key of :data:`STATE_BYTES`, whose state takes :math:`s`. [-]
-    size : float
-        Bytes of a weight in the products, :math:`e`. [B]
-    master_weights : float
-        :math:`m`, 1 where there is a single-precision copy and gradients are summed in single precision; 0
-        where adapters are updated in the format of the products. [-]
-
-    Returns
-    -------
-    bytes : tuple of float
-        Of optimizer state with the single-precision copy, and of the gradient. [B]
-
-    References
-    ----------
-    .. [1] P. Micikevicius et al., "Mixed precision training," ICLR, 2018.
-    .. [2] T. Dettmers et al., "QLoRA," arXiv:2305.14314, 2023, equation 5 (adapters in bfloat16).
-
-    Examples
-    --------
-    >>> trained_bytes("adam", 2.0), trained_bytes("adam", 2.0, master_weights=0.0)
-    ((12.0, 4.0), (8.0, 2.0))
-    """
-    master = MASTER_BYTES * master_weights if size < MASTER_BYTES else 0.0
-    return STATE_BYTES[optimizer] + master, GRADIENT_BYTES * master_weights + size * (1.0 - master_weights)
-
-
-def unpacked_bytes(table: OperatorTable, plans: Plans, size: float) -> Floats:
-    """Buffer into which the weights of one product are turned from 4 bit before it runs.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Tensor degree. [-]
-    size : float
-        Bytes of a weight in the products. [B]
-
-    Returns
-    -------
-    buffer : array
-        The largest product's; 0 where nothing is stored in 4 bit. [B]
-
-    References
-    ----------
-    .. [1] T. Dettmers et al., "QLoRA," arXiv:2305.14314, 2023, section 3 (a weight tensor is dequantised
-       whenever it is used).
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from app.engine.operators import dense_layer
-    >>> layer = replace(dense_layer(name="d", inputs=9, outputs=10), trained=False, quantised=True)
-    >>> table = OperatorTable.of([layer], depth=1, hidden=8, tokens=1)
-    >>> float(unpacked_bytes(table, Plans.of(tensor=2), 2.0))
-    100.0
-    """
-    largest = float(np.max(table.weights * table.quantised, initial=0.0))
-    return np.asarray(largest * size / plans.tensor)

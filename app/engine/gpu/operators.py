@@ -1,16 +1,17 @@
-"""Time of every operator of one micro-batch on one GPU."""
+"""Time of every operator of one micro-batch on one GPU.
+
+An operator's cost on the chip, at full rates, does not depend on the software: a search computes it once for
+a tensor degree, a micro-batch and an expert degree, and samples of the software share it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from app.engine.gpu.passes import EMBEDDING_PASSES, SOFTMAX_PASSES, pointwise_passes
+from app.compiled import Matrix, inner
+from app.engine.gpu.case import AT, Case, Software
+from app.engine.gpu.passes import SOFTMAX_PASSES
 from app.engine.gpu.products import misalignment, roofline_time, tiled_product_time
-from app.engine.operators import Kind, OperatorTable, Pointwise, Split
-from app.engine.plans import Bound, OperatorTimes, Plans, Recompute
-from app.engine.records import Floats, GpuChip, GpuKernels, GpuSoftware, Indices, Precision
+from app.engine.operators import Kind, Split
+from app.engine.plans import Bound
 
 FUSED_BACKWARD = 2.5
 """Products of fused attention's backward pass over those of its forward pass: five instead of
@@ -34,378 +35,287 @@ LOOP_KERNELS = 2.0
 GROUP_WIDTH = 16.0
 """Channels of a group that fill a matrix unit."""
 
+COSTS = 7
+"""Columns of an operator's costs: matrix units and memory of three products, a pass over the image. [s]"""
 
-def element_bytes(precision: Precision) -> float:
-    """Bytes of one activation or weight in the products.
-
-    Parameters
-    ----------
-    precision : Precision
-        Number format. [-]
-
-    Returns
-    -------
-    size : float
-        Size of one element. [B]
-
-    References
-    ----------
-    .. [1] IEEE 754-2019, binary16 and binary32.
-
-    Examples
-    --------
-    >>> element_bytes(Precision.BF16), element_bytes(Precision.TF32)
-    (2.0, 4.0)
-    """
-    return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
+CONVOLUTION, DEPTHWISE, ATTENTION = float(Kind.CONVOLUTION), float(Kind.DEPTHWISE), float(Kind.ATTENTION)
+POINTWISE, EMBEDDING, RECURRENT = float(Kind.POINTWISE), float(Kind.EMBEDDING), float(Kind.RECURRENT)
+COLUMNS, INNER, BATCH = float(Split.COLUMNS), float(Split.INNER), float(Split.BATCH)
+COMPUTE, MEMORY = float(Bound.COMPUTE), float(Bound.MEMORY)
+LOSS, UNPACKING = 1.0, 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """What all kinds of operators need, expanded to (O, …) on demand."""
-
-    table: OperatorTable
-    tensor: Floats
-    micro_batch: Floats
-    expert: Floats
-    peak: float
-    bandwidth: float
-    size: float
-    precision: Precision
-    multiprocessors: int
-    launch: float
-    kernels: GpuKernels
-    software: GpuSoftware
-    dimensions: int
-
-    def column(self, name: str, index: Indices) -> Floats:
-        """Return a column of the table for some operators, with room for the plan's axes."""
-        values = np.asarray(getattr(self.table, name))[index]
-        return np.asarray(values.reshape(values.shape + (1,) * self.dimensions))
-
-    def divided(self, name: str, index: Indices, split: Split) -> Floats:
-        """Return a column, divided by the tensor degree where tensor parallelism divides it."""
-        share = np.where(self.column("split", index) == split, self.tensor, 1.0)
-        return self.column(name, index) / share
-
-    def experts_apart(self, index: Indices) -> Floats:
-        """Return the ranks over which each operator's experts are spread; all of their tokens meet there."""
-        return np.where(self.column("active", index) < 1.0, self.expert, 1.0)
+@inner
+def _divided(value: float, split: float, by: float, tensor: float) -> float:
+    """Return a dimension on one tensor rank."""
+    return value / tensor if split == by else value
 
 
-def gpu_operator_times(
-    table: OperatorTable,
-    plans: Plans,
-    chip: GpuChip,
-    kernels: GpuKernels,
-    software: GpuSoftware,
-    precision: Precision,
-) -> OperatorTimes:
-    """Time of every operator for one micro-batch, all repeats, on one of the tensor ranks.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Tensor degree, micro-batch and expert degree count. [-]
-    chip : GpuChip
-        Rates of the chip. [-]
-    kernels : GpuKernels
-        Cost of its kernel libraries. [-]
-    software : GpuSoftware
-        Efficiencies of the software stack, single or samples. [-]
-    precision : Precision
-        Number format of the products. [-]
-
-    Returns
-    -------
-    times : OperatorTimes
-        Forward and backward, without launches and without repeated forward passes. [s]
-
-    References
-    ----------
-    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline," CACM 52(4), 2009.
-    .. [2] T. Dao et al., "FlashAttention," NeurIPS, 2022.
-    .. [3] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-       Megatron-LM," SC, 2021, appendix (products of a layer).
-
-    Examples
-    --------
-    ``tests/engine/gpu/test_operators.py`` holds worked values.
-
-    >>> Bound(1).name
-    'MEMORY'
-    """
-    arrays = (plans.tensor, plans.micro_batch, plans.expert)
-    efficiencies = (software.matrix_efficiency, software.attention_efficiency, software.elementwise_factor)
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (*arrays, *efficiencies)))
-    peak = chip.matrix_peak[precision]
-    if not chip.matrix_units:
-        # Mixed precision sums in single precision, which the vector units do at their plain rate.
-        peak = min(peak, chip.matrix_peak[Precision.FP32])
-    setting = _Setting(
-        table=table,
-        tensor=plans.tensor,
-        micro_batch=plans.micro_batch,
-        expert=plans.expert,
-        peak=peak * chip.sustained_clock,
-        bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
-        size=element_bytes(precision),
-        precision=precision,
-        multiprocessors=chip.multiprocessors,
-        launch=chip.kernel_overhead,
-        kernels=kernels,
-        software=software,
-        dimensions=len(shape),
-    )
-    whole = (len(table), *shape)
-    times = OperatorTimes(
-        forward=np.zeros(whole),
-        backward=np.zeros(whole),
-        flop=np.zeros(whole),
-        traffic=np.zeros(whole),
-        bound=np.full(whole, float(Bound.MEMORY)),
-    )
-    grouped = (table.kind == Kind.CONVOLUTION) & (table.batch > 1)
-    dense = np.isin(table.kind, (Kind.MATMUL, Kind.CONVOLUTION, Kind.RECURRENT)) & ~grouped
-    attention = _fused_attention if software.fused_attention else _unfused_attention
-    for chosen, evaluate in (
-        (dense, _products),
-        (grouped, _grouped),
-        (table.kind == Kind.DEPTHWISE, _depthwise),
-        (table.kind == Kind.ATTENTION, attention),
-        (np.isin(table.kind, (Kind.POINTWISE, Kind.EMBEDDING)), _pointwise),
-    ):
-        index = np.flatnonzero(chosen)
-        if index.size:
-            count = setting.column("count", index)
-            forward, backward, flop, traffic, bound = evaluate(setting, index)
-            times.forward[index] = forward * count
-            times.backward[index] = backward * count
-            times.flop[index] = flop * count
-            times.traffic[index] = traffic * count
-            times.bound[index] = bound
-    return times
+@inner
+def _is_grouped(case: Case, place: int) -> bool:
+    return case.operators[AT.kind, place] == CONVOLUTION and case.operators[AT.batch, place] > 1.0
 
 
-Evaluated = tuple[Floats, Floats, Floats, Floats, Floats]
+@inner
+def operator_costs(
+    case: Case, tensor: float, micro_batch: float, expert: float, costs: Matrix, first: int
+) -> None:
+    """Write the costs of every operator at full rates into rows of a matrix. [s]"""
+    operators = case.operators
+    for place in range(operators.shape[1]):
+        kind, row = operators[AT.kind, place], first + place
+        for column in range(COSTS):
+            costs[row, column] = 0.0
+        if kind == ATTENTION:
+            _attention_cost(case, place, tensor, micro_batch, costs, row)
+        elif kind in (POINTWISE, EMBEDDING):
+            _pointwise_cost(case, place, tensor, micro_batch, expert, costs, row)
+        elif kind == DEPTHWISE:
+            area = operators[AT.kernel_area, place]
+            slow = case.depthwise_traffic * (1.0 + area / case.depthwise_area)
+            costs[row, 3] = case.size * micro_batch * operators[AT.image, place] * slow / case.bandwidth
+        elif _is_grouped(case, place):
+            _grouped_cost(case, place, micro_batch, costs, row)
+        else:
+            _product_cost(case, place, tensor, micro_batch, expert, costs, row)
 
 
-def _three_products(setting: _Setting, index: Indices) -> tuple[Floats, ...]:
-    """Rows, columns, inner of the forward, input-gradient and weight-gradient products, (3, O, …)."""
-    rows = setting.column("rows", index) * setting.micro_batch * setting.experts_apart(index)
-    columns = setting.divided("columns", index, Split.COLUMNS)
-    inner = setting.divided("inner", index, Split.INNER)
-    area, stride = setting.column("kernel_area", index), setting.column("stride", index)
-    channels = inner / area
-    padding = TF32_ROW_PADDING if setting.size > 2 else ROW_PADDING
-    convolution = setting.column("kind", index) == Kind.CONVOLUTION
-    channels = np.where(convolution, np.maximum(channels, padding), channels)
-    looped = np.where(setting.column("kind", index) == Kind.RECURRENT, setting.column("steps", index), 1.0)
+@inner
+def _product_cost(
+    case: Case, place: int, tensor: float, micro_batch: float, expert: float, costs: Matrix, row: int
+) -> None:
+    """Write the costs of the forward, the input-gradient and the weight-gradient product."""
+    operators = case.operators
+    split = operators[AT.split, place]
+    # All tokens of the experts that are spread over ranks meet there.
+    apart = expert if operators[AT.active, place] < 1.0 else 1.0
+    rows = operators[AT.rows, place] * micro_batch * apart
+    columns = _divided(operators[AT.columns, place], split, COLUMNS, tensor)
+    batch = _divided(operators[AT.batch, place], split, BATCH, tensor) / apart
+    area = operators[AT.kernel_area, place]
+    channels = _divided(operators[AT.inner, place], split, INNER, tensor) / area
+    convolution = operators[AT.kind, place] == CONVOLUTION
+    if convolution:
+        channels = max(channels, TF32_ROW_PADDING if case.size > 2.0 else ROW_PADDING)
+    looped = operators[AT.steps, place] if operators[AT.kind, place] == RECURRENT else 1.0
     inner = channels * area
-    return (
-        np.stack(np.broadcast_arrays(rows, rows * stride**2, columns)),
-        np.stack(np.broadcast_arrays(columns, channels, inner)),
-        np.stack(np.broadcast_arrays(inner, columns * area / stride**2, rows * looped)),
+    spread = operators[AT.stride, place] ** 2
+    slow = misalignment(columns, inner, case.misaligned_8) if operators[AT.aligned, place] > 0.0 else 1.0
+    image = micro_batch * operators[AT.image, place]
+    for product in range(3):
+        if product == 0:
+            m, n, k = rows, columns, inner
+        elif product == 1:
+            m, n, k = rows * spread, channels, columns * area / spread
+        else:
+            m, n, k = columns, inner, rows * looped
+        compute = tiled_product_time(
+            m,
+            n,
+            k,
+            batch,
+            case.peak,
+            case.multiprocessors,
+            case.tiles,
+            case.tile_prologue,
+            case.split_bandwidth,
+        )
+        moved = image + columns * inner * batch if convolution else (m * k + k * n + m * n) * batch
+        costs[row, product] = compute * slow
+        costs[row, 3 + product] = case.size * moved / case.bandwidth
+    if convolution:
+        costs[row, 6] = case.size * image / case.bandwidth
+
+
+@inner
+def _grouped_cost(case: Case, place: int, micro_batch: float, costs: Matrix, row: int) -> None:
+    operators = case.operators
+    inner, columns, batch = (
+        operators[AT.inner, place],
+        operators[AT.columns, place],
+        operators[AT.batch, place],
     )
+    channels = inner / operators[AT.kernel_area, place]
+    padding = max(1.0, GROUP_WIDTH / channels) * max(1.0, GROUP_WIDTH / columns)
+    flop = 2.0 * operators[AT.rows, place] * micro_batch * inner * columns * batch
+    image = micro_batch * operators[AT.image, place]
+    moved = case.size * case.grouped_traffic * (image + inner * columns * batch)
+    costs[row, 0] = flop / case.peak * case.grouped_factor * (0.5 + 0.5 * padding)
+    costs[row, 3] = moved / case.bandwidth
+    costs[row, 6] = case.size * image / case.bandwidth
 
 
-def _products(setting: _Setting, index: Indices) -> Evaluated:
-    rows, columns, inner = _three_products(setting, index)
-    batch = setting.divided("batch", index, Split.BATCH) / setting.experts_apart(index)
-    steps = setting.column("steps", index)
-    convolution = setting.column("kind", index) == Kind.CONVOLUTION
-    weights = columns[0] * inner[0] * batch
-    image = setting.micro_batch * (
-        setting.column("input_elements", index) + setting.column("output_elements", index)
-    )
-    plain = (rows * inner + inner * columns + rows * columns) * batch
-    traffic = setting.size * np.where(convolution, image + weights, plain)
-    compute = tiled_product_time(
-        rows, columns, inner, batch, setting.peak, setting.multiprocessors, setting.kernels
-    )
-    slow = misalignment(columns[0], inner[0], setting.kernels.misaligned_8)
-    compute = compute * np.where(setting.column("aligned", index) > 0, slow, 1.0)
-    seconds = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth)
-    moved = np.where(convolution, _layout_traffic(setting, image), 0.0)
-    seconds = seconds + moved / setting.bandwidth
-    # The steps of a loop wait for one another; the gradient of their weights is one product at the end.
-    looped = setting.column("kind", index) == Kind.RECURRENT
-    waited = np.where(looped, LOOP_KERNELS * setting.launch, 0.0)
-    every = np.stack([np.ones_like(steps), np.ones_like(steps), np.where(looped, 0.0, 1.0)])
-    times = np.where(every > 0, steps, 1.0)
-    seconds = (seconds + waited * every) * times
-    wanted = np.stack(
-        [np.ones_like(steps), setting.column("input_gradient", index), setting.column("trained", index)]
-    )
-    flop = 2.0 * rows[0] * columns[0] * inner[0] * batch * steps * wanted.sum(axis=0)
-    limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
-    return (
-        seconds[0],
-        (seconds * wanted)[1:].sum(axis=0),
-        flop,
-        ((traffic + moved) * wanted * times).sum(axis=0),
-        np.where(limited.sum(axis=0) >= 2, Bound.COMPUTE, Bound.MEMORY).astype(float),
-    )
-
-
-def _layout_traffic(setting: _Setting, image: Floats) -> Floats:
-    """Bytes that turn a convolution's input and output between channels first and channels last.
-
-    The matrix units read channels last. A framework that keeps channels first has the library transpose input
-    and output of every convolution: one pass reads, one writes (NVIDIA, "Convolutional layers user's guide,"
-    2023, section on tensor layouts).
-    """
-    software = setting.software
-    if setting.precision is Precision.FP32:
-        return np.zeros_like(image)
-    passes = software.layout_passes_tf32 if setting.precision is Precision.TF32 else software.layout_passes
-    return np.asarray(passes * setting.size * image)
-
-
-def _grouped(setting: _Setting, index: Indices) -> Evaluated:
-    kernels = setting.kernels
-    rows = setting.column("rows", index) * setting.micro_batch
-    inner, columns = setting.column("inner", index), setting.column("columns", index)
-    batch = setting.column("batch", index)
-    channels = inner / setting.column("kernel_area", index)
-    padding = np.maximum(1.0, GROUP_WIDTH / channels) * np.maximum(1.0, GROUP_WIDTH / columns)
-    flop = 2.0 * rows * inner * columns * batch
-    compute = flop / setting.peak * kernels.grouped_factor * (0.5 + 0.5 * padding)
-    image = setting.micro_batch * (
-        setting.column("input_elements", index) + setting.column("output_elements", index)
-    )
-    traffic = setting.size * kernels.grouped_traffic * (image + inner * columns * batch)
-    one = roofline_time(compute, setting.software.matrix_efficiency, traffic, setting.bandwidth)
-    limited = compute / setting.software.matrix_efficiency >= traffic / setting.bandwidth
-    bound = np.where(limited, Bound.COMPUTE, Bound.MEMORY).astype(float)
-    moved = _layout_traffic(setting, image)
-    one = one + moved / setting.bandwidth
-    back = 1.0 + setting.column("trained", index)
-    return one, back * one, (1.0 + back) * flop, (1.0 + back) * (traffic + moved), bound
-
-
-def _depthwise(setting: _Setting, index: Indices) -> Evaluated:
-    kernels = setting.kernels
-    image = setting.micro_batch * (
-        setting.column("input_elements", index) + setting.column("output_elements", index)
-    )
-    area = setting.column("kernel_area", index)
-    slow = kernels.depthwise_traffic * (1.0 + area / kernels.depthwise_area)
-    one = setting.size * image * slow / setting.bandwidth
-    rows = setting.column("rows", index) * setting.micro_batch
-    flop = 6.0 * rows * setting.column("inner", index) * setting.column("columns", index)
-    flop = flop * setting.column("batch", index)
-    memory = np.full_like(one, float(Bound.MEMORY))
-    return one, 2.0 * one, flop, 3.0 * setting.size * image, memory
-
-
-def _fused_attention(setting: _Setting, index: Indices) -> Evaluated:
-    heads = setting.divided("batch", index, Split.BATCH) * setting.micro_batch
-    width = setting.column("inner", index)
-    flop = 4.0 * heads * setting.column("squared", index) * width * setting.column("causal", index)
-    slow = np.where(np.isin(width, (64.0, 128.0)), 1.0, setting.kernels.fused_head_penalty)
-    rate = np.asarray(setting.software.attention_efficiency) * setting.peak
-    forward = flop * slow / rate
-    tokens = setting.column("rows", index) + setting.column("columns", index)
-    traffic = 4.0 * setting.size * heads * tokens * width
-    compute = np.full_like(forward, float(Bound.COMPUTE))
-    return forward, FUSED_BACKWARD * forward, (1.0 + FUSED_BACKWARD) * flop, traffic, compute
-
-
-def _unfused_attention(setting: _Setting, index: Indices) -> Evaluated:
-    kernels = setting.kernels
-    heads = setting.divided("batch", index, Split.BATCH) * setting.micro_batch
-    width, squared = setting.column("inner", index), setting.column("squared", index)
-    penalty = misalignment(width, 8.0, kernels.batched_misaligned_8)
+@inner
+def _attention_cost(
+    case: Case, place: int, tensor: float, micro_batch: float, costs: Matrix, row: int
+) -> None:
+    """Write the cost of fused attention, or of one of its products and a pass over its matrix."""
+    operators = case.operators
+    heads = _divided(operators[AT.batch, place], operators[AT.split, place], BATCH, tensor) * micro_batch
+    width, squared = operators[AT.inner, place], operators[AT.squared, place]
+    tokens = operators[AT.rows, place] + operators[AT.columns, place]
+    if case.fused_attention > 0.0:
+        usual = width == 64.0 or width == 128.0
+        flop = 4.0 * heads * squared * width * operators[AT.causal, place]
+        costs[row, 0] = flop * (1.0 if usual else case.fused_head_penalty) / case.peak
+        return
     flop = 2.0 * heads * squared * width
-    tokens = setting.column("rows", index) + setting.column("columns", index)
-    traffic = setting.size * heads * (squared + tokens * width)
-    product = roofline_time(
-        flop * penalty / setting.peak,
-        kernels.batched_efficiency * np.asarray(setting.software.matrix_efficiency),
-        traffic,
-        setting.bandwidth,
+    costs[row, 0] = flop * misalignment(width, 8.0, case.batched_misaligned_8) / case.peak
+    costs[row, 3] = case.size * heads * (squared + tokens * width) / case.bandwidth
+    costs[row, 6] = case.size * heads * squared / case.bandwidth
+
+
+@inner
+def _pointwise_cost(
+    case: Case, place: int, tensor: float, micro_batch: float, expert: float, costs: Matrix, row: int
+) -> None:
+    """Write the passes of memory-bound operators forward and backward."""
+    operators = case.operators
+    held = _divided(operators[AT.elements, place], operators[AT.split, place], COLUMNS, tensor)
+    elements = held * micro_batch
+    if operators[AT.special, place] == UNPACKING:
+        # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
+        weights = held / (expert if operators[AT.active, place] < 1.0 else 1.0)
+        unpacked = weights * (QUANTISED_BYTES + case.size) * case.dequantise_factor / case.bandwidth
+        costs[row, 3], costs[row, 4] = unpacked, unpacked
+    elif operators[AT.sparse, place] > 0.0:
+        # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.
+        costs[row, 3] = elements / case.bandwidth * (ROW_BYTES + case.size)
+        costs[row, 4] = elements / case.bandwidth * (2.0 * ROW_BYTES + case.size)
+    elif operators[AT.special, place] == LOSS:
+        loss = elements * case.cross_entropy_bytes / case.bandwidth / 2.0
+        costs[row, 3], costs[row, 4] = loss, loss
+    else:
+        unit = elements * case.size / case.bandwidth
+        costs[row, 3] = unit * operators[AT.forward_passes, place]
+        costs[row, 4] = unit * operators[AT.backward_passes, place]
+
+
+@inner
+def operator_time(case: Case, software: Software, place: int, costs: Matrix, row: int) -> tuple[float, float]:
+    """Return the time of an operator forward and backward, one repeat, without launches. [s]"""
+    operators = case.operators
+    kind = operators[AT.kind, place]
+    factor = software.elementwise_factor
+    if kind == ATTENTION:
+        if case.fused_attention > 0.0:
+            forward = costs[row, 0] / software.attention_efficiency
+            return forward, FUSED_BACKWARD * forward
+        reached = case.batched_efficiency * software.matrix_efficiency
+        product = roofline_time(costs[row, 0], reached, costs[row, 3], 1.0)
+        one_pass = costs[row, 6] * factor
+        forward = 2.0 * product + SOFTMAX_PASSES[0] * one_pass
+        return forward, 4.0 * product + SOFTMAX_PASSES[1] * one_pass
+    if kind in (POINTWISE, EMBEDDING):
+        if operators[AT.special, place] == UNPACKING:
+            factor = 1.0
+        elif operators[AT.special, place] == LOSS and operators[AT.sparse, place] == 0.0:
+            factor = min(factor, case.cross_entropy_ceiling)
+        return costs[row, 3] * factor, costs[row, 4] * factor
+    if kind == DEPTHWISE:
+        return costs[row, 3], 2.0 * costs[row, 3]
+    # A framework that keeps channels first has the library transpose input and output of every convolution
+    # (NVIDIA, "Convolutional layers user's guide," 2023, section on tensor layouts).
+    moved = software.layout_passes * costs[row, 6]
+    forward = roofline_time(costs[row, 0], software.matrix_efficiency, costs[row, 3], 1.0) + moved
+    if _is_grouped(case, place):
+        return forward, (1.0 + operators[AT.trained, place]) * forward
+    by_input = roofline_time(costs[row, 1], software.matrix_efficiency, costs[row, 4], 1.0) + moved
+    by_weights = roofline_time(costs[row, 2], software.matrix_efficiency, costs[row, 5], 1.0) + moved
+    if kind == RECURRENT:
+        # The steps of a loop wait for one another; the gradient of their weights is one product at the end.
+        steps, launched = operators[AT.steps, place], LOOP_KERNELS * case.launch
+        forward, by_input = (forward + launched) * steps, (by_input + launched) * steps
+    return forward, by_input * operators[AT.input_gradient, place] + by_weights * operators[AT.trained, place]
+
+
+@inner
+def operator_loads(
+    case: Case,
+    software: Software,
+    place: int,
+    tensor: float,
+    micro_batch: float,
+    expert: float,
+    costs: Matrix,
+    row: int,
+) -> tuple[float, float, float]:
+    """Return arithmetic and traffic of an operator in both directions, one repeat, and what limits it."""
+    operators = case.operators
+    kind = operators[AT.kind, place]
+    moved = software.layout_passes * costs[row, 6] * case.bandwidth
+    if kind == ATTENTION:
+        return _attention_loads(case, place, tensor, micro_batch)
+    if kind in (POINTWISE, EMBEDDING):
+        return _pointwise_loads(case, place, tensor, micro_batch, costs, row)
+    rows = operators[AT.rows, place] * micro_batch
+    if kind == DEPTHWISE:
+        flop = (
+            6.0
+            * rows
+            * operators[AT.inner, place]
+            * operators[AT.columns, place]
+            * operators[AT.batch, place]
+        )
+        return flop, 3.0 * case.size * micro_batch * operators[AT.image, place], MEMORY
+    limited = 0
+    for product in range(3):
+        if costs[row, product] / software.matrix_efficiency >= costs[row, 3 + product]:
+            limited += 1
+    if _is_grouped(case, place):
+        times = 2.0 + operators[AT.trained, place]
+        flop = (
+            2.0
+            * rows
+            * operators[AT.inner, place]
+            * operators[AT.columns, place]
+            * operators[AT.batch, place]
+        )
+        compute = costs[row, 0] / software.matrix_efficiency >= costs[row, 3]
+        traffic = times * (costs[row, 3] * case.bandwidth + moved)
+        return times * flop, traffic, COMPUTE if compute else MEMORY
+    wanted = operators[AT.input_gradient, place], operators[AT.trained, place]
+    steps = operators[AT.steps, place]
+    looped = steps if kind == RECURRENT else 1.0
+    split = operators[AT.split, place]
+    apart = expert if operators[AT.active, place] < 1.0 else 1.0
+    inner = _divided(operators[AT.inner, place], split, INNER, tensor)
+    if kind == CONVOLUTION:
+        area = operators[AT.kernel_area, place]
+        inner = max(inner / area, TF32_ROW_PADDING if case.size > 2.0 else ROW_PADDING) * area
+    columns = _divided(operators[AT.columns, place], split, COLUMNS, tensor)
+    batch = _divided(operators[AT.batch, place], split, BATCH, tensor) / apart
+    flop = 2.0 * rows * apart * columns * inner * batch * steps * (1.0 + wanted[0] + wanted[1])
+    traffic = (costs[row, 3] * case.bandwidth + moved) * looped
+    traffic += (costs[row, 4] * case.bandwidth + moved) * wanted[0] * looped
+    traffic += (costs[row, 5] * case.bandwidth + moved) * wanted[1]
+    return flop, traffic, COMPUTE if limited >= 2 else MEMORY
+
+
+@inner
+def _attention_loads(case: Case, place: int, tensor: float, micro_batch: float) -> tuple[float, float, float]:
+    operators = case.operators
+    heads = _divided(operators[AT.batch, place], operators[AT.split, place], BATCH, tensor) * micro_batch
+    width, squared = operators[AT.inner, place], operators[AT.squared, place]
+    tokens = operators[AT.rows, place] + operators[AT.columns, place]
+    if case.fused_attention > 0.0:
+        flop = 4.0 * heads * squared * width * operators[AT.causal, place]
+        return (1.0 + FUSED_BACKWARD) * flop, 4.0 * case.size * heads * tokens * width, COMPUTE
+    passes = SOFTMAX_PASSES[0] + SOFTMAX_PASSES[1]
+    traffic = 6.0 * case.size * heads * (squared + tokens * width) + passes * case.size * heads * squared
+    return 12.0 * heads * squared * width, traffic, MEMORY
+
+
+@inner
+def _pointwise_loads(
+    case: Case, place: int, tensor: float, micro_batch: float, costs: Matrix, row: int
+) -> tuple[float, float, float]:
+    operators = case.operators
+    elements = (
+        _divided(operators[AT.elements, place], operators[AT.split, place], COLUMNS, tensor) * micro_batch
     )
-    pass_time = (
-        setting.size * heads * squared * np.asarray(setting.software.elementwise_factor) / setting.bandwidth
-    )
-    forward = 2.0 * product + SOFTMAX_PASSES[0] * pass_time
-    backward = 4.0 * product + SOFTMAX_PASSES[1] * pass_time
-    moved = 6.0 * traffic + sum(SOFTMAX_PASSES) * setting.size * heads * squared
-    return forward, backward, 6.0 * flop, moved, np.full_like(forward, float(Bound.MEMORY))
-
-
-def _pointwise(setting: _Setting, index: Indices) -> Evaluated:
-    kind = np.asarray(setting.table.pointwise)[index]
-    trained = np.asarray(setting.table.trained)[index]
-    passes = pointwise_passes(kind, trained)
-    lookup = np.asarray(setting.table.kind)[index] == Kind.EMBEDDING
-    written = EMBEDDING_PASSES[1] * trained
-    gathered = np.stack([np.full_like(written, EMBEDDING_PASSES[0]), written])
-    passes = np.where(lookup, gathered, passes)
-    passes = passes.reshape(passes.shape + (1,) * setting.dimensions)
-    elements = setting.divided("elements", index, Split.COLUMNS) * setting.micro_batch
-    unit = elements * setting.size / setting.bandwidth
-    factor = np.asarray(setting.software.elementwise_factor)
-    loss = (kind == Pointwise.CROSS_ENTROPY).reshape((-1,) + (1,) * setting.dimensions)
-    loss_factor = np.minimum(factor, setting.kernels.cross_entropy_ceiling)
-    loss_time = elements * setting.kernels.cross_entropy_bytes / setting.bandwidth * loss_factor / 2.0
-    forward = np.where(loss, loss_time, unit * passes[0] * factor)
-    backward = np.where(loss, loss_time, unit * passes[1] * factor)
-    moved = np.where(
-        loss, elements * setting.kernels.cross_entropy_bytes, elements * setting.size * passes.sum(axis=0)
-    )
-    # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.
-    table = setting.column("sparse", index) > 0
-    row = elements * factor / setting.bandwidth
-    forward = np.where(table, row * (ROW_BYTES + setting.size), forward)
-    backward = np.where(table, row * (2.0 * ROW_BYTES + setting.size), backward)
-    moved = np.where(table, elements * (3.0 * ROW_BYTES + 2.0 * setting.size), moved)
-    # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
-    packed = (kind == Pointwise.DEQUANTISE).reshape((-1,) + (1,) * setting.dimensions)
-    weights = setting.divided("elements", index, Split.COLUMNS) / setting.experts_apart(index)
-    unpacked = weights * (QUANTISED_BYTES + setting.size)
-    unpacking = unpacked * setting.kernels.dequantise_factor / setting.bandwidth
-    forward = np.where(packed, unpacking, forward)
-    backward = np.where(packed, unpacking, backward)
-    moved = np.where(packed, 2.0 * unpacked, moved)
-    return forward, backward, elements * passes.sum(axis=0), moved, np.full_like(forward, float(Bound.MEMORY))
-
-
-def recomputed_share(table: OperatorTable, plans: Plans, fused: bool) -> Floats:
-    """Return how often each operator's forward pass runs again in the backward pass.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Recomputation of each plan. [-]
-    fused : bool
-        True where attention is fused, which recomputes within itself. [-]
-
-    Returns
-    -------
-    share : array
-        0 or 1 per operator and plan, (O, …). [-]
-
-    References
-    ----------
-    .. [1] V. Korthikanti et al., "Reducing activation recomputation in large transformer models,"
-       MLSys, 2023, section 5.
-
-    Examples
-    --------
-    >>> from app.engine.operators import dense_layer
-    >>> layer = OperatorTable.of([dense_layer(name="d", inputs=8, outputs=8)], depth=1, hidden=8, tokens=1)
-    >>> recomputed_share(layer, Plans.of(recompute=2.0), False).tolist()
-    [1.0]
-    """
-    shape = (-1,) + (1,) * plans.recompute.ndim
-    layer = (table.section == 1).reshape(shape)
-    attention = (table.kind == Kind.ATTENTION).reshape(shape)
-    full = layer & (plans.recompute == Recompute.FULL)
-    selective = attention & (plans.recompute == Recompute.SELECTIVE) & (not fused)
-    return np.asarray((full | selective).astype(float))
+    passes = operators[AT.forward_passes, place] + operators[AT.backward_passes, place]
+    traffic = (costs[row, 3] + costs[row, 4]) * case.bandwidth
+    if operators[AT.special, place] == UNPACKING:
+        traffic = traffic / case.dequantise_factor
+    return elements * passes, traffic, MEMORY

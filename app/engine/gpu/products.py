@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from app.engine.records import FloatLike, Floats, GpuKernels
+from app.compiled import Matrix, formula, inner
 
-SPLITS = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-"""Ways to cut the inner dimension that kernel libraries try."""
+MOST_SPLITS = 32.0
+"""Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""
 
 SHORTEST_SPLIT = 256.0
 """Inner positions below which a split is not tried."""
@@ -19,15 +19,18 @@ FASTEST_SPLIT_ELEMENT_BYTES = 8.0
 """One partial sum is written and read in single precision."""
 
 
+@inner
 def tiled_product_time(
-    rows: FloatLike,
-    columns: FloatLike,
-    inner: FloatLike,
-    batch: FloatLike,
+    rows: float,
+    columns: float,
+    inner: float,
+    batch: float,
     peak: float,
-    multiprocessors: int,
-    kernels: GpuKernels,
-) -> Floats:
+    multiprocessors: float,
+    tiles: Matrix,
+    prologue: float,
+    split_bandwidth: float,
+) -> float:
     r"""Time of batched matrix products limited by the matrix units.
 
     The output is cut into tiles, the tiles run in waves of one tile per multiprocessor, and the
@@ -39,25 +42,29 @@ def tiled_product_time(
 
     Parameters
     ----------
-    rows : float or array
+    rows : float
         Rows of the output, :math:`m`. [-]
-    columns : float or array
+    columns : float
         Columns of the output, :math:`n`. [-]
-    inner : float or array
+    inner : float
         Length of the dot products, :math:`k`. [-]
-    batch : float or array
+    batch : float
         Independent products of that shape, :math:`b`. [-]
     peak : float
         Dense matrix rate held under load, :math:`F`. [FLOP/s]
-    multiprocessors : int
+    multiprocessors : float
         Multiprocessors of the chip, :math:`P`. [-]
-    kernels : GpuKernels
-        Tile shapes and their rates, prologue, rate of adding partial sums. [-]
+    tiles : array
+        Rows, columns and rate of the tiles, :math:`t_m, t_n, e_t`, (3, T). [-]
+    prologue : float
+        Inner positions that each tile costs beside its own, :math:`k_0`. [-]
+    split_bandwidth : float
+        Rate at which partial sums are added, :math:`B_s`. [B/s]
 
     Returns
     -------
-    seconds : array
-        Time of all products, in the broadcast shape of the arguments. [s]
+    seconds : float
+        Time of all products. [s]
 
     Notes
     -----
@@ -74,53 +81,52 @@ def tiled_product_time(
     One wave of 108 tiles of 256 × 128 takes half the time of 109 tiles:
 
     >>> import numpy as np
-    >>> tile = np.array([256.]), np.array([128.]), np.array([1.])
-    >>> kernels = GpuKernels(*tile, 0., 1e12, *[1.] * 15, 0., 1., 1., 0., 1.)
-    >>> full = tiled_product_time(256 * 108, 128, 4096, 1, 312e12, 108, kernels)
-    >>> more = tiled_product_time(256 * 109, 128, 4096, 1, 312e12, 108, kernels)
-    >>> round(float(more / full), 6)
+    >>> tile = np.array([[256.], [128.], [1.]])
+    >>> full = tiled_product_time(256 * 108, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
+    >>> more = tiled_product_time(256 * 109, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
+    >>> round(more / full, 6)
     2.0
     """
-    rows, columns, inner, batch = np.broadcast_arrays(
-        *(np.asarray(x, float) for x in (rows, columns, inner, batch))
-    )
-    # Tiles and splits come first, so that the products, of which there are many, lie side by side.
-    single = (1,) * rows.ndim
-    splits = SPLITS.reshape(-1, *single)
-    tile_rows, tile_columns, efficiency = (
-        tile.reshape(-1, 1, *single)
-        for tile in (kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency)
-    )
-    depth = inner / splits
-    tiles = np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns) * batch * splits
-    waves = np.ceil(tiles / multiprocessors)
-    wave = 2.0 * tile_rows * tile_columns * (depth + kernels.tile_prologue)
-    wave = wave / (peak / multiprocessors * efficiency)
-    adding = np.where(splits > 1, FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch * splits, 0.0)
-    seconds = waves * wave + adding / kernels.split_bandwidth
-    tried = (splits == 1) | ((depth >= SHORTEST_SPLIT) & (tiles <= MOST_WAVES * multiprocessors))
-    return np.asarray(np.min(np.where(tried, seconds, np.inf), axis=(0, 1)))
+    adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth
+    fastest = math.inf
+    for place in range(tiles.shape[1]):
+        tile_rows, tile_columns, efficiency = tiles[0, place], tiles[1, place], tiles[2, place]
+        whole = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns) * batch
+        position = 2.0 * tile_rows * tile_columns / (peak / multiprocessors * efficiency)
+        splits = 1.0
+        while True:
+            waves = math.ceil(whole * splits / multiprocessors)
+            seconds = waves * position * (inner / splits + prologue)
+            if splits > 1.0:
+                seconds += adding * splits
+            fastest = min(fastest, seconds)
+            splits *= 2.0
+            too_short = inner / splits < SHORTEST_SPLIT
+            if splits > MOST_SPLITS or too_short or whole * splits > MOST_WAVES * multiprocessors:
+                break
+    return fastest
 
 
-def roofline_time(compute: FloatLike, efficiency: FloatLike, traffic: FloatLike, bandwidth: float) -> Floats:
+@formula
+def roofline_time(compute: float, efficiency: float, traffic: float, bandwidth: float) -> float:
     r"""Time of an operator under the roofline.
 
     .. math:: t = \max(t_c / \eta, Q / B)
 
     Parameters
     ----------
-    compute : float or array
+    compute : float
         Time at the full matrix rate, :math:`t_c`. [s]
-    efficiency : float or array
+    efficiency : float
         Share of that rate that is reached, :math:`\eta`. [-]
-    traffic : float or array
+    traffic : float
         Bytes moved to and from memory, :math:`Q`. [B]
     bandwidth : float
         Bandwidth reached by streaming, :math:`B`. [B/s]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         The larger of both. [s]
 
     References
@@ -133,24 +139,25 @@ def roofline_time(compute: FloatLike, efficiency: FloatLike, traffic: FloatLike,
     >>> float(roofline_time(1e-3, 0.8, 1e6, 1e12))
     0.00125
     """
-    return np.asarray(np.maximum(np.asarray(compute) / efficiency, np.asarray(traffic) / bandwidth))
+    return max(compute / efficiency, traffic / bandwidth)
 
 
-def misalignment(columns: FloatLike, inner: FloatLike, penalty: float) -> Floats:
+@formula
+def misalignment(columns: float, inner: float, penalty: float) -> float:
     """Slow-down of a product whose dimensions the matrix units cannot load in whole words.
 
     Parameters
     ----------
-    columns : float or array
+    columns : float
         Columns of the weight matrix. [-]
-    inner : float or array
+    inner : float
         Rows of the weight matrix. [-]
     penalty : float
         Slow-down where either is no multiple of 8. [-]
 
     Returns
     -------
-    factor : array
+    factor : float
         1 where both are multiples of 8. [-]
 
     References
@@ -162,5 +169,4 @@ def misalignment(columns: FloatLike, inner: FloatLike, penalty: float) -> Floats
     >>> [float(misalignment(n, 64, 2.2)) for n in (64, 72, 73)]
     [1.0, 1.0, 2.2]
     """
-    odd = (np.asarray(columns) % 8 != 0) | (np.asarray(inner) % 8 != 0)
-    return np.where(odd, penalty, 1.0)
+    return penalty if columns % 8.0 != 0.0 or inner % 8.0 != 0.0 else 1.0

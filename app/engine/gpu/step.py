@@ -2,68 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from typing import NamedTuple
 
-import numpy as np
-
-from app.engine.collectives import exposed_time, node_bandwidth
+from app.compiled import formula, inner
+from app.engine.collectives import exposed_time
+from app.engine.gpu.case import GRADIENT_BYTES, Case, Plan, Software, devices_of
 from app.engine.gpu.dispatch import exposed_dispatch_time, update_kernels
-from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
+from app.engine.gpu.exchanges import Exchanges
 from app.engine.gpu.host import host_wait_time, input_sharers
-from app.engine.gpu.memory import GRADIENT_BYTES
-from app.engine.gpu.operators import element_bytes
-from app.engine.gpu.weights import DeviceWeights, device_weights
-from app.engine.gpu.work import WORK_PARTS, MicroBatchWork, micro_batch_work
-from app.engine.operators import OperatorTable
+from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
+from app.engine.gpu.weights import Weights
+from app.engine.gpu.work import Work
 from app.engine.pipeline import bubble_slots, stage_transfer_time
-from app.engine.plans import Plans, Sharding, StepTime
-from app.engine.records import FloatLike, Floats, GpuSoftware, GpuSystem, Precision
-
-OPTIMIZER_TRAFFIC = {
-    "adam": 34.0,
-    "lamb": 60.0,
-    "sgd": 14.0,
-    "momentum": 30.0,
-    "adafactor": 34.0,
-    "distributed-shampoo": 60.0,
-}
-"""Bytes one update moves per parameter in mixed precision: gradients read, master weights and
-moments read and written, half-precision weights written; LAMB passes twice for its norms."""
-
-PERFECT: Mapping[str, float] = {
-    "matrix_efficiency": 1.0,
-    "attention_efficiency": 1.0,
-    "elementwise_factor": 1.0,
-    "overlap": 1.0,
-    "network_efficiency": 1.0,
-    "step_overhead": 0.0,
-    "dispatch_interval": 0.0,
-    "micro_batch_overhead": 0.0,
-    "multi_device_overhead": 0.0,
-    "broadcast_latency": 0.0,
-    "host_time_per_sample": 0.0,
-    "input_time_per_sample": 0.0,
-    "layout_passes": 0.0,
-    "layout_passes_tf32": 0.0,
-    "kernels_per_layer": 0.0,
-    "kernels_per_convolution": 0.0,
-    "optimizer_kernels": 0.0,
-}
-"""Figures of software that loses nothing."""
 
 
-def gpu_step(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-    weights: DeviceWeights | None = None,
-    work: MicroBatchWork | None = None,
-    exchanges: Exchanges | None = None,
-) -> StepTime:
+class Step(NamedTuple):
+    """Time of one step, by part. [s]"""
+
+    gemm: float
+    attention: float
+    memory_bound: float
+    fixed: float
+    tensor_comm: float
+    pipeline_comm: float
+    pipeline_bubble: float
+    data_comm: float
+    optimizer: float
+    input: float
+
+
+@inner
+def step_time(
+    case: Case, plan: Plan, software: Software, weights: Weights, work: Work, exchanges: Exchanges
+) -> Step:
     r"""Time of one training step, by part.
 
     .. math:: T = \left(M + \frac{p-1}{v}\right)(t_m + t_{p2p} + t_{host}) + M t_{head}
@@ -71,28 +42,22 @@ def gpu_step(
 
     Parameters
     ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        The plans. [-]
-    system : GpuSystem
-        Chip, kernels, machine and fabric. [-]
-    software : GpuSoftware
-        Efficiencies of the software stack, single or samples. [-]
-    precision : Precision
-        Number format of the products. [-]
-    optimizer : str
-        A key of :data:`OPTIMIZER_TRAFFIC`. [-]
-    weights : DeviceWeights or None
-        Weights of the device of every plan, if they were computed before; else they are computed here. [-]
-    work : MicroBatchWork or None
-        Work of a micro-batch of every plan, likewise. [s]
-    exchanges : Exchanges or None
-        Collectives of every plan, likewise. [s]
+    case : Case
+        The model on its system. [-]
+    plan : Plan
+        Stages :math:`p`, chunks :math:`v`, micro-batches of a step :math:`M`. [-]
+    software : Software
+        Efficiencies of the software stack. [-]
+    weights : Weights
+        Of the fullest device. [-]
+    work : Work
+        Of one micro-batch. [s]
+    exchanges : Exchanges
+        Collectives of the copies. [s]
 
     Returns
     -------
-    step : StepTime
+    step : Step
         Parts that add up to the step. [s]
 
     References
@@ -105,136 +70,80 @@ def gpu_step(
     --------
     ``tests/engine/gpu/test_step.py`` holds worked values.
 
-    >>> sorted(OPTIMIZER_TRAFFIC)[0]
-    'adafactor'
+    >>> Step._fields[0]
+    'gemm'
     """
-    if weights is None:
-        weights = device_weights(table, plans)
-    if work is None:
-        work = micro_batch_work(table, plans, system, software, precision)
-    if exchanges is None:
-        exchanges = gradient_exchanges(table, plans, system, software, precision, weights)
-    size = element_bytes(precision)
-    accumulation = plans.accumulation
-    bandwidth = system.chip.memory_bandwidth * system.chip.achieved_bandwidth
-    stage, head = _slowest_stage(table, plans, system, software, work, weights, size, bandwidth)
-    slot = np.asarray(sum(stage.values()))
-    parts = {name: seconds * accumulation for name, seconds in stage.items()}
-    after = np.zeros(())
-    if head is not None:
-        for number, name in enumerate(WORK_PARTS):
-            parts[name] = parts[name] + head[number] * accumulation
-        after = np.asarray(head.sum(axis=0))
-    parts["pipeline_bubble"] = bubble_slots(plans.pipeline, plans.interleave) * slot
-    exposed = _data_parallel_time(plans, system, software, exchanges, slot, after)
-    parts["data_comm"] = exposed + row_exchange_time(table, plans, system, software, size)
-    traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
-    updated = np.where(plans.sharding >= Sharding.OPTIMIZER, weights.trained_sharded, weights.trained)
-    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
-    moved = (software.gradient_bytes + size) / system.kernels.host_bandwidth
-    moved = moved + traffic / system.host_memory_bandwidth
-    parts["optimizer"] = updated * np.where(plans.offload > 0, moved, traffic / bandwidth)
-    updates = update_kernels(table, plans, software)
-    waiting = exposed_dispatch_time(updates, software.dispatch_interval, parts["optimizer"])
-    several = np.where(plans.devices > 1, 1.0, 0.0)
-    shared = np.asarray(software.input_time_per_sample) * input_sharers(plans, system.machine)
-    per_sample = np.maximum(np.asarray(software.host_time_per_sample), shared)
-    parts["input"] = accumulation * host_wait_time(plans.micro_batch, per_sample, slot)
-    parts["fixed"] = (
-        parts["fixed"] + waiting + software.step_overhead + several * software.multi_device_overhead
-    )
-    return StepTime({name: np.asarray(seconds) for name, seconds in parts.items()})
-
-
-def perfect_gpu_step(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-) -> Floats:
-    r"""Time of one step if its software were perfect: no software can be faster on the same plan.
-
-    .. math:: T^\star = T(\eta = 1, \omega = 1, t_0 = 0)
-
-    with every share that software reaches of a peak or a bandwidth, :math:`\eta`, and the hidden share of
-    communication, :math:`\omega`, at one, no traffic beyond that of fused kernels and no fixed times. What
-    the plan itself costs stays: the pipeline bubble, recomputation, tiles, collectives that cannot be hidden.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        The plans. [-]
-    system : GpuSystem
-        Chip, kernels, machine and fabric. [-]
-    software : GpuSoftware
-        The stack, whose switches stay as they are. [-]
-    precision : Precision
-        Number format of the products. [-]
-    optimizer : str
-        A key of :data:`OPTIMIZER_TRAFFIC`. [-]
-
-    Returns
-    -------
-    seconds : Floats
-        Least time of the step of each plan. [s]
-
-    References
-    ----------
-    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for
-       multicore architectures," Commun. ACM, vol. 52, no. 4, pp. 65-76, 2009.
-
-    Examples
-    --------
-    ``tests/engine/gpu/test_step.py`` holds it to be a bound.
-
-    >>> sorted(PERFECT)[0]
-    'attention_efficiency'
-    """
-    perfect = replace(software, **PERFECT)  # type: ignore[arg-type]
-    return np.asarray(gpu_step(table, plans, system, perfect, precision, optimizer).total)
-
-
-def _slowest_stage(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    work: MicroBatchWork,
-    weights: DeviceWeights,
-    size: float,
-    bandwidth: float,
-) -> tuple[dict[str, Floats], Floats | None]:
-    """One micro-batch on the slowest stage, by part; and the head where it has a stage to itself."""
-    share, deep = weights.share, plans.pipeline > 1
-    spread = np.where(deep, 1.0 / plans.pipeline if software.balanced_head else 0.0, 1.0)
-    inside = work.layers * share + (work.embedding + work.head) * spread
-    stage = {name: inside[number] for number, name in enumerate(WORK_PARTS)}
-    head = None if software.balanced_head else work.head * deep
-    held = np.where(plans.sharding >= Sharding.GRADIENTS, weights.trained_sharded, weights.trained)
-    summing = gradient_accumulation_time(held, size, bandwidth)
-    stage["memory_bound"] = stage["memory_bound"] + np.where(plans.accumulation > 1, summing, 0.0)
+    share, deep, accumulation = weights.share, plan.pipeline > 1.0, plan.accumulation
+    # Embedding and head of a pipeline are spread over its stages, or the head has a stage to itself.
+    spread = 1.0
+    if deep:
+        spread = 1.0 / plan.pipeline if case.balanced_head > 0.0 else 0.0
+    gemm = work.layers_gemm * share + (work.embedding_gemm + work.head_gemm) * spread
+    attention = work.layers_attention * share + (work.embedding_attention + work.head_attention) * spread
+    memory = work.layers_memory * share + (work.embedding_memory + work.head_memory) * spread
+    if accumulation > 1.0:
+        summed = weights.trained_sharded if plan.sharding >= GRADIENTS else weights.trained
+        memory += gradient_accumulation_time(summed, case.size, case.bandwidth)
     launched = work.kernels * share
-    launches = launched * system.chip.kernel_overhead
-    busy = stage["gemm"] + stage["attention"] + stage["memory_bound"] + launches
-    waiting = exposed_dispatch_time(launched, software.dispatch_interval, busy)
-    stage["fixed"] = launches + waiting + deep * software.micro_batch_overhead
-    stage["tensor_comm"] = work.layer_comm * share + work.sample_comm
-    stage["pipeline_comm"] = np.where(deep, _between_stages(table, plans, system, software, size), 0.0)
-    return stage, head
+    launches = launched * case.launch
+    busy = gemm + attention + memory + launches
+    fixed = launches + exposed_dispatch_time(launched, software.dispatch_interval, busy)
+    between = 0.0
+    if deep:
+        fixed += software.micro_batch_overhead
+        between = between_stages_time(case, plan, software)
+    tensor = work.layer_comm * share + work.sample_comm
+    slot = gemm + attention + memory + fixed + tensor + between
+    alone = 1.0 if deep and case.balanced_head == 0.0 else 0.0
+    after = alone * (work.head_gemm + work.head_attention + work.head_memory)
+    data = exposed_exchange_time(case, plan, software, exchanges, slot, after)
+    update = update_time(case, plan, software, weights)
+    updates = update_kernels(case, plan, software)
+    waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
+    several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
+    sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.links.devices)
+    per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
+    return Step(
+        (gemm + alone * work.head_gemm) * accumulation,
+        (attention + alone * work.head_attention) * accumulation,
+        (memory + alone * work.head_memory) * accumulation,
+        fixed * accumulation + waiting + software.step_overhead + several,
+        tensor * accumulation,
+        between * accumulation,
+        bubble_slots(plan.pipeline, plan.interleave) * slot,
+        data + row_exchange_time(case, plan, software),
+        update,
+        accumulation * host_wait_time(plan.micro_batch, per_sample, slot),
+    )
 
 
-def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float) -> Floats:
+@inner
+def step_total(step: Step) -> float:
+    """Time of one step. [s]"""
+    device = step.gemm + step.attention + step.memory_bound + step.fixed + step.tensor_comm
+    return device + step.pipeline_comm + step.pipeline_bubble + step.data_comm + step.optimizer + step.input
+
+
+@inner
+def update_time(case: Case, plan: Plan, software: Software, weights: Weights) -> float:
+    """Time of the optimizer, on the device or on its host. [s]"""
+    updated = weights.trained_sharded if plan.sharding >= OPTIMIZER else weights.trained
+    if plan.offload == 0.0:
+        return updated * (case.update_traffic / case.bandwidth)
+    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
+    moved = (case.sent_gradient_bytes + case.size) / case.host_bandwidth
+    return updated * (moved + case.update_traffic / case.host_memory_bandwidth)
+
+
+@formula
+def gradient_accumulation_time(weights: float, size: float, bandwidth: float) -> float:
     r"""Time to add the gradients of one micro-batch to the sum of those before it.
 
     .. math:: t = \frac{W (e + 2 e_s)}{B}
 
     Parameters
     ----------
-    weights : float or array
+    weights : float
         Weights whose gradients a device sums, :math:`W`. [-]
     size : float
         Bytes of a fresh gradient, :math:`e`. [B]
@@ -243,7 +152,7 @@ def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Read the fresh gradient, read and write the sum of :math:`e_s` = 4 bytes. [s]
 
     Notes
@@ -263,80 +172,46 @@ def gradient_accumulation_time(weights: FloatLike, size: float, bandwidth: float
     >>> round(float(gradient_accumulation_time(11.25e9, 2.0, 1.63e12)), 4)
     0.069
     """
-    return np.asarray(np.asarray(weights) * (size + 2.0 * GRADIENT_BYTES) / bandwidth)
+    return weights * (size + 2.0 * GRADIENT_BYTES) / bandwidth
 
 
-def stage_message_size(table: OperatorTable, plans: Plans, software: GpuSoftware, size: float) -> Floats:
-    """Activations that one rank sends to the next pipeline stage for one micro-batch.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Micro-batch and tensor degree. [-]
-    software : GpuSoftware
-        Says whether tensor ranks each send their share. [-]
-    size : float
-        Bytes of one activation. [B]
-
-    Returns
-    -------
-    message : array
-        Bytes of one message; gradients travel back in one of the same size. [B]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-       Megatron-LM," SC, 2021, section 4.1 (scatter/gather).
-
-    Examples
-    --------
-    >>> table = OperatorTable.of([], depth=1, hidden=1024, tokens=512)
-    >>> from types import SimpleNamespace
-    >>> stack = SimpleNamespace(scattered_pipeline=False)
-    >>> float(stage_message_size(table, Plans.of(micro_batch=4), stack, 2.0))
-    4194304.0
-    """
-    message = size * plans.micro_batch * table.tokens * table.hidden
-    return np.asarray(message / plans.tensor if software.scattered_pipeline else message)
+@inner
+def stage_message_size(case: Case, plan: Plan) -> float:
+    """Activations that one rank sends to the next pipeline stage for one micro-batch. [B]"""
+    message = case.size * plan.micro_batch * case.tokens * case.hidden
+    return message / plan.tensor if case.scattered_pipeline > 0.0 else message
 
 
-def _between_stages(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
-) -> Floats:
-    message = stage_message_size(table, plans, software, size)
-    inside = plans.devices <= system.machine.devices
-    port = node_bandwidth(system.fabric, software.network_efficiency) / system.machine.devices
-    bandwidth = np.where(inside, system.machine.bus_bandwidth, port)
-    latency = np.where(inside, system.machine.latency, system.fabric.message_latency)
-    directions = 2.0 if software.blocking_pipeline else 1.0
-    return stage_transfer_time(message, bandwidth, latency, plans.interleave, directions)
+@inner
+def between_stages_time(case: Case, plan: Plan, software: Software) -> float:
+    """Time that a slot waits for what stages send each other. [s]"""
+    directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
+    links, network = case.links, software.network
+    size = stage_message_size(case, plan)
+    if devices_of(plan) <= links.devices:
+        return stage_transfer_time(size, links.bus_bandwidth, links.latency, plan.interleave, directions)
+    port = network.bandwidth / links.devices
+    return stage_transfer_time(size, port, network.message_latency, plan.interleave, directions)
 
 
-def row_exchange_time(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
-) -> Floats:
+@inner
+def row_exchange_time(case: Case, plan: Plan, software: Software) -> float:
     r"""Time of the all-to-all of looked-up rows forward and of their gradients backward, none of it hidden.
 
     .. math:: t = \frac{n-1}{n} \frac{2 e R x M b}{B} + 2 M \alpha
 
     Parameters
     ----------
-    table : OperatorTable
-        The model; only tables that are looked up row by row count, :math:`R` elements a sample. [-]
-    plans : Plans
+    case : Case
+        Rows that are looked up, :math:`R` elements a sample of :math:`e` bytes, and links. [-]
+    plan : Plan
         Devices :math:`n`, micro-batch :math:`b` and accumulation :math:`M`. [-]
-    system : GpuSystem
-        Machine and fabric. [-]
-    software : GpuSoftware
-        Share of the rows that come from another device, :math:`x`. [-]
-    size : float
-        Bytes of one element, :math:`e`. [B]
+    software : Software
+        Share of the rows that come from another device, :math:`x`, and the network. [-]
 
     Returns
     -------
-    seconds : array
+    seconds : float
         Of one step; nothing where a model looks up no rows. [s]
 
     References
@@ -351,46 +226,37 @@ def row_exchange_time(
     >>> row_exchange_time.__name__
     'row_exchange_time'
     """
-    share = software.row_exchange
-    rows = float(np.sum(np.where(table.sparse > 0, table.elements * table.count, 0.0)))
-    if rows == 0.0:
-        return np.zeros(np.shape(plans.devices))
-    elsewhere = (plans.devices - 1.0) / plans.devices
-    message = 2.0 * size * rows * share * plans.micro_batch * plans.accumulation * elsewhere
-    inside = plans.devices <= system.machine.devices
-    port = node_bandwidth(system.fabric, software.network_efficiency) / system.machine.devices
-    bandwidth = np.where(inside, system.machine.bus_bandwidth, np.minimum(port, system.machine.bus_bandwidth))
-    latency = np.where(inside, system.machine.latency, system.fabric.message_latency)
-    starts = 2.0 * plans.accumulation * np.where(plans.devices > 1, latency, 0.0)
-    return np.asarray(message / bandwidth + starts)
+    devices, links, network = devices_of(plan), case.links, software.network
+    if case.looked_up == 0.0 or devices == 1.0:
+        return 0.0
+    elsewhere = (devices - 1.0) / devices
+    rows = case.looked_up * software.row_exchange * plan.micro_batch * plan.accumulation
+    message = 2.0 * case.size * rows * elsewhere
+    if devices <= links.devices:
+        return message / links.bus_bandwidth + 2.0 * plan.accumulation * links.latency
+    port = min(network.bandwidth / links.devices, links.bus_bandwidth)
+    return message / port + 2.0 * plan.accumulation * network.message_latency
 
 
-def _data_parallel_time(
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    exchanges: Exchanges,
-    slot: Floats,
-    after: Floats,
-) -> Floats:
-    """Gradient reduction and parameter gathering that computation does not hide."""
-    overlap = np.asarray(software.overlap)
-    window = system.kernels.overlap_window * (slot + after)
-    chosen = exposed_time(exchanges.reduced, overlap, window)
-    if np.any(plans.sharding >= Sharding.OPTIMIZER):
-        gathered = exchanges.gathered * (1.0 - overlap)
-        sharded = exposed_time(exchanges.scattered, overlap, window) + gathered
-        each = np.where(plans.data > 1, plans.sharding_ranks, 0.0) * software.broadcast_latency
-        chosen = np.where(plans.sharding >= Sharding.OPTIMIZER, sharded + each, chosen)
-    if np.any(plans.sharding >= Sharding.GRADIENTS):
-        # Groups that each hold a copy sum their shares of the gradients once a step.
+@inner
+def exposed_exchange_time(
+    case: Case, plan: Plan, software: Software, exchanges: Exchanges, slot: float, after: float
+) -> float:
+    """Time of gradient reduction and parameter gathering that computation does not hide. [s]"""
+    overlap, accumulation = software.overlap, plan.accumulation
+    window = case.overlap_window * (slot + after)
+    if plan.sharding < OPTIMIZER:
+        return exposed_time(exchanges.reduced, overlap, window)
+    gathered = exchanges.gathered * (1.0 - overlap)
+    if plan.sharding < GRADIENTS:
+        each = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
+        return exposed_time(exchanges.scattered, overlap, window) + gathered + each
+    # Groups that each hold a copy sum their shares of the gradients once a step.
+    between = 0.0
+    if plan.data > plan.sharding_ranks:
         between = exposed_time(exchanges.between, overlap, window)
-        between = np.where(plans.data > plans.sharding_ranks, between, 0.0)
+    if plan.sharding < PARAMETERS:
         # Gradients that stay sharded are reduced after every micro-batch.
-        every = plans.accumulation * exchanges.scattered_once
-        scattering = exposed_time(every, overlap, plans.accumulation * window) + gathered + between
-        chosen = np.where(plans.sharding >= Sharding.GRADIENTS, scattering, chosen)
-        streamed = plans.accumulation * exchanges.streamed
-        fully = exposed_time(streamed, overlap, plans.accumulation * slot) + between
-        chosen = np.where(plans.sharding >= Sharding.PARAMETERS, fully, chosen)
-    return np.asarray(chosen)
+        every = accumulation * exchanges.scattered_once
+        return exposed_time(every, overlap, accumulation * window) + gathered + between
+    return exposed_time(accumulation * exchanges.streamed, overlap, accumulation * slot) + between

@@ -1,241 +1,303 @@
 """What one micro-batch costs on one tensor rank, over the whole model.
 
-It depends on few of a plan's coordinates (:data:`WORK_KEYS`). A search over a million plans has a few
-hundred combinations of them, so it is computed once for each and gathered.
+It depends on few of a plan's coordinates (:data:`WORK_KEYS`). A search over many thousand plans has a few
+hundred combinations of them, so it is computed once for each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
-import numpy as np
+from app.compiled import Matrix, inner
+from app.engine.collectives import all_to_all_time, collective_time, intra_node_allreduce_time
+from app.engine.gpu.case import AT, Case, Software
+from app.engine.gpu.dispatch import FULL, kernel_count
+from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
+from app.engine.operators import Section, Split
+from app.engine.plans import Recompute
 
-from app.engine.collectives import (
-    all_to_all_time,
-    collective_time,
-    intra_node_allreduce_time,
-)
-from app.engine.gpu.dispatch import kernel_count
-from app.engine.gpu.operators import element_bytes, gpu_operator_times, recomputed_share
-from app.engine.gpu.spatial import split_sample_time
-from app.engine.operators import Kind, OperatorTable, Section, Split
-from app.engine.plans import OperatorTimes, Plans, Recompute
-from app.engine.records import FloatLike, Floats, GpuSoftware, GpuSystem, Indices, Precision
-
-WORK_KEYS = ("tensor", "micro_batch", "recompute", "sequence_parallel", "expert")
-"""Fields of a plan that the work of a micro-batch depends on."""
-
-WORK_PARTS = ("gemm", "attention", "memory_bound")
-"""Parts of the computation, in the order of the first axis of :class:`MicroBatchWork`."""
+WORK_KEYS = ("tensor", "micro_batch", "expert", "recompute", "sequence_parallel")
+"""Fields of a plan that the work of a micro-batch depends on; the first three that of its operators."""
 
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""
 
+SELECTIVE = float(Recompute.SELECTIVE)
+LAYER, HEAD = float(Section.LAYER), float(Section.HEAD)
+SEQUENCE = float(Split.SEQUENCE)
 
-@dataclass(frozen=True, slots=True)
-class MicroBatchWork:
+
+class Work(NamedTuple):
     """Forward and backward of one micro-batch on one tensor rank, repeated forward passes included."""
 
-    layers: Floats
-    """All layers, by :data:`WORK_PARTS`, (3, …). [s]"""
-    embedding: Floats
+    layers_gemm: float
+    """Matrix products of all layers. [s]"""
+    layers_attention: float
+    layers_memory: float
+    embedding_gemm: float
     """The same of what precedes the layers. [s]"""
-    head: Floats
+    embedding_attention: float
+    embedding_memory: float
+    head_gemm: float
     """The same of what follows them. [s]"""
-    kernels: Floats
+    head_attention: float
+    head_memory: float
+    kernels: float
     """Kernels that are launched. [-]"""
-    layer_comm: Floats
+    layer_comm: float
     """What tensor ranks and experts exchange in all layers. [s]"""
-    sample_comm: Floats
+    sample_comm: float
     """What the parts of a sample exchange. [s]"""
 
-    def gather(self, index: Indices) -> MicroBatchWork:
-        """Return the work of every plan from that of distinct keys; ``index`` says which is whose."""
-        return MicroBatchWork(*(getattr(self, entry.name)[..., index] for entry in fields(self)))
+
+@inner
+def repeated(case: Case, place: int, recompute: float) -> bool:
+    """Return whether a forward pass runs again for the backward pass (Korthikanti et al. 2023)."""
+    if recompute == FULL:
+        return case.operators[AT.section, place] == LAYER
+    attention = case.operators[AT.kind, place] == ATTENTION
+    return recompute == SELECTIVE and attention and case.fused_attention == 0.0
 
 
+@inner
 def micro_batch_work(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    times: OperatorTimes | None = None,
-) -> MicroBatchWork:
-    """Work of one micro-batch over the whole model.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Fields of :data:`WORK_KEYS`. [-]
-    system : GpuSystem
-        Chip, kernels, machine and fabric. [-]
-    software : GpuSoftware
-        Efficiencies of the software stack, single or samples. [-]
-    precision : Precision
-        Number format of the products. [-]
-    times : OperatorTimes or None
-        Operator times, if they were computed before; else they are computed here. [s]
-
-    Returns
-    -------
-    work : MicroBatchWork
-        Computation by part and section, kernels, communication inside layers. [s]
-
-    References
-    ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
-
-    Examples
-    --------
-    ``tests/engine/gpu/test_work.py`` holds worked values.
-
-    >>> WORK_PARTS
-    ('gemm', 'attention', 'memory_bound')
-    """
-    if times is None:
-        times = gpu_operator_times(table, plans, system.chip, system.kernels, software, precision)
-    size = element_bytes(precision)
-    again = recomputed_share(table, plans, software.fused_attention)
-    again = again.reshape(again.shape + (1,) * (times.forward.ndim - again.ndim))
-    seconds = times.forward * (1.0 + again) + times.backward
-    shape = (-1,) + (1,) * (seconds.ndim - 1)
-    divided = np.where(plans.sequence_parallel > 0, plans.tensor, 1.0)
-    by_tokens = (table.split == Split.SEQUENCE).reshape(shape)
-    seconds = seconds / np.where(by_tokens, divided, 1.0)
-    in_memory = np.isin(table.kind, (Kind.POINTWISE, Kind.EMBEDDING))
-    part = np.where(in_memory, 2, np.where(table.kind == Kind.ATTENTION, 1, 0))
-
-    def summed(section: Section) -> Floats:
-        chosen = table.section == section
-        return np.stack([seconds[chosen & (part == number)].sum(axis=0) for number in range(len(WORK_PARTS))])
-
-    return MicroBatchWork(
-        layers=summed(Section.LAYER),
-        embedding=summed(Section.EMBEDDING),
-        head=summed(Section.HEAD),
-        kernels=kernel_count(table, plans, system.kernels, software),
-        layer_comm=layer_exchange_time(table, plans, system, software, precision),
-        sample_comm=split_sample_time(table, plans, system.machine, size, system.chip.kernel_overhead),
-    )
+    case: Case,
+    software: Software,
+    tensor: float,
+    micro_batch: float,
+    expert: float,
+    recompute: float,
+    sequence_parallel: float,
+    costs: Matrix,
+    first: int,
+) -> Work:
+    """Return the work of one micro-batch over the whole model."""
+    operators = case.operators
+    lg, la, lm, eg, ea, em, hg, ha, hm = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for place in range(operators.shape[1]):
+        forward, backward = operator_time(case, software, place, costs, first + place)
+        seconds = forward + backward
+        if repeated(case, place, recompute):
+            seconds += forward
+        seconds *= operators[AT.repeats, place]
+        if sequence_parallel > 0.0 and operators[AT.split, place] == SEQUENCE:
+            seconds /= tensor
+        kind, section = operators[AT.kind, place], operators[AT.section, place]
+        in_memory = kind in (POINTWISE, EMBEDDING)
+        if section == LAYER:
+            if in_memory:
+                lm += seconds
+            elif kind == ATTENTION:
+                la += seconds
+            else:
+                lg += seconds
+        elif section == HEAD:
+            if in_memory:
+                hm += seconds
+            elif kind == ATTENTION:
+                ha += seconds
+            else:
+                hg += seconds
+        elif in_memory:
+            em += seconds
+        elif kind == ATTENTION:
+            ea += seconds
+        else:
+            eg += seconds
+    kernels = kernel_count(case, recompute, software)
+    exchanged = layer_exchange_time(case, software, tensor, micro_batch, expert, recompute, sequence_parallel)
+    return Work(
+        lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, split_sample_time(case, micro_batch)
+    )  # fmt: skip
 
 
+@inner
 def layer_exchange_time(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
-) -> Floats:
-    """Time that tensor ranks and experts exchange in all layers for one micro-batch, in both directions.
+    case: Case,
+    software: Software,
+    tensor: float,
+    micro_batch: float,
+    expert: float,
+    recompute: float,
+    sequence_parallel: float,
+) -> float:
+    """Time that tensor ranks and experts exchange for one micro-batch, in both directions. [s]"""
+    ranks = tensor_parallel_time(case, software, tensor, micro_batch, recompute, sequence_parallel)
+    return ranks + expert_exchange_time(case, software, tensor, micro_batch, expert, recompute)
 
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    plans : Plans
-        Fields of :data:`WORK_KEYS`. [-]
-    system : GpuSystem
-        Chip, kernels, machine and fabric. [-]
-    software : GpuSoftware
-        Efficiencies of the software stack, single or samples. [-]
-    precision : Precision
-        Number format of the products. [-]
 
-    Returns
-    -------
-    seconds : array
-        None of it is hidden; 0 without tensor or expert parallelism. [s]
+@inner
+def tensor_parallel_time(
+    case: Case,
+    software: Software,
+    tensor: float,
+    micro_batch: float,
+    recompute: float,
+    sequence_parallel: float,
+) -> float:
+    """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
-    References
-    ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
-    .. [2] S. Rajbhandari et al., "DeepSpeed-MoE," ICML, 2022, section 5.
-
-    Examples
-    --------
-    ``tests/engine/gpu/test_work.py`` holds worked values.
-
-    >>> EXCHANGES_OF_EXPERTS
-    2.0
+    Once more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
     """
-    size = element_bytes(precision)
-    tensor = _tensor_parallel_time(table, plans, system, software, size)
-    return np.asarray(tensor + _expert_exchange_time(table, plans, system, software, size))
+    if tensor == 1.0:
+        return 0.0
+    passes = 3.0 if recompute == FULL else 2.0
+    total = 0.0
+    for place in range(case.messages.shape[1]):
+        size = micro_batch * case.size * case.messages[0, place]
+        if tensor > case.links.devices:
+            one = collective_time(size, tensor, case.links.devices, case.links, software.network, 2.0)
+        else:
+            one = intra_node_allreduce_time(size, tensor, case.links)
+        total += one * case.messages[1, place] * passes
+    return total * case.sequence_parallel_volume if sequence_parallel > 0.0 else total
 
 
-def tensor_messages(table: OperatorTable, size: float) -> tuple[Floats, Floats]:
-    """Activations that the tensor ranks of a layer reduce, over the whole model.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        The model. [-]
-    size : float
-        Bytes of one activation. [B]
-
-    Returns
-    -------
-    messages, counts : tuple of arrays
-        Bytes of each distinct message for one sample, and how many of them one pass over the model has. [B]
-
-    References
-    ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
-
-    Examples
-    --------
-    A feed-forward block is reduced once, after its second product:
-
-    >>> from app.engine.operators import feed_forward_operators
-    >>> block = feed_forward_operators(prefix="", count=2, hidden=8, feed_forward=16, tokens=4, gated=False,
-    ...     biases=False, experts=1, experts_per_token=1)
-    >>> messages, counts = tensor_messages(OperatorTable.of(block, depth=2, hidden=8, tokens=4), 2.0)
-    >>> messages.tolist(), counts.tolist()
-    ([64.0], [2.0])
-    """
-    inner = (table.split == Split.INNER) & (table.section == Section.LAYER)
-    elements, which = np.unique((table.rows * table.batch * table.columns)[inner], return_inverse=True)
-    counts = np.bincount(which.ravel(), weights=table.count[inner])
-    return np.asarray(size * elements), np.asarray(counts, dtype=float)
-
-
-def _tensor_parallel_time(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
-) -> Floats:
-    """Two all-reduces a layer forward and two backward, none of it hidden."""
-    if np.all(plans.tensor == 1.0):
-        return np.zeros(np.shape(plans.tensor))
-    messages, counts = tensor_messages(table, size)
-    total: FloatLike = 0.0
-    again = np.where(plans.recompute == Recompute.FULL, 2.0, 1.0)
-    local = np.minimum(plans.tensor, system.machine.devices)
-    wide = plans.tensor > system.machine.devices
-    for message, count in zip(messages, counts, strict=True):
-        one = intra_node_allreduce_time(plans.micro_batch * message, plans.tensor, system.machine)
-        if np.any(wide):
-            across = collective_time(
-                plans.micro_batch * message, plans.tensor, local,
-                system.machine, system.fabric, software.network_efficiency, 2.0,
-            )  # fmt: skip
-            one = np.where(wide, across, one)
-        total = total + one * count * (again + 1.0)
-    volume = np.where(plans.sequence_parallel > 0, system.kernels.sequence_parallel_volume, 1.0)
-    return np.asarray(total * volume)
-
-
-def _expert_exchange_time(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, size: float
-) -> Floats:
-    """All-to-all of tokens to their experts and back, forward and backward, none of it hidden."""
-    routed = np.flatnonzero((table.active < 1.0) & (table.split == Split.INNER))
-    if not routed.size or np.all(plans.expert == 1.0):
-        return np.zeros(np.shape(plans.expert))
-    tokens = float(np.sum(table.count[routed] * (table.rows * table.batch * table.columns)[routed]))
-    layers = float(np.sum(table.count[routed]))
+@inner
+def expert_exchange_time(
+    case: Case, software: Software, tensor: float, micro_batch: float, expert: float, recompute: float
+) -> float:
+    """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]"""
+    if expert == 1.0 or case.expert_layers == 0.0:
+        return 0.0
     # Tensor ranks of a token each send their share of it.
-    message = size * plans.micro_batch * tokens / layers / plans.tensor
-    local = np.maximum(np.floor(system.machine.devices / plans.tensor), 1.0)
-    once = all_to_all_time(
-        message, plans.expert, local, system.machine, system.fabric, software.network_efficiency
-    )
-    passes = np.where(plans.recompute == Recompute.FULL, 3.0, 2.0)
-    return np.asarray(layers * EXCHANGES_OF_EXPERTS * passes * once)
+    message = case.size * micro_batch * case.expert_elements / case.expert_layers / tensor
+    local = max(case.links.devices // tensor, 1.0)
+    once = all_to_all_time(message, expert, local, case.links, software.network)
+    passes = 3.0 if recompute == FULL else 2.0
+    return case.expert_layers * EXCHANGES_OF_EXPERTS * passes * once
+
+
+EDGE_KERNELS = 10.0
+"""Kernels of one cut convolution beside those of a whole one: halos are packed and unpacked forward
+and backward, and two thin convolutions compute the edges in each of the three products."""
+
+
+@inner
+def split_sample_time(case: Case, micro_batch: float) -> float:
+    r"""Time that the parts of a sample spend on each other in one micro-batch.
+
+    A micro-batch below one sample is a share of it: a slab of the image or volume. Every wide convolution
+    fetches a halo forward and one backward, both neighbours at once, and every norm over positions sums its
+    statistics over all parts, forward and backward. An exchange starts like a small all-reduce, and a
+    cut convolution launches more kernels:
+
+    .. math:: t = \sum_{conv} \left(2 t_{ar}(1) + \frac{2 H b}{B} + 10 t_k\right) + 2 \sum_{norm} t_{ar}(8 C)
+
+    Parameters
+    ----------
+    case : Case
+        Convolutions, norms, links, :math:`B`, bytes of an element, :math:`b`, and launches, :math:`t_k`. [-]
+    micro_batch : float
+        Says how many parts there are, which lie in one machine. [-]
+
+    Returns
+    -------
+    seconds : float
+        Nothing where a micro-batch is at least one sample. [s]
+
+    References
+    ----------
+    .. [1] N. Dryden et al., "Improving strong-scaling of CNN training by exploiting finer-grained
+       parallelism," IPDPS, 2019.
+    .. [2] NVIDIA, MLPerf training 2.0, unet3d: spatial groups of eight GPUs; NVIDIA apex,
+       contrib.bottleneck: halos exchanged while the inner part is computed.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_spatial.py`` holds worked values.
+
+    >>> split_sample_time.__name__
+    'split_sample_time'
+    """
+    if micro_batch >= 1.0:
+        return 0.0
+    links = case.links
+    local = min(1.0 / micro_batch, links.devices)
+    start = intra_node_allreduce_time(1.0, local, links)
+    exchange = case.cut_convolutions * start + case.halo * case.size / links.bus_bandwidth
+    statistics = 0.0
+    for place in range(case.norms.shape[1]):
+        one = intra_node_allreduce_time(case.norms[0, place], local, links)
+        statistics += case.norms[1, place] * one
+    return 2.0 * (exchange + statistics) + EDGE_KERNELS * case.cut_convolutions * case.launch
+
+
+@inner
+def forward_share(
+    case: Case,
+    software: Software,
+    tensor: float,
+    micro_batch: float,
+    expert: float,
+    recompute: float,
+    sequence_parallel: float,
+    costs: Matrix,
+    first: int,
+) -> float:
+    r"""Share of a micro-batch's time in the layers that its forward pass takes.
+
+    .. math:: s = \frac{\sum_i f_i + c / k}{\sum_i \left( (1 + a_i) f_i + b_i \right) + c}
+
+    Parameters
+    ----------
+    case : Case
+        The model on its system; operators of its layers count, :math:`i`. [-]
+    software : Software
+        Efficiencies of the software stack. [-]
+    tensor : float
+        Degree of tensor parallelism. [-]
+    micro_batch : float
+        Samples of a micro-batch. [-]
+    expert : float
+        Ranks over which the experts are spread. [-]
+    recompute : float
+        What is computed again, which says :math:`a_i`. [-]
+    sequence_parallel : float
+        1 where tensor ranks also split tokens. [-]
+    costs : array
+        Costs of the operators at full rates. [s]
+    first : int
+        Row of the first of them. [-]
+
+    Returns
+    -------
+    share : float
+        Between 0 and 1: forward passes of operators, :math:`f_i`, over forward passes, those that are
+        repeated for the backward pass, :math:`a_i`, and backward passes, :math:`b_i`; ranks exchange
+        :math:`c` in :math:`k` passes, two, or three where layers are computed again. [-]
+
+    Notes
+    -----
+    Valid for layers of one kind; embedding and head are left out, for most stages have neither. What a
+    micro-batch waits for beside operators and exchanges, launches and transfers between stages, is not
+    divided here: a schedule divides it alike.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+       Megatron-LM," SC, 2021, section 2.2 and appendix.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_directions.py`` holds worked values: about a third, a quarter where layers are
+    computed again.
+
+    >>> forward_share.__name__
+    'forward_share'
+    """
+    operators = case.operators
+    ahead, back = 0.0, 0.0
+    for place in range(operators.shape[1]):
+        if operators[AT.section, place] != LAYER:
+            continue
+        forward, backward = operator_time(case, software, place, costs, first + place)
+        share = operators[AT.repeats, place]
+        if sequence_parallel > 0.0 and operators[AT.split, place] == SEQUENCE:
+            share /= tensor
+        ahead += forward * share
+        back += (forward + backward if repeated(case, place, recompute) else backward) * share
+    exchanged = layer_exchange_time(case, software, tensor, micro_batch, expert, recompute, sequence_parallel)
+    whole = ahead + back + exchanged
+    passes = 3.0 if recompute == FULL else 2.0
+    return (ahead + exchanged / passes) / (whole if whole > 0.0 else 1.0)

@@ -1,20 +1,18 @@
 """Search over plans: every legal one as arrays, memory first, then time for what fits."""
 
-from app.engine.search.evaluate import CHUNK, Evaluated, evaluate_gpu_plans
-from app.engine.search.gpu_plans import candidates_of, gpu_plans
+from app.engine.search.distinct import first_seen
+from app.engine.search.evaluate import Evaluated, evaluate_gpu_plans
+from app.engine.search.gpu_plans import gpu_plans
 from app.engine.search.ipu_plans import ipu_plans, phased
 from app.engine.search.nearby import nearby_plans
-from app.engine.search.selection import best_that_differ, first_seen, least_on_any_number, pareto_set
-from app.engine.search.space import LARGEST_MICRO_BATCH, Candidates, Space, divisors, tensor_degrees
+from app.engine.search.selection import best_that_differ, least_on_any_number, pareto_set
+from app.engine.search.space import LARGEST_MICRO_BATCH, Space, divisors, tensor_degrees
 
 __all__ = [
-    "CHUNK",
     "LARGEST_MICRO_BATCH",
-    "Candidates",
     "Evaluated",
     "Space",
     "best_that_differ",
-    "candidates_of",
     "divisors",
     "evaluate_gpu_plans",
     "first_seen",

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.engine.plans import Plans
 from app.engine.records import Floats, Indices
+from app.engine.search.distinct import distinct_columns
 
 
 def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int) -> Indices:
@@ -122,65 +123,3 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
 
 LITTLE = 0.005
 """Share by which a choice may be slower than one on fewer devices."""
-
-
-def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
-    """Return the places of distinct columns of whole numbers, and which of them each column is.
-
-    Parameters
-    ----------
-    columns : Floats
-        Whole numbers, (R, N). [-]
-
-    Returns
-    -------
-    places : tuple of Indices
-        First place of each distinct column, and which of them each column is, (N,). [-]
-
-    References
-    ----------
-    .. [1] D. Knuth, "The art of computer programming," vol. 3, section 5.2 (sorting by a key).
-
-    Examples
-    --------
-    >>> first, which = distinct_columns(np.array([[2.0, 1.0, 2.0], [5.0, 5.0, 5.0]]))
-    >>> sorted(first.tolist()), which[0] == which[2]
-    ([0, 1], np.True_)
-    """
-    code = np.zeros(columns.shape[1], dtype=np.int64)
-    for row in columns.astype(np.int64):
-        # Places of values, of which there are few, keep the code of a column inside a whole number.
-        seen = np.zeros(row.max(initial=0) + 1, dtype=bool)
-        seen[row] = True
-        place = np.cumsum(seen)
-        code = code * place[-1] + place[row] - 1
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return first, inverse.ravel()
-
-
-def first_seen(known: Floats, columns: Floats) -> Indices:
-    """Return the places of columns of whole numbers that neither stand before nor are known.
-
-    Parameters
-    ----------
-    known : Floats
-        Columns that are known, (R, K). [-]
-    columns : Floats
-        Others, (R, N). [-]
-
-    Returns
-    -------
-    places : Indices
-        Rising. [-]
-
-    References
-    ----------
-    .. [1] D. Knuth, "The art of computer programming," vol. 3, section 5.2.
-
-    Examples
-    --------
-    >>> first_seen(np.array([[1.0, 2.0]]), np.array([[2.0, 3.0, 3.0, 4.0]])).tolist()
-    [1, 3]
-    """
-    first, _ = distinct_columns(np.concatenate([known, columns], axis=1))
-    return np.asarray(np.sort(first[first >= known.shape[1]]) - known.shape[1], dtype=np.intp)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
-
-from app.engine.plans import Plans
-from app.engine.records import Indices
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
@@ -65,37 +62,6 @@ class Space:
     def allows(self, name: str, value: float) -> bool:
         """Return whether a value of a field may be taken."""
         return name not in self.allowed or value in self.allowed[name]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
-    """Legal plans, all different, with the few combinations that most of their work depends on."""
-
-    plans: Plans
-    """Fields of shape (N,). [-]"""
-    work: Plans
-    """Distinct combinations of :data:`~app.engine.gpu.work.WORK_KEYS`, (W,). [-]"""
-    work_index: Indices
-    """Combination of each plan, (N,). [-]"""
-    exchange: Plans
-    """Distinct combinations of :data:`~app.engine.gpu.weights.WEIGHT_KEYS`, (X,). [-]
-
-    Without chunks, which are equal in every candidate and change no stage's share of the layers.
-    """
-    exchange_index: Indices
-    """Combination of each plan, (N,). [-]"""
-    enumerated: int
-    """Combinations of the dimensions, before those that are illegal or have no effect are left out. [-]"""
-
-    @property
-    def count(self) -> int:
-        """Plans. [-]"""
-        return int(self.plans.tensor.size)
-
-    def part(self, start: int, stop: int) -> Plans:
-        """Return a stretch of the plans without a copy."""
-        stretch = slice(start, stop)
-        return Plans(**{entry.name: getattr(self.plans, entry.name)[stretch] for entry in fields(Plans)})
 
 
 def divisors(number: int) -> list[int]:

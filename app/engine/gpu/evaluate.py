@@ -1,0 +1,366 @@
+"""Steps and memory of many plans or many samples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from app.compiled import Matrix, Places, Vector, inner, kernel
+from app.engine.gpu.case import AT, GpuCase, case_of, plan_at, software_of
+from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
+from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations
+from app.engine.gpu.operators import COSTS, operator_costs, operator_loads, operator_time
+from app.engine.gpu.step import Step, step_time, step_total
+from app.engine.gpu.weights import Weights, device_weights
+from app.engine.gpu.work import Work, forward_share, micro_batch_work
+from app.engine.operators import OperatorTable
+from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
+from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
+
+WORK_COLUMNS = 16
+"""Numbers of a micro-batch: :class:`Work` and :class:`Activations`."""
+
+EXCHANGE_COLUMNS = 17
+"""Numbers of the copies of weights: :class:`Weights` and :class:`Exchanges`."""
+
+PERFECT: Mapping[str, Any] = {
+    "matrix_efficiency": 1.0,
+    "attention_efficiency": 1.0,
+    "elementwise_factor": 1.0,
+    "overlap": 1.0,
+    "network_efficiency": 1.0,
+    "step_overhead": 0.0,
+    "dispatch_interval": 0.0,
+    "micro_batch_overhead": 0.0,
+    "multi_device_overhead": 0.0,
+    "broadcast_latency": 0.0,
+    "host_time_per_sample": 0.0,
+    "input_time_per_sample": 0.0,
+    "layout_passes": 0.0,
+    "layout_passes_tf32": 0.0,
+    "kernels_per_layer": 0.0,
+    "kernels_per_convolution": 0.0,
+    "optimizer_kernels": 0.0,
+}
+"""Figures of software that loses nothing."""
+
+
+@inner
+def _write(values: tuple[float, ...], rows: Matrix, row: int, first: int) -> None:
+    for column in range(len(values)):
+        rows[row, first + column] = values[column]
+
+
+@inner
+def _work_at(rows: Matrix, row: int) -> Work:
+    r = rows[row]
+    return Work(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11])
+
+
+@inner
+def _activations_at(rows: Matrix, row: int) -> Activations:
+    return Activations(rows[row, 12], rows[row, 13], rows[row, 14], rows[row, 15])
+
+
+@inner
+def _weights_at(rows: Matrix, row: int) -> Weights:
+    r = rows[row]
+    return Weights(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
+
+
+@inner
+def _exchanges_at(rows: Matrix, row: int) -> Exchanges:
+    r = rows[row]
+    return Exchanges(r[11], r[12], r[13], r[14], r[15], r[16])
+
+
+@kernel
+def evaluate_plans(
+    numbers: Vector,
+    sweep: Matrix,
+    tiles: Matrix,
+    messages: Matrix,
+    norms: Matrix,
+    weights: Matrix,
+    columns: Matrix,
+    stack: Matrix,
+    plans: Matrix,
+    work_plans: Places,
+    work_index: Places,
+    exchange_plans: Places,
+    exchange_index: Places,
+    costs: Matrix,
+    works: Matrix,
+    exchanges: Matrix,
+    limit: float,
+    host_memory: float,
+    memory: Vector,
+    elsewhere: Vector,
+    seconds: Vector,
+) -> None:
+    """Write memory and step time of every plan; infinite where it does not fit.
+
+    What a micro-batch costs is computed for one plan of each combination of work, ordered so that neighbours
+    share their operators, and what copies exchange for one plan of each combination of exchanges.
+    """
+    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+    software = software_of(stack[0])
+    tensor, micro_batch, expert = 0.0, 0.0, 0.0
+    for row in range(work_plans.size):
+        plan = plan_at(plans, work_plans[row])
+        if plan.tensor != tensor or plan.micro_batch != micro_batch or plan.expert != expert:
+            tensor, micro_batch, expert = plan.tensor, plan.micro_batch, plan.expert
+            operator_costs(case, tensor, micro_batch, expert, costs, 0)
+        recompute, by_tokens = plan.recompute, plan.sequence_parallel
+        work = micro_batch_work(case, software, tensor, micro_batch, expert, recompute, by_tokens, costs, 0)
+        kept = micro_batch_activations(case, tensor, micro_batch, recompute, by_tokens)
+        _write(work, works, row, 0)
+        _write(kept, works, row, 12)
+    for row in range(exchange_plans.size):
+        plan = plan_at(plans, exchange_plans[row])
+        held = device_weights(case, plan)
+        _write(held, exchanges, row, 0)
+        _write(gradient_exchanges(case, plan, held, software.network), exchanges, row, 11)
+    for place in range(plans.shape[1]):
+        plan = plan_at(plans, place)
+        held = _weights_at(exchanges, exchange_index[place])
+        use = device_memory(case, plan, held, _activations_at(works, work_index[place]))
+        total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
+        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
+        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
+            work = _work_at(works, work_index[place])
+            sent = _exchanges_at(exchanges, exchange_index[place])
+            seconds[place] = step_total(step_time(case, plan, software, held, work, sent))
+
+
+@kernel
+def sampled_steps(
+    numbers: Vector,
+    sweep: Matrix,
+    tiles: Matrix,
+    messages: Matrix,
+    norms: Matrix,
+    weights: Matrix,
+    columns: Matrix,
+    stacks: Matrix,
+    plans: Matrix,
+    of_plan: Places,
+    of_sample: Places,
+    costs: Matrix,
+    parts: Matrix,
+) -> None:
+    """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan."""
+    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+    before = -1
+    for pair in range(of_plan.size):
+        plan = plan_at(plans, of_plan[pair])
+        if of_plan[pair] != before:
+            before = of_plan[pair]
+            operator_costs(case, plan.tensor, plan.micro_batch, plan.expert, costs, 0)
+        software = software_of(stacks[of_sample[pair]])
+        work = micro_batch_work(
+            case,
+            software,
+            plan.tensor,
+            plan.micro_batch,
+            plan.expert,
+            plan.recompute,
+            plan.sequence_parallel,
+            costs,
+            0,
+        )
+        held = device_weights(case, plan)
+        sent = gradient_exchanges(case, plan, held, software.network)
+        _write(step_time(case, plan, software, held, work, sent), parts, pair, 0)
+
+
+@kernel
+def memory_of_plans(
+    numbers: Vector,
+    sweep: Matrix,
+    tiles: Matrix,
+    messages: Matrix,
+    norms: Matrix,
+    weights: Matrix,
+    columns: Matrix,
+    plans: Matrix,
+    parts: Matrix,
+) -> None:
+    """Write the memory of every plan by part."""
+    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+    for place in range(plans.shape[1]):
+        plan = plan_at(plans, place)
+        kept = micro_batch_activations(
+            case, plan.tensor, plan.micro_batch, plan.recompute, plan.sequence_parallel
+        )
+        _write(device_memory(case, plan, device_weights(case, plan), kept), parts, place, 0)
+
+
+@kernel
+def times_of_operators(
+    numbers: Vector,
+    sweep: Matrix,
+    tiles: Matrix,
+    messages: Matrix,
+    norms: Matrix,
+    weights: Matrix,
+    columns: Matrix,
+    stacks: Matrix,
+    plans: Matrix,
+    of_plan: Places,
+    of_sample: Places,
+    costs: Matrix,
+    found: Matrix,
+    shares: Vector,
+) -> None:
+    """Write time, arithmetic, traffic and limit of every operator, and the share of the forward pass."""
+    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+    for pair in range(of_plan.size):
+        plan = plan_at(plans, of_plan[pair])
+        software = software_of(stacks[of_sample[pair]])
+        tensor, micro_batch, expert = plan.tensor, plan.micro_batch, plan.expert
+        operator_costs(case, tensor, micro_batch, expert, costs, 0)
+        for place in range(costs.shape[0]):
+            count = case.operators[AT.repeats, place]
+            forward, backward = operator_time(case, software, place, costs, place)
+            flop, traffic, bound = operator_loads(
+                case, software, place, tensor, micro_batch, expert, costs, place
+            )
+            _write(
+                (forward * count, backward * count, flop * count, traffic * count, bound),
+                found,
+                pair,
+                5 * place,
+            )
+        shares[pair] = forward_share(
+            case,
+            software,
+            tensor,
+            micro_batch,
+            expert,
+            plan.recompute,
+            plan.sequence_parallel,
+            costs,
+            0,
+        )
+
+
+class Pairs:
+    """Plans and samples of software that broadcast against each other, a row for each pair, plan by plan."""
+
+    def __init__(self, plans: Plans, case: GpuCase) -> None:
+        self.plans, shape = plans.matrix, plans.shape
+        self.shape = np.broadcast_shapes(shape, case.shape)
+        of_plan = np.broadcast_to(np.arange(self.plans.shape[1]).reshape(shape), self.shape).ravel()
+        of_sample = np.broadcast_to(np.arange(len(case.software)).reshape(case.shape), self.shape).ravel()
+        self.order = np.argsort(of_plan, kind="stable")
+        self.of_plan, self.of_sample = of_plan[self.order], of_sample[self.order]
+
+    def restored(self, rows: Floats) -> Floats:
+        """Return columns of rows, (C, …), in the order and shape of the pairs."""
+        found = np.empty_like(rows)
+        found[self.order] = rows
+        return found.T.reshape(-1, *self.shape)
+
+
+def gpu_step(
+    table: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    software: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+) -> StepTime:
+    """Return the time of one training step by part, of each plan or of each sample. [s]"""
+    return step_of(GpuCase.of(table, system, software, precision, optimizer), plans)
+
+
+def step_of(case: GpuCase, plans: Plans) -> StepTime:
+    """Return the time of one training step by part, of each plan or of each sample. [s]"""
+    pairs = Pairs(plans, case)
+    parts = np.empty((pairs.of_plan.size, len(Step._fields)))
+    costs = np.empty((case.operators, COSTS))
+    sampled_steps(*case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, parts)
+    return StepTime(dict(zip(Step._fields, pairs.restored(parts), strict=True)))
+
+
+def perfect_gpu_step(
+    table: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    software: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+) -> Floats:
+    """Return the time of one step if its software were perfect: none can be faster on the same plan. [s]
+
+    Every share that software reaches of a peak or a bandwidth, and the hidden share of communication, is one;
+    there is no traffic beyond that of fused kernels and no fixed time. What the plan itself costs stays:
+    the pipeline bubble, recomputation, tiles, collectives that cannot be hidden.
+    """
+    perfect = replace(software, **PERFECT)
+    return gpu_step(table, plans, system, perfect, precision, optimizer).total
+
+
+MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "buffers", "framework")
+
+
+def gpu_memory(
+    table: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    software: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+) -> MemoryUse:
+    """Return the memory of the fullest GPU of each plan, by part. [B]"""
+    return memory_use(GpuCase.of(table, system, software, precision, optimizer), plans)
+
+
+def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
+    """Return the memory of the fullest GPU of each plan, by part. [B]"""
+    matrix = plans.matrix
+    rows = np.empty((matrix.shape[1], len(MEMORY_PARTS) + 1))
+    memory_of_plans(*case.arrays, matrix, rows)
+    parts = rows.T.reshape(-1, *plans.shape)
+    return MemoryUse(
+        parts=dict(zip(MEMORY_PARTS, parts, strict=False)),
+        capacity=case.capacity,
+        streaming=parts[-1],
+        streaming_capacity=case.host_memory,
+    )
+
+
+def gpu_operator_times(
+    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
+) -> OperatorTimes:
+    """Return the time of every operator for one micro-batch, all repeats, on one of the tensor ranks.
+
+    Forward and backward, without launches and without repeated forward passes; arrays (O, …).
+    """
+    case = GpuCase.of(table, system, software, precision, "adam")
+    pairs, found, _ = _operators(case, plans)
+    by_operator = found.reshape(len(found), case.operators, 5).transpose(2, 1, 0)
+    restored = [pairs.restored(column.T) for column in by_operator]
+    return OperatorTimes(*restored)
+
+
+def gpu_forward_share(
+    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
+) -> Floats:
+    """Return the share of a micro-batch's time in the layers that its forward pass takes. [-]"""
+    pairs, _, shares = _operators(GpuCase.of(table, system, software, precision, "adam"), plans)
+    return pairs.restored(shares[:, np.newaxis])[0]
+
+
+def _operators(case: GpuCase, plans: Plans) -> tuple[Pairs, Matrix, Vector]:
+    pairs = Pairs(plans, case)
+    count = pairs.of_plan.size
+    costs = np.empty((case.operators, COSTS))
+    found, shares = np.empty((count, 5 * case.operators)), np.empty(count)
+    run: Callable[..., None] = times_of_operators
+    run(*case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, found, shares)
+    return pairs, found, shares

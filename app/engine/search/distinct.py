@@ -1,0 +1,66 @@
+"""Distinct columns of numbers, found by hashing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.compiled import Matrix, Places, inner, kernel
+from app.engine.records import Floats, Indices
+
+
+@inner
+def _slot(columns: Matrix, place: int, slots: int) -> int:
+    """Return where the search for a column begins."""
+    code = 17
+    for row in range(columns.shape[0]):
+        code = (code * 1_000_003 + int(columns[row, place] * 4096.0)) & 0x7FFFFFFFFFFF
+    return (code ^ (code >> 17)) & (slots - 1)
+
+
+@inner
+def _alike(columns: Matrix, one: int, other: int) -> bool:
+    alike = True
+    for row in range(columns.shape[0]):
+        alike &= columns[row, one] == columns[row, other]
+    return alike
+
+
+@kernel
+def number_columns(columns: Matrix, slots: Places, first: Places, index: Places, count: Places) -> None:
+    """Write the places of distinct columns, which of them each column is, and how many there are."""
+    for slot in range(slots.size):
+        slots[slot] = -1
+    found = 0
+    for place in range(columns.shape[1]):
+        slot = _slot(columns, place, slots.size)
+        while slots[slot] >= 0 and not _alike(columns, first[slots[slot]], place):
+            slot = (slot + 1) & (slots.size - 1)
+        if slots[slot] < 0:
+            slots[slot], first[found] = found, place
+            found += 1
+        index[place] = slots[slot]
+    count[0] = found
+
+
+def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
+    """Return the places at which distinct columns stand first, and which of them each column is.
+
+    >>> [part.tolist() for part in distinct_columns(np.array([[8.0, 2.0, 8.0], [1.0, 1.0, 1.0]]))]
+    [[0, 1], [0, 1, 0]]
+    """
+    size = columns.shape[1]
+    slots = np.empty(1 << (2 * size).bit_length(), dtype=np.int64)
+    first, index, count = (np.empty(length, dtype=np.int64) for length in (size, size, 1))
+    number_columns(np.ascontiguousarray(columns, dtype=float), slots, first, index, count)
+    return first[: count[0]], index
+
+
+def first_seen(known: Floats, columns: Floats) -> Indices:
+    """Return the places of columns that neither stand before nor are known.
+
+    >>> known, columns = np.array([[1.0, 2.0]]), np.array([[2.0, 3.0, 1.0, 3.0]])
+    >>> first_seen(known, columns).tolist()
+    [1]
+    """
+    first, _ = distinct_columns(np.concatenate([known, columns], axis=1))
+    return np.asarray(first[first >= known.shape[1]] - known.shape[1])
