@@ -80,7 +80,7 @@ def inner(function: Function) -> Function:
     """Mark a function that runs inside kernels."""
     if _building is None:
         return function
-    compiled: Function = _building.njit(error_model="numpy")(function)
+    compiled: Function = _building.njit(error_model="numpy", forceinline=True)(function)
     return compiled
 
 
