@@ -84,6 +84,14 @@ def inner(function: Function) -> Function:
     return compiled
 
 
+def called(function: Function) -> Function:
+    """Mark a function that kernels call rather than take in: a long one that stands in many places."""
+    if _building is None:
+        return function
+    compiled: Function = _building.njit(error_model="numpy")(function)
+    return compiled
+
+
 def formula(function: Callable[..., float]) -> Formula:
     """Mark a function of plain numbers; called from Python it broadcasts over arrays."""
     if _building is not None:
@@ -100,11 +108,11 @@ def formula(function: Callable[..., float]) -> Formula:
     return cast(Formula, broadcast)
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Callable[..., None]) -> Kernel:
     """Mark a loop that Python calls."""
     made = Kernel(function)
     _kernels[made.name] = made
-    return inner(function) if _building is not None else made  # type: ignore[return-value]
+    return made
 
 
 class Kernel:

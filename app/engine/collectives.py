@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Vector, formula, inner
+from app.compiled import Matrix, Vector, called, formula, inner
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
 
@@ -177,7 +177,7 @@ def tree_time(size: float, ranks: float, local: float, links: Links, network: Ne
     return 2.0 * size / (network.tree_share * bandwidth) + 2.0 * levels
 
 
-@inner
+@called
 def collective_time(
     size: float, ranks: float, ranks_per_node: float, links: Links, network: Network, passes: float
 ) -> float:

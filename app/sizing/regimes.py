@@ -135,7 +135,7 @@ def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measur
         # What the runs were in has been measured; what lies beyond them widens the range as ever.
         kind = "ipu" if scenario.is_ipu else "gpu"
         plain = replace(scenario, software=replace(scenario.software, calibration=None))
-        known = ENDED | calibration.regimes
+        known = known_regimes(scenario, family)
         # Runs of a known stack do not make it less known.
         base = f"{kind}_calibrated" if scenario.software.is_preset else KNOWN[kind]
         found = {base: np.asarray(True)}
@@ -172,9 +172,7 @@ def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured
         "gpu_few_samples": few & (family not in DECODERS),
         "gpu_pcie": boards and 2.0 * table.trained_parameters > LARGE_GRADIENTS,
         "gpu_experts": table.active_parameters < table.parameters,
-        "gpu_wide_tensor": plans.tensor > machine.devices,
-        "gpu_deep_interleave": plans.interleave > DEEPEST_INTERLEAVE,
-        "gpu_offload": plans.offload > 0,
+        **unusual_masks(scenario, plans),
         "gpu_adapters": table.trained_parameters < table.parameters,
         "gpu_long_sequence": table.tokens > LONG_SEQUENCE,
     }
@@ -182,7 +180,7 @@ def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured
 
 
 def _ipu_masks(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, seen: bool) -> dict[str, Mask]:
-    phased = (plans.tensor > 1) | (plans.phases > 1)
+    phased = unusual_masks(scenario, plans)["ipu_phased"]
     decoder = family in DECODERS or (scenario.table.tokens > 1 and family == "t5")
     small = not decoder and family in SMALL_OPERATIONS
     plain = not decoder and not small
@@ -196,6 +194,25 @@ def _ipu_masks(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, see
         "ipu_gateway": plans.devices > chip.pod_size,
     }
     return {name: np.asarray(mask) for name, mask in found.items()}
+
+
+def unusual_masks(scenario: Scenario, plans: Plans) -> dict[str, Mask]:
+    """Return which of many plans are of a kind that no published run used."""
+    if isinstance(scenario.hardware, IpuChip):
+        return {"ipu_phased": (plans.tensor > 1) | (plans.phases > 1)}
+    return {
+        "gpu_wide_tensor": plans.tensor > scenario.hardware.machine.devices,
+        "gpu_deep_interleave": plans.interleave > DEEPEST_INTERLEAVE,
+        "gpu_offload": plans.offload > 0,
+    }
+
+
+def known_regimes(scenario: Scenario, family: str) -> frozenset[str]:
+    """Return the regimes that a calibration has measured."""
+    calibration = scenario.software.calibration
+    if calibration is None or not calibration.holds_for(family, scenario.chip.name):
+        return frozenset()
+    return ENDED | calibration.regimes
 
 
 def chip_series(chip: str) -> str:

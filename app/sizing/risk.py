@@ -9,15 +9,12 @@ from app.engine.records import Floats
 from app.errors import BadInput
 from app.sizing.context import SizingContext
 from app.sizing.planning import Risk
-from app.sizing.regimes import regime_masks
+from app.sizing.regimes import known_regimes, unusual_masks
 from app.sizing.scenario import Scenario
 from app.sizing.spread import residual_quantile
 
 RANKED_AT = 0.8
 """Share of the runs of a plan that are to stay below the time by which it is ranked."""
-
-UNUSUAL = frozenset({"gpu_wide_tensor", "gpu_deep_interleave", "gpu_offload", "ipu_phased"})
-"""Regimes of plans of a kind that no published run used."""
 
 WORTH_IT = 1.05
 """How many times as fast a plan of such a kind has to be to be preferred, at :data:`RANKED_AT`."""
@@ -46,11 +43,13 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
         raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
     factor = WORTH_IT ** (residual_quantile(probability) / residual_quantile(RANKED_AT))
 
+    known = known_regimes(scenario, family)
+
     def factors(plans: Plans) -> Floats:
-        masks = regime_masks(scenario, plans, family, context.measured)
-        ways = np.zeros(plans.devices.shape)
-        for name in UNUSUAL & set(masks):
-            ways = ways + masks[name]
-        return np.asarray(factor**ways)
+        masks = [mask for name, mask in unusual_masks(scenario, plans).items() if name not in known]
+        ways = np.zeros(plans.tensor.shape, dtype=np.intp)
+        for mask in masks:
+            ways += mask
+        return np.asarray(factor ** np.arange(len(masks) + 1.0))[ways]
 
     return factors

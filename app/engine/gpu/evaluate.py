@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -361,6 +361,7 @@ def _operators(case: GpuCase, plans: Plans) -> tuple[Pairs, Matrix, Vector]:
     count = pairs.of_plan.size
     costs = np.empty((case.operators, COSTS))
     found, shares = np.empty((count, 5 * case.operators)), np.empty(count)
-    run: Callable[..., None] = times_of_operators
-    run(*case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, found, shares)
+    times_of_operators(
+        *case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, found, shares
+    )
     return pairs, found, shares

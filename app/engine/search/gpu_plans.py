@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from operator import itemgetter
 
 import numpy as np
 
 from app.engine.plans import Plans, Recompute, Sharding
-from app.engine.records import Floats, Indices
-from app.engine.search.space import Layout, Space, divisors, layouts
+from app.engine.records import Floats
+from app.engine.search.shares import spread_options
+from app.engine.search.space import Space, Whole, divisors, filled, layouts, whole
 from app.errors import FieldError, Message, TooLarge
 
-Combination = tuple[int, ...]
 MODES = [float(mode) for mode in Recompute]
 STAGES = [float(stage) for stage in Sharding]
 SWITCH = [0.0, 1.0]
-LAYOUT_ROWS = [
-    Plans.__slots__.index(name)
-    for name in ("tensor", "pipeline", "data", "micro_batch", "accumulation", "interleave", "expert")
-]
-OPTION_ROWS = [
-    Plans.__slots__.index(name) for name in ("recompute", "sequence_parallel", "sharding", "offload")
-]
-RANKS_ROW = Plans.__slots__.index("sharding_ranks")
-
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
 MOST_PLANS = 2_000_000
@@ -40,61 +29,37 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    found = layouts(space)
-    degrees, ranks = _divided(space, found)
-    tensor, pipeline, data = degrees[:3]
-    # Layouts of the same traits have the same options.
-    several = np.count_nonzero(ranks, axis=0)
-    traits = several * 8 + (tensor > 1) * 4 + (pipeline > 1) * 2 + (data > 1)
-    parts: list[tuple[Indices, Floats]] = []
-    for trait in np.flatnonzero(np.bincount(traits)).tolist():
-        mine = np.flatnonzero(traits == trait)
-        possible = _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3)
-        parts.append((mine, np.array(possible, dtype=float).reshape(-1, 5)))
-    count = sum(mine.size * len(options) for mine, options in parts)
-    _check_count(count)
-    matrix = np.ones((len(Plans.__slots__), count))
-    start = 0
-    for mine, options in parts:
-        stop = start + mine.size * len(options)
-        block = matrix[:, start:stop].reshape(len(matrix), mine.size, len(options))
-        block[LAYOUT_ROWS] = degrees[:, mine, np.newaxis]
-        block[OPTION_ROWS] = options.T[[0, 1, 2, 4], np.newaxis, :]
-        block[RANKS_ROW] = ranks[options[:, 3].astype(int)][:, mine].T
-        start = stop
-    return Plans.of_matrix(matrix), _enumerated(space, found)
+    found = np.ascontiguousarray(layouts(space))
+    ranks = _ranks(space, found)
+    pipelines = sorted(set(found[1].astype(int).tolist()))
+    parts = [_chunks(space, pipeline) for pipeline in pipelines]
+    chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
+    for row, values in enumerate(parts):
+        chunks[row, : len(values)] = values
+    options = [_options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) for trait in range(8)]
+    for several in range(1, len(ranks) + 1):
+        options += [_options(space, at & 4 > 0, at & 2 > 0, at & 1 > 0, several) for at in range(8)]
+    starts = whole([0, *itertools.accumulate(map(len, options))])
+    every = np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    experts = whole(space.choices("expert", divisors(space.experts)))
 
+    def write(plans: Floats, count: Whole) -> None:
+        spread_options(
+            found,
+            ranks,
+            whole(pipelines),
+            chunks,
+            experts,
+            space.experts,
+            every,
+            starts,
+            plans,
+            count,
+        )
+        _check_count(int(count[0]))
 
-def _divided(space: Space, found: Sequence[Layout]) -> tuple[Floats, Floats]:
-    """Return the layouts with every way to interleave their stages and to spread their experts.
-
-    Rows of the first array are tensor, pipeline, data, micro-batch, accumulation, interleave and experts
-    apart; those of the second the copies over which shards may lie, one number after the other, then 0.
-    """
-    width = len(space.choices("sharding_ranks", range(RANK_CHOICES)))
-    times: list[int] = []
-    ways: list[Combination] = []
-    ranks: list[Combination] = []
-    for (tensor, pipeline, data), group in itertools.groupby(found, key=itemgetter(0, 1, 2)):
-        shared = _ranks(space, tensor, data)
-        apart = _expert_degrees(space, data) if shared else []
-        equal = _chunks(space, pipeline)
-        every = list(itertools.product(equal, apart))
-        single = [one for one in every if one[0] == 1]
-        group_ranks = (*shared, *[0] * (width - len(shared)))
-        for accumulation in (layout[4] for layout in group):
-            # Chunks need rounds of one micro-batch per stage.
-            possible = single if accumulation % pipeline else every
-            times.append(len(possible))
-            ways.extend(possible)
-            _check_count(len(ways))
-            ranks.append(group_ranks)
-    degrees = np.array(found, dtype=float).reshape(-1, 5).T
-    which = np.repeat(np.arange(len(found)), times)
-    return (
-        np.concatenate([degrees[:, which], np.array(ways, dtype=float).reshape(-1, 2).T]),
-        np.array(ranks, dtype=float).reshape(-1, width).T[:, which],
-    )
+    matrix = filled(write, rows=len(Plans.__slots__), expected=32 * found.shape[1])
+    return Plans.of_matrix(np.ascontiguousarray(matrix)), _enumerated(space, found.shape[1])
 
 
 def _check_count(count: int) -> None:
@@ -120,22 +85,20 @@ def _chunks(space: Space, pipeline: int) -> list[int]:
     ]
 
 
-def _expert_degrees(space: Space, data: int) -> list[int]:
-    return [
-        int(degree)
-        for degree in space.choices("expert", divisors(math.gcd(space.experts, data)))
-        if data % degree == 0 and (degree == 1 or space.experts % degree == 0)
-    ]
+def _ranks(space: Space, found: Floats) -> Floats:
+    """Return over how many copies shards may lie, (R, L): all of them, or those of one machine.
 
-
-def _ranks(space: Space, tensor: int, data: int) -> tuple[int, ...]:
-    """Return over how many copies shards may lie: all of them, or those of one machine."""
+    Plans that share nothing take the first: all copies where that is allowed.
+    """
+    tensor, data = found[0], found[2]
     if "sharding_ranks" in space.allowed:
-        found = (int(ranks) for ranks in space.allowed["sharding_ranks"] if data % ranks == 0)
-        # Plans that share nothing take the first: all copies where that is allowed.
-        return tuple(sorted(found, key=lambda ranks: ranks != data))
-    near = max(min(space.devices_per_node, space.devices) // tensor, 1)
-    return (data, near) if 1 < near < data and data % near == 0 else (data,)
+        given = sorted(space.allowed["sharding_ranks"])
+        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in given])
+        order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
+        return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
+    near = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
+    inside = (near > 1) & (near < data) & (data % near == 0)
+    return np.stack([data, np.where(inside, near, 0.0)])
 
 
 def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
@@ -162,7 +125,7 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     ]
 
 
-def _enumerated(space: Space, found: Sequence[Layout]) -> int:
+def _enumerated(space: Space, found: int) -> int:
     """Return the combinations of all values of all dimensions, whether or not they have an effect."""
     sizes = (
         len(space.choices("interleave", divisors(space.depth))),
@@ -173,4 +136,4 @@ def _enumerated(space: Space, found: Sequence[Layout]) -> int:
         len(space.choices("sharding_ranks", range(RANK_CHOICES))),
         len(space.choices("offload", SWITCH)),
     )
-    return len(found) * math.prod(sizes)
+    return found * math.prod(sizes)

@@ -12,61 +12,44 @@ from app.engine.records import Floats
 from app.engine.search.space import Space, layouts
 
 SWITCH = [0.0, 1.0]
-FIELDS = (
-    *("tensor", "pipeline", "data", "micro_batch"),
-    *("recompute", "offload", "phases", "rts", "rts_optimizer", "accumulation"),
-)
+NEUTRAL_ROWS = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
+RANKS_ROW = Plans.__slots__.index("sharding_ranks")
+PHASES_ROW = Plans.__slots__.index("phases")
+OPTION_ROWS = [
+    Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")
+]
 
 
 def ipu_plans(space: Space) -> tuple[Plans, int]:
-    """Every legal plan of a space on IPUs, and how many combinations it was taken from.
+    """Return every legal plan of a space on IPUs, and how many combinations it was taken from.
 
-    Tensor, pipeline and data-parallel degrees are powers of two. Weights lie whole on every replica or are
-    sharded over any power of two of them, which saves memory and costs time to gather them. The optimizer
-    state is never gathered: sharded over all replicas it takes the least memory and, off the chip, the
-    least time, so that it lies whole on every replica or over all of them and nothing in between is tried.
-
-    Parameters
-    ----------
-    space : Space
-        Devices, batch, layers and what is allowed. [-]
-
-    Returns
-    -------
-    plans : tuple of Plans and int
-        Each plan once; and the combinations of all dimensions. [-]
-
-    References
-    ----------
-    .. [1] Graphcore, "V-IPU user guide," section on partitions (powers of two).
-    .. [2] Graphcore, PopART tensor_locations.rst (replicated tensor sharding).
-
-    Examples
-    --------
-    >>> space = Space(devices=4, devices_per_node=4, global_batch=4, depth=1, heads=0, ipu=True,
-    ...     allowed={"offload": [0.0], "recompute": [0.0]})
-    >>> plans, enumerated = ipu_plans(space)
-    >>> sorted(set(zip(plans.rts.tolist(), plans.rts_optimizer.tolist())))
-    [(1.0, 1.0), (1.0, 4.0), (2.0, 4.0), (4.0, 4.0)]
+    Weights and optimizer state may be sharded over a power of two of the replicas, the state over none or all of
+    them; weights are sharded no wider than the state. Phases are those that are given, else one
+    (:func:`phased` cuts further).
     """
+    found = layouts(space)
     modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
-    offload = space.choices("offload", SWITCH)
-    phases = space.choices("phases", [1.0])
-    rows: list[tuple[float, ...]] = []
+    offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
     enumerated = 0
-    for tensor, pipeline, data, micro_batch, accumulation in layouts(space):
-        shares = _shares(space, data)
-        every = list(itertools.product(modes, offload, phases, shares))
-        ways = len(space.choices("rts", range(data.bit_length()))) * len(
-            space.choices("rts_optimizer", range(2))
-        )
-        enumerated += len(modes) * len(offload) * len(phases) * ways
-        rows.extend(
-            (tensor, pipeline, data, micro_batch, recompute, off, cut, *share, accumulation)
-            for recompute, off, cut, share in every
-        )
-    columns = np.array(rows, dtype=float).reshape(-1, len(FIELDS)).T
-    return _filled(dict(zip(FIELDS, columns, strict=True))), enumerated
+    blocks, places = [], []
+    for data in np.unique(found[2]):
+        mine = np.flatnonzero(found[2] == data)
+        shares = _shares(space, int(data))
+        every = [(*one, *share) for one in itertools.product(modes, offload, phases) for share in shares]
+        ways = len(space.choices("rts", range(int(data).bit_length())))
+        ways *= len(space.choices("rts_optimizer", range(2)))
+        enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
+        block = np.ones((len(Plans.__slots__), mine.size, len(every)))
+        block[:5] = found[:, mine, np.newaxis]
+        block[NEUTRAL_ROWS] = 0.0
+        block[RANKS_ROW] = data
+        block[OPTION_ROWS] = np.array(every, dtype=float).reshape(-1, 5).T[:, np.newaxis]
+        blocks.append(block.reshape(len(block), -1))
+        places.append(np.repeat(mine, len(every)))
+    if not blocks:
+        return Plans.of_matrix(np.empty((len(Plans.__slots__), 0))), 0
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return Plans.of_matrix(np.concatenate(blocks, axis=1)[:, order]), enumerated
 
 
 def _shares(space: Space, data: int) -> list[tuple[float, float]]:
@@ -80,12 +63,6 @@ def _shares(space: Space, data: int) -> list[tuple[float, float]]:
         and data % state == 0
         and (weights <= state or {"rts", "rts_optimizer"} & set(space.allowed))
     ]
-
-
-def _filled(values: dict[str, Floats]) -> Plans:
-    plain = Plans.of(**values)
-    shape = plain.tensor.shape
-    return Plans(**{name: np.broadcast_to(getattr(plain, name), shape) for name in Plans.__slots__})
 
 
 def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:
@@ -126,6 +103,6 @@ def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float])
     new = np.ones(tried.shape, dtype=bool)
     new[1:] = tried[1:] > tried[:-1]
     which = np.broadcast_to(possible, tried.shape)[new]
-    shape = np.broadcast_shapes(*(np.shape(getattr(plans, name)) for name in Plans.__slots__))
-    values = {name: np.broadcast_to(getattr(plans, name), shape)[which] for name in Plans.__slots__}
-    return Plans(**{**values, "phases": tried[new]})
+    cut = plans.matrix[:, which]
+    cut[PHASES_ROW] = tried[new]
+    return Plans.of_matrix(cut)

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from app.compiled import Matrix, Places, called, inner, kernel
 from app.engine.plans import Plans
-from app.engine.records import Floats, Indices
-from app.engine.search.space import MICRO_BATCHES, Space, copies_of, divisors, is_power_of_two
+from app.engine.records import Indices
+from app.engine.search.shares import (
+    MOST_SHARES,
+    Bounds,
+    Given,
+    add_new,
+    bit_length,
+    bounds_of,
+    copies_of,
+    is_power_of_two,
+)
+from app.engine.search.space import MICRO_BATCHES, Space, divisors, filled, whole
 
 BATCHES = tuple(2.0 ** (power / 4.0) for power in range(-6, 7))
 """Multiples of a batch that are tried between it and its neighbours by quartering."""
 
-SIXTEENTHS = range(9, 16)
-"""Sixteenths of the copies that are tried with the same micro-batch."""
+SIXTEENTHS = (9, 16)
+"""Sixteenths of the copies that are tried with the same micro-batch, from the first to below the last."""
 
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
@@ -24,204 +34,281 @@ FEWER_COPIES = 4
 FINE = 8
 """Parts into which the distance between micro-batches that are powers of two is divided."""
 
-Share = tuple[int, int, int]
-"""Copies, micro-batch and micro-batches a copy."""
+
+class Free(NamedTuple):
+    """Choices of plans that are not given, and what bounds them."""
+
+    interleave: bool
+    sharding_ranks: bool
+    depth: int
+    divisors: Places
+    """Of the layers."""
+
+
+class Found(NamedTuple):
+    """Plans that are being written."""
+
+    plans: Matrix
+    number: Places
+
+
+@inner
+def _is_legal(plans: Matrix, place: int, devices: int) -> bool:
+    data, ranks = plans[2, place], plans[9, place]
+    return (
+        (plans[5, place] == 1.0 or plans[4, place] % plans[1, place] == 0.0)
+        and data % plans[14, place] == 0.0
+        and data % ranks == 0.0
+        and data % plans[11, place] == 0.0
+        and data % plans[12, place] == 0.0
+        and (plans[8, place] == 0.0 or (data > 1.0 and ranks > 1.0))
+        and plans[0, place] * plans[1, place] * data <= devices
+    )
+
+
+@called
+def _like(
+    bounds: Bounds,
+    found: Found,
+    seeds: Matrix,
+    seed: int,
+    share: tuple[int, int, int],
+    interleave: float,
+    ranks: float,
+) -> None:
+    """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
+    place, plans = found.number[0], found.plans
+    # What does not fit is counted, and written again with more room.
+    at = min(place, plans.shape[1] - 1)
+    for row in range(plans.shape[0]):
+        plans[row, at] = seeds[row, seed]
+    plans[2, at], plans[3, at], plans[4, at] = share
+    plans[5, at], plans[9, at] = interleave, ranks
+    if seeds[12, seed] == seeds[2, seed]:
+        plans[12, at] = share[0]
+    if _is_legal(plans, at, bounds.devices):
+        found.number[0] = place + 1
+
+
+@called
+def _emit(
+    bounds: Bounds, free: Free, found: Found, seeds: Matrix, seed: int, data: int, size: int, rounds: int
+) -> None:
+    """Write the plan of a seed with another share, with its shards elsewhere, and in more chunks."""
+    share = data, size, rounds
+    own, pipeline = seeds[5, seed], int(seeds[1, seed])
+    # What lies over all copies still does.
+    ranks = float(data) if seeds[9, seed] == seeds[2, seed] else seeds[9, seed]
+    _like(bounds, found, seeds, seed, share, own, ranks)
+    if seeds[8, seed] > 0.0 and free.sharding_ranks:
+        # Whether shards are better kept inside a machine is another matter on other numbers of copies.
+        inside = max(math.floor(bounds.devices_per_node / seeds[0, seed]), 1.0)
+        other = float(data) if ranks < data else inside
+        if 1.0 < other <= data:
+            _like(bounds, found, seeds, seed, share, own, other)
+    layers = free.depth // pipeline
+    if not free.interleave or pipeline == 1 or own != 1.0 or layers == 1:
+        return
+    if free.depth % pipeline != 0 or rounds % pipeline != 0:
+        return
+    # The fewest chunks, the next more and the most.
+    tried = 0
+    for place in range(1, free.divisors.size):
+        chunks = free.divisors[place]
+        if layers % chunks == 0 and (tried < 2 or chunks == layers):
+            _like(bounds, found, seeds, seed, share, float(chunks), ranks)
+            tried += 1
+
+
+@called
+def _rounds(
+    bounds: Bounds, given: Given, free: Free, found: Found, seeds: Matrix, seed: int, data: int, size: int
+) -> None:
+    """Write plans of so many copies with the largest batch, and with the batch of the seed."""
+    if given.accumulation.size > 0:
+        for place in range(given.accumulation.size):
+            _emit(bounds, free, found, seeds, seed, data, size, given.accumulation[place])
+        return
+    pipeline = int(seeds[1, seed])
+    batch = seeds[2, seed] * seeds[3, seed] * seeds[4, seed]
+    largest = max(bounds.global_batch // (data * size), 1)
+    alike = min(max(int(np.rint(batch / (data * size))), 1), largest)
+    for value in (largest, alike):
+        _emit(bounds, free, found, seeds, seed, data, size, value)
+        even = value - value % pipeline
+        if pipeline > 1 and not bounds.ipu and 0 < even < value:
+            _emit(bounds, free, found, seeds, seed, data, size, even)
+        if largest == alike:
+            break
+
+
+@inner
+def _fewer_copies(
+    bounds: Bounds,
+    given: Given,
+    free: Free,
+    found: Found,
+    seeds: Matrix,
+    seed: int,
+    rungs: Places,
+) -> None:
+    """Write plans of fewer copies with the same micro-batch.
+
+    Rungs are round numbers, the same however many copies there are, or divisors of the batch, of which the
+    largest of each octave is taken so that few are left of many.
+    """
+    data, size = int(seeds[2, seed]), int(seeds[3, seed])
+    for place in range(rungs.size):
+        copies = rungs[place]
+        if copies >= data:
+            break
+        if bounds.ipu and not is_power_of_two(copies):
+            continue
+        if bounds.any_batch:
+            _rounds(bounds, given, free, found, seeds, seed, copies, size)
+            continue
+        last = place + 1 == rungs.size or rungs[place + 1] >= data
+        if not last and bit_length(rungs[place + 1]) == bit_length(copies):
+            continue
+        if bounds.global_batch % (copies * size) == 0:
+            rounds = bounds.global_batch // (copies * size)
+            allowed = given.accumulation.size == 0
+            for at in range(given.accumulation.size):
+                allowed |= given.accumulation[at] == rounds
+            if allowed:
+                _emit(bounds, free, found, seeds, seed, copies, size, rounds)
+
+
+@inner
+def _close(
+    bounds: Bounds,
+    given: Given,
+    free: Free,
+    found: Found,
+    seeds: Matrix,
+    seed: int,
+    multiples: Matrix,
+    scratch: Places,
+) -> None:
+    """Write plans with other micro-batches, other batches, and copies a little fewer."""
+    half = scratch.size // 2
+    sizes, copies = scratch[:half], scratch[half:]
+    pipeline, size = int(seeds[1, seed]), int(seeds[3, seed])
+    devices = int(seeds[0, seed]) * pipeline
+    most = bounds.devices // devices
+    # Copies that fill whole machines.
+    full = bounds.devices_per_node // math.gcd(devices, bounds.devices_per_node)
+    batch = seeds[2, seed] * seeds[3, seed] * seeds[4, seed]
+    for place in range(_sizes(bounds, given, size, most, sizes)):
+        other = sizes[place]
+        rounds = bounds.global_batch // other
+        if rounds == 0:
+            continue
+        tried = 0
+        if given.data.size > 0:
+            for at in range(given.data.size):
+                if given.data[at] <= most:
+                    tried = add_new(copies, tried, given.data[at])
+        else:
+            tried = copies_of(bounds, pipeline, most, rounds, FEWER_COPIES, copies)
+            if other == size and not bounds.ipu:
+                top = copies[0]
+                for part in range(SIXTEENTHS[0], SIXTEENTHS[1]):
+                    tried = add_new(copies, tried, top * part // 16)
+        for at in range(tried):
+            tried = add_new(copies, tried, copies[at] - copies[at] % full)
+        for at in range(tried):
+            _rounds(bounds, given, free, found, seeds, seed, copies[at], other)
+        if bounds.quarterings > 0 and given.accumulation.size == 0 and tried > 0:
+            largest = max(rounds // copies[0], 1)
+            for multiple in range(multiples.shape[1]):
+                each = int(np.rint(batch * multiples[0, multiple] / (copies[0] * other)))
+                if 0 < each < largest:
+                    _emit(bounds, free, found, seeds, seed, copies[0], other, each)
+
+
+@inner
+def _sizes(bounds: Bounds, given: Given, size: int, most: int, sizes: Places) -> int:
+    """Write micro-batches near a size, finely, and those that fill the batch in few rounds."""
+    found = 0
+    if given.micro_batch.size > 0:
+        for place in range(given.micro_batch.size):
+            found = add_new(sizes, found, given.micro_batch[place])
+        return found
+    step = max((1 << (bit_length(size) - 1)) // FINE, 1)
+    for other in range(max(size // 2 // step * step, 1), 2 * size, step):
+        if other <= bounds.largest_micro_batch:
+            found = add_new(sizes, found, other)
+    if size <= bounds.largest_micro_batch:
+        found = add_new(sizes, found, size)
+    for rounds in range(1, 5):
+        other = bounds.global_batch // (most * rounds)
+        if size // 2 < other < 2 * size and other <= bounds.largest_micro_batch:
+            found = add_new(sizes, found, other)
+    return found
+
+
+@kernel
+def write_nearby(
+    numbers: Places,
+    data: Places,
+    micro_batch: Places,
+    accumulation: Places,
+    given: Places,
+    depth_divisors: Places,
+    rungs: Places,
+    multiples: Matrix,
+    seeds: Matrix,
+    near: Places,
+    scratch: Places,
+    plans: Matrix,
+    count: Places,
+) -> None:
+    """Write the plans around seeds, (15, S); those marked in ``near`` are also varied closely.
+
+    ``given`` holds the layers, and whether chunks and ranks of shards are free.
+    """
+    bounds, allowed = bounds_of(numbers), Given(data, micro_batch, accumulation)
+    free = Free(given[1] > 0, given[2] > 0, given[0], depth_divisors)
+    found = Found(plans, count)
+    count[0] = 0
+    for seed in range(seeds.shape[1]):
+        if data.size == 0:
+            _fewer_copies(bounds, allowed, free, found, seeds, seed, rungs)
+        if near[seed] > 0 and bounds.any_batch:
+            _close(bounds, allowed, free, found, seeds, seed, multiples, scratch)
 
 
 def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
     """Return plans like given ones on fewer devices, some also with other micro-batches and batches.
 
-    Parameters
-    ----------
-    space : Space
-        What is allowed; devices may idle. [-]
-    plans : Plans
-        Plans of the space, (N,). [-]
-    closely : array
-        Indices of those around which micro-batches and batches are varied. [-]
-
-    Returns
-    -------
-    plans : Plans
-        Legal plans; some may be equal. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 3 (what degrees and micro-batches trade against each other).
-
-    Examples
-    --------
-    A copy on each of six devices, or on four, three or one:
-
-    >>> space = Space(devices=6, devices_per_node=8, global_batch=12, depth=1, heads=0, ipu=False,
-    ...     allowed={}, spare=True)
-    >>> six = {"data": [6.0], "accumulation": [2.0], "sharding_ranks": [6.0], "sharding": [0.0]}
-    >>> one = Plans.of(**{name: np.ones(1) for name in Plans.__slots__} | six)
-    >>> sorted(nearby_plans(space, one, np.array([], dtype=int)).data.tolist())
-    [1.0, 3.0, 4.0]
+    Some come more than once. ``closely`` says of which plans micro-batches and batches are varied finely.
     """
-    near = set(closely.tolist())
-    places: list[int] = []
-    shares: list[Share] = []
-    for place in range(plans.tensor.size):
-        seed = Seed.of(space, plans, place)
-        found = set(_fewer_copies(space, seed))
-        if place in near and space.any_batch:
-            found.update(_close(space, seed))
-        places += [place] * len(found)
-        shares += found
-    alike = plans.take(np.array(places, dtype=np.intp))
-    other = _with_shares(alike, np.array(shares, dtype=float).reshape(-1, 3))
-    return _legal(space, Plans.joined([other, _sharded_elsewhere(space, other), *_in_chunks(space, other)]))
-
-
-def _with_shares(plans: Plans, shares: Floats) -> Plans:
-    """Return plans with other shares; what lies over all copies still does."""
-    data, micro_batch, accumulation = shares.T
-    return replace(
-        plans,
-        data=data,
-        micro_batch=micro_batch,
-        accumulation=accumulation,
-        sharding_ranks=np.where(plans.sharding_ranks == plans.data, data, plans.sharding_ranks),
-        rts_optimizer=np.where(plans.rts_optimizer == plans.data, data, plans.rts_optimizer),
-    )
-
-
-def _sharded_elsewhere(space: Space, plans: Plans) -> Plans:
-    """Return plans with their shards inside a machine in place of over all copies, and the reverse.
-
-    Which is better is another matter on other numbers of copies.
-    """
-    sharded = np.flatnonzero((plans.sharding > 0) & ("sharding_ranks" not in space.allowed))
-    found = plans.take(sharded)
-    inside = np.maximum(np.floor(space.devices_per_node / found.tensor), 1.0)
-    other = np.where(found.sharding_ranks < found.data, found.data, inside)
-    return replace(found, sharding_ranks=other).take(np.flatnonzero((other > 1) & (other <= found.data)))
-
-
-def _in_chunks(space: Space, plans: Plans) -> list[Plans]:
-    """Return plans whose stages are whole with the fewest chunks, the next more and the most."""
-    if space.ipu or "interleave" in space.allowed:
-        return []
-    layers = space.depth / plans.pipeline
-    free = (plans.pipeline > 1) & (plans.interleave == 1) & (layers == np.floor(layers)) & (layers > 1)
-    free &= plans.accumulation % plans.pipeline == 0
-    found = plans.take(np.flatnonzero(free))
-    stages = (space.depth / found.pipeline).astype(int).tolist()
-    chunks = np.array([[*divisors(stage)[1:3], stage, stage][:3] for stage in stages], dtype=float)
-    return [replace(found, interleave=several) for several in chunks.reshape(-1, 3).T]
-
-
-@dataclass(frozen=True, slots=True)
-class Seed:
-    """Where a plan stands: its stages, copies and batch, and the copies that devices have room for."""
-
-    pipeline: int
-    data: int
-    micro_batch: int
-    batch: int
-    most: int
-    """Copies that all devices have room for. [-]"""
-    whole: int
-    """Copies that fill whole machines. [-]"""
-
-    @classmethod
-    def of(cls, space: Space, plans: Plans, place: int) -> Seed:
-        """Return where one of several plans stands."""
-        tensor, pipeline, data, micro_batch, accumulation = (
-            int(getattr(plans, name)[place])
-            for name in ("tensor", "pipeline", "data", "micro_batch", "accumulation")
+    near = np.zeros(plans.tensor.size, dtype=np.int64)
+    near[closely] = 1
+    rungs = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch))
+    free = whole(
+        (
+            space.depth,
+            not space.ipu and "interleave" not in space.allowed,
+            "sharding_ranks" not in space.allowed,
         )
-        devices = tensor * pipeline
-        return cls(
-            pipeline=pipeline,
-            data=data,
-            micro_batch=micro_batch,
-            batch=data * micro_batch * accumulation,
-            most=space.devices // devices,
-            whole=space.devices_per_node // math.gcd(devices, space.devices_per_node),
-        )
-
-
-def _fewer_copies(space: Space, seed: Seed) -> Iterator[Share]:
-    """Yield shares of fewer copies with the same micro-batch."""
-    if "data" in space.allowed:
-        return
-    for data in _steps_down(space, seed.data):
-        if space.any_batch:
-            yield from _rounds(space, seed, data, seed.micro_batch)
-        elif space.global_batch % (data * seed.micro_batch) == 0:
-            accumulation = space.global_batch // (data * seed.micro_batch)
-            if space.allows("accumulation", accumulation):
-                yield data, seed.micro_batch, accumulation
-
-
-def _steps_down(space: Space, data: int) -> list[int]:
-    """Return fewer copies: round numbers, the same however many there are, or divisors of the batch."""
-    if space.any_batch:
-        found = [copies for copies in MICRO_BATCHES if copies < data]
-    else:
-        found = [copies for copies in divisors(space.global_batch) if copies < data]
-        # The largest in each octave, so that few are left of many.
-        found = list({copies.bit_length(): copies for copies in found}.values())
-    return [copies for copies in found if not space.ipu or is_power_of_two(copies)]
-
-
-def _rounds(space: Space, seed: Seed, data: int, micro_batch: int) -> list[Share]:
-    """Return shares of so many copies with the largest batch, and with the batch of the seed."""
-    if "accumulation" in space.allowed:
-        return [(data, micro_batch, int(value)) for value in space.allowed["accumulation"]]
-    largest = max(space.global_batch // (data * micro_batch), 1)
-    found = {largest, min(max(round(seed.batch / (data * micro_batch)), 1), largest)}
-    if seed.pipeline > 1 and not space.ipu:
-        found |= {value - value % seed.pipeline for value in found}
-    return [(data, micro_batch, value) for value in found if value]
-
-
-def _close(space: Space, seed: Seed) -> Iterator[Share]:
-    """Yield shares with other micro-batches, other batches, and copies a little fewer."""
-    for size in _sizes(space, seed):
-        rounds = space.global_batch // size
-        if not rounds:
-            continue
-        if "data" in space.allowed:
-            copies = [int(data) for data in space.allowed["data"] if data <= seed.most]
-        else:
-            copies = copies_of(space, seed.pipeline, seed.most, rounds, FEWER_COPIES)
-            if size == seed.micro_batch and not space.ipu:
-                copies += [copies[0] * part // 16 for part in SIXTEENTHS]
-            copies += [data - data % seed.whole for data in copies]
-        for data in dict.fromkeys(data for data in copies if data):
-            yield from _rounds(space, seed, data, size)
-        if space.quarterings and "accumulation" not in space.allowed and copies:
-            largest = max(rounds // copies[0], 1)
-            around = {round(seed.batch * multiple / (copies[0] * size)) for multiple in BATCHES}
-            yield from ((copies[0], size, each) for each in around if 0 < each < largest)
-
-
-def _sizes(space: Space, seed: Seed) -> list[int]:
-    """Return micro-batches near the seed's, finely, and those that fill the batch in few rounds."""
-    if "micro_batch" in space.allowed:
-        return [int(size) for size in space.allowed["micro_batch"]]
-    size = seed.micro_batch
-    step = max((1 << (size.bit_length() - 1)) // FINE, 1)
-    filling = {space.global_batch // (seed.most * rounds) for rounds in (1, 2, 3, 4)}
-    near = {other for other in filling if size // 2 < other < 2 * size}
-    sizes = near | {size} | set(range(max(size // 2 // step * step, 1), 2 * size, step))
-    return [other for other in sorted(sizes) if other <= space.largest_micro_batch]
-
-
-def _legal(space: Space, plans: Plans) -> Plans:
-    """Return the plans that may be."""
-    data, ranks = plans.data, plans.sharding_ranks
-    legal = (
-        ((plans.interleave == 1) | (plans.accumulation % plans.pipeline == 0))
-        & (data % plans.expert == 0)
-        & (data % ranks == 0)
-        & (data % plans.rts == 0)
-        & (data % plans.rts_optimizer == 0)
-        & ((plans.sharding == 0) | ((data > 1) & (ranks > 1)))
-        & (plans.devices <= space.devices)
     )
-    return plans.take(np.flatnonzero(legal))
+    seeds = np.ascontiguousarray(plans.matrix)
+    found = filled(
+        lambda written, count: write_nearby(
+            *space.bounds,
+            free,
+            whole(divisors(space.depth)),
+            rungs,
+            np.array([BATCHES]),
+            seeds,
+            near,
+            np.empty(2 * MOST_SHARES, dtype=np.int64),
+            written,
+            count,
+        ),
+        rows=len(Plans.__slots__),
+        expected=64 * near.size,
+    )
+    return Plans.of_matrix(found)

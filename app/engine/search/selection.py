@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.plans import Plans
 from app.engine.records import Floats, Indices
-from app.engine.search.distinct import distinct_columns
+from app.engine.search.distinct import least_of_each
 
 
 def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int) -> Indices:
@@ -41,10 +41,10 @@ def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int
     >>> best_that_differ(plans, np.array([3.0, 2.0, 5.0, np.inf]), ["tensor"], 3).tolist()
     [1, 2]
     """
-    finite = np.flatnonzero(np.isfinite(cost))
-    order = finite[np.argsort(cost[finite], kind="stable")]
-    first, _ = distinct_columns(np.stack([getattr(plans, name)[order] for name in names]))
-    return np.asarray(order[np.sort(first)][:keep], dtype=np.intp)
+    keys = plans.matrix[[Plans.__slots__.index(name) for name in names]]
+    least = least_of_each(keys, cost, cost)
+    least = least[np.isfinite(cost[least])]
+    return least[np.lexsort((least, cost[least]))][:keep]
 
 
 def pareto_set(first: Floats, second: Floats) -> Indices:
@@ -109,14 +109,12 @@ def least_on_any_number(devices: Floats, cost: Floats, seconds: Floats) -> int:
     >>> least_on_any_number(np.array([2.0, 2.0, 4.0]), np.array([9.0, 8.0, 7.5]), np.array([9.0, 7.0, 7.2]))
     1
     """
-    order = np.lexsort((seconds, cost, devices))
-    ranked = cost[order]
-    # Places at which a plan is cheaper than every one on as many devices or fewer.
+    best = least_of_each(devices[np.newaxis], cost, seconds)
+    best = best[np.argsort(devices[best])]
+    ranked = cost[best]
+    # Only what beats every plan on fewer devices.
     before = np.minimum.accumulate(np.concatenate([[np.inf], ranked[:-1]]))
-    last = np.append(np.diff(devices[order]) > 0, True)
-    leading = np.maximum.accumulate(np.where(ranked < before, np.arange(order.size), 0))
-    chosen = order[np.unique(leading[last])]
-    chosen = chosen[np.isfinite(cost[chosen])]
+    chosen = best[ranked < before]
     near = chosen[seconds[chosen] <= (1.0 + LITTLE) * np.min(seconds[chosen])]
     return int(near[np.lexsort((seconds[near], cost[near]))[0]])
 

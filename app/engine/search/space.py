@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.records import Floats
+from app.engine.search.shares import MOST_SHARES, shares_of_layouts
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
@@ -12,8 +18,8 @@ LARGEST_MICRO_BATCH = 1024
 MICRO_BATCHES = tuple(sorted({base << power for base in (2, 3) for power in range(24)} | {1}))
 """Micro-batches that are tried where no global batch has to be divided."""
 
-FEW_ROUNDS = 128
-"""Micro-batches a copy up to which rounding them down wastes much of a batch."""
+
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,25 @@ class Space:
         if len(values) == 1:
             return values
         return [value for value in values if value in natural] or values[:1]
+
+    @property
+    def micro_batches(self) -> Sequence[float]:
+        """Micro-batches that are tried where no global batch has to be divided."""
+        bound = min(self.largest_micro_batch, self.global_batch)
+        tried = [float(size) for size in MICRO_BATCHES if size <= bound]
+        if self.lean:
+            tried = [size for size in tried if size < 8 or int(size) & (int(size) - 1) == 0]
+        return self.choices("micro_batch", tried)
+
+    @property
+    def bounds(self) -> Sequence[Whole]:
+        """What bounds shares, and the copies, micro-batches and rounds that are allowed."""
+        numbers = (
+            *(self.devices, self.devices_per_node, self.global_batch, self.largest_micro_batch),
+            *(self.quarterings, self.ipu, self.spare, self.any_batch, self.lean),
+        )
+        given = (whole(self.allowed.get(name, ())) for name in ("data", "micro_batch", "accumulation"))
+        return whole(numbers), *given
 
     def allows(self, name: str, value: float) -> bool:
         """Return whether a value of a field may be taken."""
@@ -215,211 +240,54 @@ def _powers_of_two(most: int) -> list[int]:
     return [1 << power for power in range(most.bit_length())]
 
 
-def micro_batches(space: Space, share: int) -> list[int]:
-    """Micro-batches that divide the samples of one copy.
-
-    Parameters
-    ----------
-    space : Space
-        What is allowed. [-]
-    share : int
-        Samples of one copy in a step. [-]
-
-    Returns
-    -------
-    micro_batches : list of int
-        Rising. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 3.4 (micro-batch size).
-
-    Examples
-    --------
-    >>> space = Space(devices=1, devices_per_node=8, global_batch=6, depth=1, heads=0, ipu=False,
-    ...     allowed={"accumulation": [2.0, 6.0]})
-    >>> micro_batches(space, 6)
-    [1, 3]
-    """
-    named = space.allowed.get("micro_batch")
-    tried = divisors(share) if named is None else [int(value) for value in named if share % value == 0]
-    if space.lean and named is None:
-        # Small ones, and the largest of each octave.
-        tried = list({max(value, 8).bit_length() * 8 + min(value, 8): value for value in tried}.values())
-    return [
-        value
-        for value in tried
-        if (named is not None or value <= space.largest_micro_batch)
-        and space.allows("accumulation", share // value)
-    ]
-
-
-Layout = tuple[int, int, int, int, int]
-"""Tensor, pipeline and data degree, micro-batch, and micro-batches a copy."""
-
-
-def layouts(space: Space) -> list[Layout]:
-    """Layouts of all plans: degrees, micro-batch and micro-batches of every copy in a step.
+def layouts(space: Space) -> Floats:
+    """Return tensor, pipeline and data degree, micro-batch and rounds of every plan, (5, L).
 
     Where devices may idle, each tensor and pipeline degree comes with the most copies the batch allows and
     the number before; :func:`~app.engine.search.nearby.nearby_plans` goes on from the best of them.
 
-    Parameters
-    ----------
-    space : Space
-        Devices, batch, layers, heads and what is allowed. [-]
-
-    Returns
-    -------
-    layouts : list of tuple
-        Each once. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 3.
-
-    Examples
-    --------
     >>> space = Space(devices=2, devices_per_node=8, global_batch=2, depth=2, heads=2, ipu=False, allowed={})
-    >>> layouts(space)
-    [(1, 1, 2, 1, 1), (1, 2, 1, 1, 2), (1, 2, 1, 2, 1), (2, 1, 1, 1, 2), (2, 1, 1, 2, 1)]
+    >>> layouts(space).T.astype(int).tolist()
+    [[1, 1, 2, 1, 1], [1, 2, 1, 1, 2], [1, 2, 1, 2, 1], [2, 1, 1, 1, 2], [2, 1, 1, 2, 1]]
 
     Three devices and any batch up to 9, in micro-batches of 2: a copy on each, or two with twice the samples:
 
     >>> free = Space(devices=3, devices_per_node=8, global_batch=9, depth=1, heads=0, ipu=False,
     ...     allowed={"micro_batch": [2.0]}, spare=True, any_batch=True)
-    >>> layouts(free)
-    [(1, 1, 3, 2, 1), (1, 1, 2, 2, 2)]
+    >>> layouts(free).T.astype(int).tolist()
+    [[1, 1, 3, 2, 1], [1, 1, 2, 2, 2]]
     """
-    found: list[Layout] = []
-    for tensor in tensor_degrees(space):
-        for pipeline in pipeline_degrees(space, tensor):
-            most = space.devices // (tensor * pipeline)
-            shares = _free_shares(space, pipeline, most) if space.any_batch else _shares(space, most)
-            found.extend((tensor, pipeline, *share) for share in shares)
-    return found
-
-
-def _shares(space: Space, most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield copies, micro-batch and micro-batches a copy that make up the global batch."""
-    for data in _copies(space, most):
-        share = space.global_batch // data
-        for micro_batch in micro_batches(space, share):
-            yield data, micro_batch, share // micro_batch
-
-
-def _copies(space: Space, most: int) -> list[int]:
-    """Return the numbers of copies that divide the global batch."""
-    if not space.spare:
-        return [most] if space.allows("data", most) and space.global_batch % most == 0 else []
-    possible = [
-        data
-        for data in divisors(space.global_batch)
-        if data <= most and space.allows("data", data) and (not space.ipu or is_power_of_two(data))
+    pairs = [
+        (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]
-    return possible if "data" in space.allowed else possible[-1 if space.ipu or space.lean else -2 :]
+    degrees = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
+    return filled(
+        lambda found, count: shares_of_layouts(
+            *space.bounds,
+            whole(space.micro_batches),
+            whole(divisors(space.global_batch)),
+            degrees,
+            np.empty(2 * MOST_SHARES, dtype=np.int64),
+            np.empty((3, MOST_SHARES)),
+            found,
+            count,
+        ),
+        rows=5,
+        expected=16 * len(pairs),
+    )
 
 
-def _free_shares(space: Space, pipeline: int, most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield copies, micro-batch and micro-batches a copy that come near the largest global batch."""
-    bound = min(space.largest_micro_batch, space.global_batch)
-    tried = [size for size in MICRO_BATCHES if size <= bound]
-    if space.lean:
-        tried = [size for size in tried if size < 8 or is_power_of_two(size)]
-    sizes = space.choices("micro_batch", [float(size) for size in tried])
-    for micro_batch in map(int, sizes):
-        rounds = max(space.global_batch // micro_batch, 1)
-        if "data" in space.allowed:
-            copies = [int(data) for data in space.allowed["data"] if data <= most]
-        elif {"micro_batch", "accumulation"} <= set(space.allowed):
-            copies = [most]
-        else:
-            copies = copies_of(space, pipeline, most, rounds, 0 if space.lean else 1)
-        for data in copies:
-            if "accumulation" in space.allowed:
-                each = [int(value) for value in space.allowed["accumulation"]]
-            else:
-                each = rounds_of(space, pipeline, max(rounds // data, 1))
-            for accumulation in each:
-                yield data, micro_batch, accumulation
+def filled(write: Callable[[Floats, Whole], None], *, rows: int, expected: int) -> Floats:
+    """Return what a kernel writes into a matrix whose length only it knows."""
+    count = np.zeros(1, dtype=np.int64)
+    found = np.empty((rows, max(expected, 64)))
+    write(found, count)
+    length = int(count[0])
+    if length > found.shape[1]:
+        return filled(write, rows=rows, expected=length)
+    return found[:, :length] if length < found.shape[1] else found
 
 
-def copies_of(space: Space, pipeline: int, most: int, rounds: int, fewer: int) -> list[int]:
-    """Numbers of copies worth trying for so many micro-batches a step.
-
-    As many as there may be; the most of them whose micro-batches go through the stages in whole rounds; and
-    some fewer, each of which has a micro-batch more, so that less of the batch is lost where they are few.
-
-    Parameters
-    ----------
-    space : Space
-        What is allowed. [-]
-    pipeline : int
-        Stages. [-]
-    most : int
-        Copies that devices have room for. [-]
-    rounds : int
-        Micro-batches of the step over all copies. [-]
-    fewer : int
-        How many smaller numbers to give. [-]
-
-    Returns
-    -------
-    copies : list of int
-        Each once; the most first. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 2.2 (interleaved schedules run in whole rounds).
-
-    Examples
-    --------
-    Ten micro-batches on seven copies are one each and three lost; five copies have two, three have three:
-
-    >>> space = Space(devices=7, devices_per_node=8, global_batch=10, depth=1, heads=0, ipu=False,
-    ...     allowed={}, spare=True, any_batch=True)
-    >>> copies_of(space, 1, 7, 10, 2)
-    [7, 5, 3]
-    """
-    top = min(most, rounds)
-    if space.ipu:
-        return [1 << (top.bit_length() - 1)]
-    each = rounds // top
-    found = [top, min(rounds // (-(-each // pipeline) * pipeline), most)]
-    if each < FEW_ROUNDS:
-        found += [rounds // (each + more) for more in range(1, fewer + 1)]
-    return [data for data in dict.fromkeys(found) if data]
-
-
-def rounds_of(space: Space, pipeline: int, most: int) -> list[int]:
-    """Numbers of micro-batches a copy worth trying: the most, its quarters, and whole rounds of a pipeline.
-
-    Parameters
-    ----------
-    space : Space
-        How often a batch is quartered. [-]
-    pipeline : int
-        Stages. [-]
-    most : int
-        Micro-batches of a copy at the largest batch. [-]
-
-    Returns
-    -------
-    rounds : list of int
-        Each once. [-]
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., SC, 2021, section 2.2.
-
-    Examples
-    --------
-    >>> space = Space(devices=1, devices_per_node=8, global_batch=10, depth=4, heads=4, ipu=False,
-    ...     allowed={}, spare=True, any_batch=True, quarterings=1)
-    >>> rounds_of(space, 4, 10)
-    [10, 2, 8]
-    """
-    found = [most >> 2 * quartered for quartered in range(space.quarterings + 1)]
-    if not space.ipu:
-        found += [value - value % pipeline for value in found]
-    return [value for value in dict.fromkeys(found) if value]
+def whole(values: Sequence[float]) -> Whole:
+    """Return whole numbers as an array."""
+    return np.array(values, dtype=np.int64)

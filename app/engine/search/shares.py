@@ -1,0 +1,317 @@
+"""Copies, micro-batches and rounds of a plan, enumerated by compiled loops.
+
+A share is what every layout of tensor and pipeline degree still leaves open: how many copies of the model
+there are, the samples of a micro-batch, and the micro-batches of every copy in a step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.compiled import Matrix, Places, inner, kernel
+
+FEW_ROUNDS = 128
+"""Micro-batches a copy up to which rounding them down wastes much of a batch."""
+
+MOST_SHARES = 512
+"""Shares of a layout at most; more are left out."""
+
+
+class Bounds(NamedTuple):
+    """What bounds the shares of a space, as whole numbers."""
+
+    devices: int
+    devices_per_node: int
+    global_batch: int
+    largest_micro_batch: int
+    quarterings: int
+    ipu: bool
+    spare: bool
+    any_batch: bool
+    lean: bool
+
+
+@inner
+def bounds_of(numbers: Places) -> Bounds:
+    """Return the bounds that nine whole numbers give."""
+    return Bounds(
+        numbers[0],
+        numbers[1],
+        numbers[2],
+        numbers[3],
+        numbers[4],
+        numbers[5] > 0,
+        numbers[6] > 0,
+        numbers[7] > 0,
+        numbers[8] > 0,
+    )
+
+
+class Given(NamedTuple):
+    """Values that are allowed; of no length where all are."""
+
+    data: Places
+    micro_batch: Places
+    accumulation: Places
+
+
+@inner
+def is_power_of_two(number: int) -> bool:
+    """Return whether a number of at least 1 is 1, 2, 4, 8 and so on."""
+    return number & (number - 1) == 0
+
+
+@inner
+def bit_length(number: int) -> int:
+    """Return how many binary digits a number has."""
+    found = 0
+    while number > 0:
+        number >>= 1
+        found += 1
+    return found
+
+
+@inner
+def _allows(values: Places, value: int) -> bool:
+    found = values.size == 0
+    for place in range(values.size):
+        found |= values[place] == value
+    return found
+
+
+@inner
+def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: int) -> int:
+    """Write a share and return how many there are."""
+    if count < shares.shape[1]:
+        shares[0, count], shares[1, count], shares[2, count] = data, micro_batch, accumulation
+    return count + 1
+
+
+@inner
+def copies_of(bounds: Bounds, pipeline: int, most: int, rounds: int, fewer: int, copies: Places) -> int:
+    """Write numbers of copies worth trying for so many micro-batches a step, and return how many.
+
+    As many as there may be; the most of them whose micro-batches go through the stages in whole rounds
+    (Narayanan et al. 2021, section 2.2); and some fewer, each of which has a micro-batch more, so that less
+    of the batch is lost where they are few. Those of nothing, and repeated ones, are left out.
+    """
+    top = min(most, rounds)
+    if bounds.ipu:
+        copies[0] = 1 << (bit_length(top) - 1)
+        return 1
+    each = rounds // top
+    found = 0
+    for place in range(2 + fewer):
+        if place == 0:
+            value = top
+        elif place == 1:
+            value = min(rounds // (-(-each // pipeline) * pipeline), most)
+        elif each < FEW_ROUNDS:
+            value = rounds // (each + place - 1)
+        else:
+            break
+        found = add_new(copies, found, value)
+    return found
+
+
+@inner
+def add_new(values: Places, count: int, value: int) -> int:
+    """Write a value above zero that is not there yet, and return how many there are."""
+    if value <= 0:
+        return count
+    for place in range(count):
+        if values[place] == value:
+            return count
+    values[count] = value
+    return count + 1
+
+
+@inner
+def rounds_of(bounds: Bounds, pipeline: int, most: int, rounds: Places) -> int:
+    """Write micro-batches a copy worth trying: the most, its quarters, whole rounds of a pipeline."""
+    found = 0
+    for whole in range(1 if bounds.ipu else 2):
+        for quartered in range(bounds.quarterings + 1):
+            value = most >> (2 * quartered)
+            if whole > 0:
+                value -= value % pipeline
+            found = add_new(rounds, found, value)
+    return found
+
+
+@inner
+def free_shares(
+    bounds: Bounds, given: Given, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
+) -> int:
+    """Write the shares that come near the largest global batch, and return how many."""
+    half = scratch.size // 2
+    copies, each = scratch[:half], scratch[half:]
+    count = 0
+    for place in range(sizes.size):
+        micro_batch = sizes[place]
+        rounds = max(bounds.global_batch // micro_batch, 1)
+        if given.data.size > 0:
+            tried = 0
+            for at in range(given.data.size):
+                if given.data[at] <= most:
+                    copies[tried] = given.data[at]
+                    tried += 1
+        elif given.micro_batch.size > 0 and given.accumulation.size > 0:
+            copies[0], tried = most, 1
+        else:
+            tried = copies_of(bounds, pipeline, most, rounds, 0 if bounds.lean else 1, copies)
+        for copy in range(tried):
+            data = copies[copy]
+            if given.accumulation.size > 0:
+                for at in range(given.accumulation.size):
+                    count = _add(shares, count, data, micro_batch, given.accumulation[at])
+                continue
+            for at in range(rounds_of(bounds, pipeline, max(rounds // data, 1), each)):
+                count = _add(shares, count, data, micro_batch, each[at])
+    return count
+
+
+@inner
+def whole_shares(bounds: Bounds, given: Given, divisors: Places, most: int, shares: Matrix) -> int:
+    """Write the shares that make up the global batch, and return how many.
+
+    Where devices may idle, the most copies that the batch allows and, unless only usual options are asked
+    for, the number before.
+    """
+    count, left = 0, 1 if bounds.ipu or bounds.lean else 2
+    for place in range(divisors.size):
+        at = divisors.size - 1 - place
+        data = divisors[at] if bounds.spare else most
+        if data > most or bounds.global_batch % data != 0 or not _allows(given.data, data):
+            if bounds.spare:
+                continue
+            break
+        if bounds.spare and bounds.ipu and not is_power_of_two(data):
+            continue
+        count = _shares_of(bounds, given, divisors, data, shares, count)
+        left -= 1
+        if not bounds.spare or (given.data.size == 0 and left == 0):
+            break
+    return count
+
+
+@inner
+def _shares_of(bounds: Bounds, given: Given, divisors: Places, data: int, shares: Matrix, count: int) -> int:
+    """Write the micro-batches that divide the samples of one copy."""
+    share = bounds.global_batch // data
+    if given.micro_batch.size > 0:
+        for place in range(given.micro_batch.size):
+            size = given.micro_batch[place]
+            if share % size == 0 and _allows(given.accumulation, share // size):
+                count = _add(shares, count, data, size, share // size)
+        return count
+    for place in range(divisors.size):
+        size = divisors[place]
+        if size > share or share % size != 0 or size > bounds.largest_micro_batch:
+            continue
+        if bounds.lean and size >= 8 and not _largest_of_octave(divisors, place, share):
+            continue
+        if _allows(given.accumulation, share // size):
+            count = _add(shares, count, data, size, share // size)
+    return count
+
+
+@inner
+def _largest_of_octave(divisors: Places, place: int, share: int) -> bool:
+    """Return whether no larger divisor of a share has as many binary digits."""
+    octave = bit_length(divisors[place])
+    for after in range(place + 1, divisors.size):
+        if divisors[after] > share or bit_length(divisors[after]) > octave:
+            break
+        if share % divisors[after] == 0:
+            return False
+    return True
+
+
+@kernel
+def shares_of_layouts(
+    numbers: Places,
+    data: Places,
+    micro_batch: Places,
+    accumulation: Places,
+    sizes: Places,
+    divisors: Places,
+    layouts: Matrix,
+    scratch: Places,
+    shares: Matrix,
+    found: Matrix,
+    count: Places,
+) -> None:
+    """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and how many there are.
+
+    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (5, N), is counted.
+    """
+    bounds, given = bounds_of(numbers), Given(data, micro_batch, accumulation)
+    total = 0
+    for place in range(layouts.shape[1]):
+        tensor, pipeline = int(layouts[0, place]), int(layouts[1, place])
+        most = bounds.devices // (tensor * pipeline)
+        if bounds.any_batch:
+            made = free_shares(bounds, given, sizes, pipeline, most, scratch, shares)
+        else:
+            made = whole_shares(bounds, given, divisors, most, shares)
+        for share in range(min(made, shares.shape[1])):
+            if total < found.shape[1]:
+                found[0, total], found[1, total] = tensor, pipeline
+                for row in range(3):
+                    found[2 + row, total] = shares[row, share]
+            total += 1
+    count[0] = total
+
+
+@kernel
+def spread_options(
+    layouts: Matrix,
+    ranks: Matrix,
+    pipelines: Places,
+    chunks: Matrix,
+    experts: Places,
+    expert_count: int,
+    options: Matrix,
+    starts: Places,
+    plans: Matrix,
+    count: Places,
+) -> None:
+    """Write every plan of layouts: chunks of a stage, ranks of experts and options of a layout's traits.
+
+    ``ranks`` says over how many copies shards may lie, (R, L), ``chunks`` into how many parts the stages of
+    each pipeline degree are cut, (P, C), both 0 where there is no more; ``options`` of trait ``t``, (5, …),
+    lie from ``starts[t]`` to ``starts[t + 1]``. What does not fit into ``plans``, (15, N), is counted.
+    """
+    total = 0
+    for place in range(layouts.shape[1]):
+        tensor, pipeline, data = int(layouts[0, place]), int(layouts[1, place]), int(layouts[2, place])
+        several = 0
+        for row in range(ranks.shape[0]):
+            several += 1 if ranks[row, place] > 0.0 else 0
+        if several == 0:
+            continue
+        trait = several * 8 + (4 if tensor > 1 else 0) + (2 if pipeline > 1 else 0) + (1 if data > 1 else 0)
+        degree = 0
+        while pipelines[degree] != pipeline:
+            degree += 1
+        for at in range(chunks.shape[1]):
+            parts = chunks[degree, at]
+            # Chunks need rounds of one micro-batch per stage.
+            if parts == 0.0 or (parts > 1.0 and int(layouts[4, place]) % pipeline != 0):
+                continue
+            for spread in range(experts.size):
+                expert = experts[spread]
+                if data % expert != 0 or (expert != 1 and expert_count % expert != 0):
+                    continue
+                for option in range(starts[trait], starts[trait + 1]):
+                    if total < plans.shape[1]:
+                        for row in range(5):
+                            plans[row, total] = layouts[row, place]
+                        plans[5, total], plans[14, total] = parts, expert
+                        plans[6, total], plans[7, total] = options[0, option], options[1, option]
+                        plans[8, total], plans[10, total] = options[2, option], options[4, option]
+                        plans[9, total] = ranks[int(options[3, option]), place]
+                        plans[11, total], plans[12, total], plans[13, total] = 1.0, 1.0, 1.0
+                    total += 1
+    count[0] = total
