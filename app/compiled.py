@@ -19,6 +19,7 @@ import hashlib
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,6 +53,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 """Whole numbers along one axis."""
 
+IMPORTS = re.compile(r"^from (app\.engine[\w.]*) import", re.MULTILINE)
 AXES = {"Vector": 1, "Matrix": 2, "Places": 1}
 ENGINE = Path(__file__).parent / "engine"
 FOLDER = "rackline-engine"
@@ -265,10 +267,28 @@ def sources_digest() -> str:
     of_machine = (sys.version, np.__version__, llvmlite.__version__, llvm.get_host_cpu_name())
     digest = hashlib.sha256("\n".join(of_machine).encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
-    for path in (Path(__file__), *sorted(ENGINE.rglob("*.py"))):
+    for path, text in sorted(compiled_sources().items()):
         digest.update(path.relative_to(ENGINE.parent).as_posix().encode())
-        digest.update(path.read_bytes())
+        digest.update(text.encode())
     return digest.hexdigest()[:16]
+
+
+def compiled_sources() -> dict[Path, str]:
+    """Return the sources of compiled code: this one, the engine's kernels and what they import."""
+    texts = {path: path.read_text(encoding="utf-8") for path in (Path(__file__), *ENGINE.rglob("*.py"))}
+    found: dict[Path, str] = {}
+    waiting = [
+        path for path, text in texts.items() if "from app.compiled import" in text or path == Path(__file__)
+    ]
+    while waiting:
+        path = waiting.pop()
+        if path in found or path not in texts:
+            continue
+        found[path] = texts[path]
+        for module in IMPORTS.findall(texts[path]):
+            place = ENGINE.parent.joinpath(*module.split(".")[1:])
+            waiting += [place.with_suffix(".py"), place / "__init__.py"]
+    return found
 
 
 def build(folder: Path) -> None:

@@ -20,8 +20,10 @@ from app.engine.search import (
     first_seen,
     gpu_plans,
     ipu_plans,
+    layouts,
     least_on_any_number,
     nearby_plans,
+    options_of,
     phased,
 )
 from app.sizing.asked_plan import GPU_ONLY, IPU_ONLY, check_devices, check_kind, nothing_legal
@@ -294,9 +296,8 @@ def _every_option(space: Space, plans: Plans, cost: Floats, total: Floats) -> Pl
     """Return the plans of the best layouts with every option, which none of the given ones equals."""
     layout = ("tensor", "pipeline", "micro_batch")
     best = np.union1d(*(best_that_differ(plans, by, layout, WHOLE) for by in (cost, total)))
-    layouts = (plans.take(best[place : place + 1]) for place in range(best.size))
-    found = [gpu_plans(_layout(space, layout))[0] for layout in layouts]
-    return _new(plans, Plans.joined(found))
+    found = [layouts(_layout(space, plans.take(best[place : place + 1]))) for place in range(best.size)]
+    return _new(plans, options_of(replace(space, lean=False), np.concatenate(found, axis=1))[0])
 
 
 def _layout(space: Space, layout: Plans) -> Space:
@@ -311,12 +312,12 @@ def _layout(space: Space, layout: Plans) -> Space:
 
 def _nearby(space: Space, plans: Plans, cost: Floats, total: Floats) -> Plans:
     """Return plans on fewer devices and around the best, which none of the given ones equals."""
-    layouts = best_that_differ(plans, cost, MATERIAL_DEGREES, MOST_DEGREES)
+    materially = best_that_differ(plans, cost, MATERIAL_DEGREES, MOST_DEGREES)
     # A plan that is less certain may be the faster one.
     degrees = ("tensor", "pipeline")
     best = np.union1d(*(best_that_differ(plans, by, degrees, CLOSELY) for by in (cost, total)))
     best = np.union1d(best, best_that_differ(plans, cost, CHOICES, CLOSELY))
-    seeds = np.concatenate([best, np.setdiff1d(layouts, best)])
+    seeds = np.concatenate([best, np.setdiff1d(materially, best)])
     return _new(plans, nearby_plans(space, plans.take(seeds), np.arange(best.size)))
 
 

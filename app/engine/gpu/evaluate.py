@@ -78,7 +78,7 @@ def _exchanges_at(rows: Matrix, row: int) -> Exchanges:
 
 
 @kernel
-def evaluate_plans(
+def write_works(
     numbers: Vector,
     sweep: Matrix,
     tiles: Matrix,
@@ -88,29 +88,16 @@ def evaluate_plans(
     columns: Matrix,
     stack: Matrix,
     plans: Matrix,
-    work_plans: Places,
-    work_index: Places,
-    exchange_plans: Places,
-    exchange_index: Places,
+    chosen: Places,
     costs: Matrix,
     works: Matrix,
-    exchanges: Matrix,
-    limit: float,
-    host_memory: float,
-    memory: Vector,
-    elsewhere: Vector,
-    seconds: Vector,
 ) -> None:
-    """Write memory and step time of every plan; infinite where it does not fit.
-
-    What a micro-batch costs is computed for one plan of each combination of work, ordered so that neighbours
-    share their operators, and what copies exchange for one plan of each combination of exchanges.
-    """
+    """Write what a micro-batch costs and keeps in some plans, of which neighbours share their operators."""
     case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
     software = software_of(stack[0])
     tensor, micro_batch, expert = 0.0, 0.0, 0.0
-    for row in range(work_plans.size):
-        plan = plan_at(plans, work_plans[row])
+    for row in range(chosen.size):
+        plan = plan_at(plans, chosen[row])
         if plan.tensor != tensor or plan.micro_batch != micro_batch or plan.expert != expert:
             tensor, micro_batch, expert = plan.tensor, plan.micro_batch, plan.expert
             operator_costs(case, tensor, micro_batch, expert, costs, 0)
@@ -119,11 +106,56 @@ def evaluate_plans(
         kept = micro_batch_activations(case, tensor, micro_batch, recompute, by_tokens)
         _write(work, works, row, 0)
         _write(kept, works, row, 12)
-    for row in range(exchange_plans.size):
-        plan = plan_at(plans, exchange_plans[row])
+
+
+@kernel
+def write_exchanges(
+    numbers: Vector,
+    sweep: Matrix,
+    tiles: Matrix,
+    messages: Matrix,
+    norms: Matrix,
+    weights: Matrix,
+    columns: Matrix,
+    stack: Matrix,
+    plans: Matrix,
+    chosen: Places,
+    exchanges: Matrix,
+) -> None:
+    """Write the weights of a device, and what its copies exchange, in some plans."""
+    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+    software = software_of(stack[0])
+    for row in range(chosen.size):
+        plan = plan_at(plans, chosen[row])
         held = device_weights(case, plan)
         _write(held, exchanges, row, 0)
         _write(gradient_exchanges(case, plan, held, software.network), exchanges, row, 11)
+
+
+@kernel
+def write_steps(
+    numbers: Vector,
+    sweep: Matrix,
+    tiles: Matrix,
+    messages: Matrix,
+    norms: Matrix,
+    weights: Matrix,
+    columns: Matrix,
+    stack: Matrix,
+    plans: Matrix,
+    works: Matrix,
+    work_index: Places,
+    exchanges: Matrix,
+    exchange_index: Places,
+    limit: float,
+    host_memory: float,
+    memory: Vector,
+    elsewhere: Vector,
+    seconds: Vector,
+) -> None:
+    """Write memory and step time of every plan; infinite where it does not fit."""
+    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
+    software = software_of(stack[0])
     for place in range(plans.shape[1]):
         plan = plan_at(plans, place)
         held = _weights_at(exchanges, exchange_index[place])

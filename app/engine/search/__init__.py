@@ -2,11 +2,11 @@
 
 from app.engine.search.distinct import first_seen
 from app.engine.search.evaluate import Evaluated, evaluate_gpu_plans
-from app.engine.search.gpu_plans import gpu_plans
+from app.engine.search.gpu_plans import gpu_plans, options_of
 from app.engine.search.ipu_plans import ipu_plans, phased
 from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import best_that_differ, least_on_any_number, pareto_set
-from app.engine.search.space import LARGEST_MICRO_BATCH, Space, divisors, tensor_degrees
+from app.engine.search.space import LARGEST_MICRO_BATCH, Space, divisors, layouts, tensor_degrees
 
 __all__ = [
     "LARGEST_MICRO_BATCH",
@@ -18,8 +18,10 @@ __all__ = [
     "first_seen",
     "gpu_plans",
     "ipu_plans",
+    "layouts",
     "least_on_any_number",
     "nearby_plans",
+    "options_of",
     "pareto_set",
     "phased",
     "tensor_degrees",

@@ -7,14 +7,21 @@ import numpy as np
 from app.compiled import Matrix, Places, Vector, inner, kernel
 from app.engine.records import Floats, Indices
 
+MIX = 6_364_136_223_846_793_005
+"""Multiplier that spreads neighbouring numbers over all digits (Knuth, MMIX)."""
+
+DIGITS = 0x7FFF_FFFF_FFFF_FFFF
+
 
 @inner
 def _slot(columns: Matrix, place: int, slots: int) -> int:
     """Return where the search for a column begins."""
     code = 17
     for row in range(columns.shape[0]):
-        code = (code * 1_000_003 + int(columns[row, place] * 4096.0)) & 0x7FFFFFFFFFFF
-    return (code ^ (code >> 17)) & (slots - 1)
+        # Parts of a sample are no whole numbers.
+        code = ((code ^ int(columns[row, place] * 4096.0)) * MIX) & DIGITS
+        code ^= code >> 31
+    return code & (slots - 1)
 
 
 @inner

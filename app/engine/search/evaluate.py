@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import EXCHANGE_COLUMNS, WORK_COLUMNS, evaluate_plans
+from app.engine.gpu.evaluate import (
+    EXCHANGE_COLUMNS,
+    WORK_COLUMNS,
+    write_exchanges,
+    write_steps,
+    write_works,
+)
 from app.engine.gpu.operators import COSTS
 from app.engine.gpu.weights import WEIGHT_KEYS
 from app.engine.gpu.work import WORK_KEYS
@@ -52,17 +58,18 @@ def evaluate_gpu_plans(case: GpuCase, plans: Plans, *, limit: float) -> Evaluate
     place[order] = np.arange(order.size)
     exchange, exchange_index = distinct_columns(matrix[EXCHANGE_ROWS])
     memory, elsewhere, seconds = (np.empty(count) for _ in range(3))
-    evaluate_plans(
+    works = np.empty((work.size, WORK_COLUMNS))
+    exchanges = np.empty((exchange.size, EXCHANGE_COLUMNS))
+    write_works(*case.arrays, case.software, matrix, work[order], np.empty((case.operators, COSTS)), works)
+    write_exchanges(*case.arrays, case.software, matrix, exchange, exchanges)
+    write_steps(
         *case.arrays,
         case.software,
         matrix,
-        work[order],
+        works,
         place[work_index],
-        exchange,
+        exchanges,
         exchange_index,
-        np.empty((case.operators, COSTS)),
-        np.empty((work.size, WORK_COLUMNS)),
-        np.empty((exchange.size, EXCHANGE_COLUMNS)),
         limit,
         case.host_memory,
         memory,

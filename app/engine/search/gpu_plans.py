@@ -29,16 +29,24 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    found = np.ascontiguousarray(layouts(space))
+    return options_of(space, np.ascontiguousarray(layouts(space)))
+
+
+def options_of(space: Space, found: Floats) -> tuple[Plans, int]:
+    """Return the plans of layouts, (5, L), with every option, and how many combinations there were."""
     ranks = _ranks(space, found)
     pipelines = sorted(set(found[1].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
     chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
     for row, values in enumerate(parts):
         chunks[row, : len(values)] = values
-    options = [_options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) for trait in range(8)]
-    for several in range(1, len(ranks) + 1):
-        options += [_options(space, at & 4 > 0, at & 2 > 0, at & 1 > 0, several) for at in range(8)]
+    # Layouts of the same traits have the same options.
+    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:3] > 1).T @ [4, 2, 1]
+    occurring = set(traits.tolist())
+    options = [
+        _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
+        for trait in range(8 * len(ranks) + 8)
+    ]
     starts = whole([0, *itertools.accumulate(map(len, options))])
     every = np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
     experts = whole(space.choices("expert", divisors(space.experts)))

@@ -23,9 +23,9 @@ OPTION_ROWS = [
 def ipu_plans(space: Space) -> tuple[Plans, int]:
     """Return every legal plan of a space on IPUs, and how many combinations it was taken from.
 
-    Weights and optimizer state may be sharded over a power of two of the replicas, the state over none or all of
-    them; weights are sharded no wider than the state. Phases are those that are given, else one
-    (:func:`phased` cuts further).
+    Weights may be sharded over a power of two of the replicas, the optimizer's state over none or all of
+    them, and weights no wider than the state. Phases are those that are given, else one (:func:`phased`
+    cuts further).
     """
     found = layouts(space)
     modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
