@@ -13,6 +13,7 @@ into arrays it is given and returns nothing; neither it nor what it calls may ma
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -243,8 +244,11 @@ def say(text: str) -> None:
 
 def parents() -> list[Path]:
     """Return the folders in which compiled code may lie: beside the environment, else the user's own."""
-    own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [Path(sys.prefix) / FOLDER, own / FOLDER]
+    found = [Path(sys.prefix) / FOLDER]
+    # Not every user has a home.
+    with contextlib.suppress(RuntimeError):
+        found.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / FOLDER)
+    return found
 
 
 def writable(folder: Path) -> bool:
@@ -322,7 +326,8 @@ def main(arguments: Sequence[str]) -> int:
     if arguments:
         build(Path(arguments[0]))
         return 0
-    say(state() and f"Formulas run interpreted: {state()}")
+    if state():
+        say(f"Formulas run interpreted: {state()}")
     return 0
 
 
