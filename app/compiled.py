@@ -23,6 +23,7 @@ import pkgutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -75,6 +76,8 @@ define void @numba_gil_release(i32 %a) { call void @abort() unreachable }
 
 _kernels: dict[str, Kernel] = {}
 _building: Any = None
+_loading = threading.RLock()
+"""Held while anything is compiled or loaded: code goes with its library, of which there must be one."""
 
 
 def inner(function: Function) -> Function:
@@ -132,7 +135,8 @@ class Kernel:
         """Run it."""
         call = self._call
         if call is None:
-            call = self._call = self._loaded()
+            with _loading:
+                call = self._call = self._call or self._loaded()
         call(*values)
 
     def _loaded(self) -> Callable[..., None]:
@@ -201,9 +205,14 @@ class Library:
         return int(tracker[symbol])
 
 
-@functools.cache
 def library() -> Library:
     """Return the compiled kernels, made now where they are missing."""
+    with _loading:
+        return _library()
+
+
+@functools.cache
+def _library() -> Library:
     if os.environ.get(SWITCH) == "0":
         return Library(None, f"{SWITCH}=0")
     try:
