@@ -13,6 +13,7 @@ into arrays it is given and returns nothing; neither it nor what it calls may ma
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -23,6 +24,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -76,6 +78,8 @@ define void @numba_gil_release(i32 %a) { call void @abort() unreachable }
 
 _kernels: dict[str, Kernel] = {}
 _building: Any = None
+_loading = threading.RLock()
+"""Held while anything is compiled or loaded: code goes with its library, of which there must be one."""
 
 
 def inner(function: Function) -> Function:
@@ -133,7 +137,8 @@ class Kernel:
         """Run it."""
         call = self._call
         if call is None:
-            call = self._call = self._loaded()
+            with _loading:
+                call = self._call = self._call or self._loaded()
         call(*values)
 
     def _loaded(self) -> Callable[..., None]:
@@ -202,9 +207,14 @@ class Library:
         return int(tracker[symbol])
 
 
-@functools.cache
 def library() -> Library:
     """Return the compiled kernels, made now where they are missing."""
+    with _loading:
+        return _library()
+
+
+@functools.cache
+def _library() -> Library:
     if os.environ.get(SWITCH) == "0":
         return Library(None, f"{SWITCH}=0")
     try:
@@ -245,8 +255,11 @@ def say(text: str) -> None:
 
 def parents() -> list[Path]:
     """Return the folders in which compiled code may lie: beside the environment, else the user's own."""
-    own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [Path(sys.prefix) / FOLDER, own / FOLDER]
+    found = [Path(sys.prefix) / FOLDER]
+    # Not every user has a home.
+    with contextlib.suppress(RuntimeError):
+        found.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / FOLDER)
+    return found
 
 
 def writable(folder: Path) -> bool:
@@ -342,7 +355,8 @@ def main(arguments: Sequence[str]) -> int:
     if arguments:
         build(Path(arguments[0]))
         return 0
-    say(state() and f"Formulas run interpreted: {state()}")
+    if state():
+        say(f"Formulas run interpreted: {state()}")
     return 0
 
 

@@ -95,12 +95,13 @@ class Plans:
     @property
     def matrix(self) -> Floats:
         """The fields of plans as the rows of a matrix, (15, N), whatever shape they broadcast to."""
-        base = self.tensor.base
-        if isinstance(base, np.ndarray) and base.shape == (len(PLAN_FIELDS), *self.tensor.shape):
-            ends = (_address(array) for array in (self.tensor, self.expert))
-            if base.flags.c_contiguous and [*ends] == [_address(base[0]), _address(base[-1])]:
-                return base
         values = [getattr(self, name) for name in PLAN_FIELDS]
+        base = self.tensor.base
+        if isinstance(base, np.ndarray) and base.shape == (len(values), *self.tensor.shape):
+            # Fields that were replaced lie elsewhere, or elsewhere in the same matrix.
+            places = zip(values, base, strict=True)
+            if base.flags.c_contiguous and all(_place(value) == _place(row) for value, row in places):
+                return base
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         matrix = np.empty((len(values), *shape))
         for place, value in enumerate(values):
@@ -126,8 +127,9 @@ class Plans:
 PLAN_FIELDS = Plans.__slots__
 
 
-def _address(array: Floats) -> int:
-    return int(array.__array_interface__["data"][0])
+def _place(array: Floats) -> object:
+    """Return where an array lies in memory, and how."""
+    return array.__array_interface__
 
 
 PARTS = (

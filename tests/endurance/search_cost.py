@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from app.engine.records import GpuSystem
 from app.engine.search import Space, evaluate_gpu_plans, gpu_plans
 from app.reports.figures import palette
 from app.sizing.deciding import decide
@@ -59,20 +58,16 @@ def measured() -> list[Point]:
 
 def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
     """Return the plans of a space and the seconds of one core that evaluating them all takes."""
-    assert isinstance(scenario.hardware, GpuSystem)
-    software = scenario.gpu_software()
+    case = replace(scenario.gpu_case(), host_memory=0.0)
     space = Space(
         devices=devices, devices_per_node=8, global_batch=batch, depth=scenario.table.depth,
         heads=int(scenario.table.attention_heads), ipu=False, allowed={},
-        fused_attention=software.fused_attention,
+        fused_attention=scenario.gpu_software().fused_attention,
     )  # fmt: skip
     start = time.process_time()
-    candidates = gpu_plans(space)
-    evaluate_gpu_plans(
-        scenario.table, candidates, scenario.hardware, software, scenario.precision, scenario.optimizer,
-        limit=math.inf,
-    )  # fmt: skip
-    return candidates.count, time.process_time() - start
+    plans, _ = gpu_plans(space)
+    evaluate_gpu_plans(case, plans, limit=math.inf)
+    return plans.tensor.size, time.process_time() - start
 
 
 def straight(points: Sequence[Point]) -> tuple[float, float]:

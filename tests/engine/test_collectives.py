@@ -8,17 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import (
+    Links,
+    Network,
     all_to_all_time,
     collective_time,
     exposed_time,
     intra_node_allreduce_time,
     node_bandwidth,
 )
-from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
+from app.engine.records import Fabric, Intra, Machine
 from tests.engine.gpu.records import catalog, dgx
 
 HDR = dgx()
+NODE = Links.of(HDR.machine)
 PCIE = catalog().machine("a100-pcie-80gb")
+SLOTS = Links.of(PCIE)
 LARGE = 16 * 2.0**30
 
 sizes = st.floats(1.0, 1e11)
@@ -28,35 +32,35 @@ passes = st.sampled_from([1.0, 2.0])
 fabrics = st.sampled_from(["hdr-infiniband", "edr-infiniband", "roce-100", "ethernet-25", "efa-400"])
 
 
-def bus_bandwidth(size: float, ranks: float, seconds: Floats) -> float:
+def bus_bandwidth(size: float, ranks: float, seconds: float) -> float:
     """Bus bandwidth as NVIDIA's nccl-tests report it: 2 (n - 1)/n × size / time."""
-    return float(2.0 * (ranks - 1) / ranks * size / seconds)
+    return 2.0 * (ranks - 1) / ranks * size / seconds
 
 
 def between(
-    size: FloatLike,
-    ranks: FloatLike,
-    local: FloatLike = 8,
+    size: float,
+    ranks: float,
+    local: float = 8,
     *,
     fabric: Fabric = HDR.fabric,
     machine: Machine = HDR.machine,
     share: float = 1.0,
     passes: float = 2.0,
-) -> Floats:
-    return collective_time(size, ranks, local, machine, fabric, share, passes)
+) -> float:
+    return collective_time(size, ranks, local, Links.of(machine), Network.of(fabric, share), passes)
 
 
 def test_one_dgx_a100_reaches_the_published_bus_bandwidth() -> None:
     """232 GB/s at large messages (NVIDIA, GTC 2024; nccl-tests issue 175: 232.54)."""
-    seconds = intra_node_allreduce_time(LARGE, 8, HDR.machine)
+    seconds = intra_node_allreduce_time(LARGE, 8, NODE)
     assert bus_bandwidth(LARGE, 8, seconds) == pytest.approx(232e9, rel=0.02)
 
 
 def test_small_messages_are_bound_by_latency() -> None:
     """43.8 µs for 32 KiB on eight GPUs (measured sweep): 1 GB/s of bus bandwidth."""
-    seconds = intra_node_allreduce_time(32 * 1024, 8, HDR.machine)
-    assert float(seconds) == pytest.approx(43.83e-6)
-    assert intra_node_allreduce_time(1.0, 8, HDR.machine) == seconds
+    seconds = intra_node_allreduce_time(32 * 1024, 8, NODE)
+    assert seconds == pytest.approx(43.83e-6)
+    assert intra_node_allreduce_time(1.0, 8, NODE) == seconds
 
 
 @pytest.mark.parametrize(("nodes", "allowed"), [(2, 0.01), (4, 0.01), (16, 0.01), (128, 0.05)])
@@ -88,8 +92,7 @@ def test_oversubscription_divides_the_bandwidth() -> None:
 def test_a_ring_pays_for_every_machine_and_a_tree_for_every_doubling() -> None:
     """At small messages a reduce-scatter grows with the machines, an all-reduce with their logarithm."""
     nodes = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
-    ring = between(1e3, 8 * nodes, passes=1.0)
-    tree = between(1e3, 8 * nodes, passes=2.0)
+    ring, tree = ([between(1e3, 8 * count, passes=kind) for count in nodes] for kind in (1.0, 2.0))
     per_machine = np.diff(ring) / np.diff(nodes)
     assert per_machine == pytest.approx(per_machine[0], rel=1e-4)
     assert per_machine[0] > HDR.fabric.hop_latency
@@ -101,8 +104,8 @@ def test_a_ring_pays_for_every_machine_and_a_tree_for_every_doubling() -> None:
 def test_one_rank_or_no_bytes_cost_nothing(size: float, ranks: int, local: int, kind: float) -> None:
     assert between(size, 1, local, passes=kind) == 0
     assert between(0.0, ranks, local, passes=kind) == 0
-    assert intra_node_allreduce_time(size, 1, HDR.machine) == 0
-    assert intra_node_allreduce_time(0.0, 8, PCIE) == 0
+    assert intra_node_allreduce_time(size, 1, NODE) == 0
+    assert intra_node_allreduce_time(0.0, 8, SLOTS) == 0
 
 
 @given(size=sizes, more=st.floats(1.0, 100.0), ranks=counts, local=per_node, kind=passes, name=fabrics)
@@ -113,9 +116,9 @@ def test_larger_messages_are_never_faster(
     before = between(size, ranks, local, passes=kind, fabric=fabric)
     assert between(size * more, ranks, local, passes=kind, fabric=fabric) >= before > 0
     whole = min(ranks, 8)
-    for machine in (HDR.machine, PCIE):
-        before = intra_node_allreduce_time(size, whole, machine)
-        assert intra_node_allreduce_time(size * more, whole, machine) >= before > 0
+    for links in (NODE, SLOTS):
+        before = intra_node_allreduce_time(size, whole, links)
+        assert intra_node_allreduce_time(size * more, whole, links) >= before > 0
 
 
 @given(
@@ -131,9 +134,9 @@ def test_more_machines_are_never_faster(
 
 @given(size=sizes, ranks=st.integers(1, 7))
 def test_more_ranks_in_a_machine_are_never_faster(size: float, ranks: int) -> None:
-    for machine in (HDR.machine, PCIE, catalog().machine("dgx1-v100")):
-        before = intra_node_allreduce_time(size, ranks, machine)
-        assert intra_node_allreduce_time(size, ranks + 1, machine) >= before
+    for links in (NODE, SLOTS, Links.of(catalog().machine("dgx1-v100"))):
+        before = intra_node_allreduce_time(size, ranks, links)
+        assert intra_node_allreduce_time(size, ranks + 1, links) >= before
 
 
 @given(
@@ -173,7 +176,7 @@ def test_reducing_to_everyone_sends_a_large_message_twice(ranks: int) -> None:
 
 def test_pcie_is_an_order_slower_than_nvswitch() -> None:
     assert PCIE.intra is Intra.PCIE
-    ratio = intra_node_allreduce_time(1e9, 4, PCIE) / intra_node_allreduce_time(1e9, 4, HDR.machine)
+    ratio = intra_node_allreduce_time(1e9, 4, SLOTS) / intra_node_allreduce_time(1e9, 4, NODE)
     assert ratio > 8
 
 
@@ -186,16 +189,10 @@ def test_hiding_never_gives_time_back(seconds: float, overlap: float, cover: flo
     assert exposed_time(seconds, overlap, 0.0) == seconds == exposed_time(seconds, 0.0, cover)
 
 
-def test_arrays_equal_single_calls() -> None:
-    ranks, local = np.array([1.0, 4.0, 8.0, 64.0, 96.0]), np.array([8.0, 8.0, 8.0, 8.0, 4.0])
-    together = between(3e8, ranks, local)
-    assert together.tolist() == [float(between(3e8, one, two)) for one, two in zip(ranks, local, strict=True)]
-
-
 def all_to_all(
-    size: FloatLike, ranks: FloatLike, local: FloatLike, *, fabric: Fabric = HDR.fabric, share: float = 1.0
-) -> Floats:
-    return all_to_all_time(size, ranks, local, HDR.machine, fabric, share)
+    size: float, ranks: float, local: float, *, fabric: Fabric = HDR.fabric, share: float = 1.0
+) -> float:
+    return all_to_all_time(size, ranks, local, NODE, Network.of(fabric, share))
 
 
 def test_one_rank_has_nobody_to_send_to() -> None:
@@ -204,9 +201,8 @@ def test_one_rank_has_nobody_to_send_to() -> None:
 
 @given(size=sizes, ranks=st.sampled_from([2, 4, 8]), share=st.floats(0.1, 1.0))
 def test_an_all_to_all_inside_a_machine_never_sees_the_fabric(size: float, ranks: int, share: float) -> None:
-    links = HDR.machine
-    expected = (ranks - 1) / ranks * size / links.bus_bandwidth + links.latency
-    assert float(all_to_all(size, ranks, 8, share=share)) == pytest.approx(expected)
+    expected = (ranks - 1) / ranks * size / NODE.bus_bandwidth + NODE.latency
+    assert all_to_all(size, ranks, 8, share=share) == pytest.approx(expected)
 
 
 @given(size=sizes, local=per_node)
@@ -214,8 +210,7 @@ def test_an_all_to_all_over_very_many_ranks_sends_all_it_holds_through_its_port(
     size: float, local: int
 ) -> None:
     """One of eight HDR ports a rank, at 24 GB/s."""
-    found = float(all_to_all(size, 1e7, local))
-    assert found == pytest.approx(size / 24e9 + HDR.fabric.message_latency, rel=1e-5)
+    assert all_to_all(size, 1e7, local) == pytest.approx(size / 24e9 + HDR.fabric.message_latency, rel=1e-5)
 
 
 @given(size=sizes, ranks=counts, local=per_node)
@@ -235,4 +230,4 @@ def test_an_all_to_all_of_lone_ranks_sends_as_much_as_a_reduce_scatter(size: flo
     apart = all_to_all(size, ranks, 1)
     ring = between(size, ranks, 1, passes=1.0)
     steps = HDR.fabric.hop_latency * (ranks - 1)
-    assert float(apart) == pytest.approx(float(ring) - steps, rel=1e-9, abs=1e-12)
+    assert apart == pytest.approx(ring - steps, rel=1e-9, abs=1e-12)

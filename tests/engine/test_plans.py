@@ -1,9 +1,11 @@
 """Plans as arrays, and the sums their evaluation gives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from app.engine.plans import MemoryUse, Plans, StepTime
+from app.engine.plans import PLAN_FIELDS, MemoryUse, Plans, StepTime
 
 
 def test_what_is_left_out_of_a_plan_changes_nothing() -> None:
@@ -26,6 +28,18 @@ def test_devices_and_batch_follow_from_the_degrees() -> None:
 def test_an_unknown_field_is_named() -> None:
     with pytest.raises(TypeError, match="tensors"):
         Plans.of(tensors=8)
+
+
+def test_the_matrix_of_plans_is_not_copied_and_follows_what_is_replaced() -> None:
+    matrix = np.arange(len(PLAN_FIELDS) * 4.0).reshape(-1, 4).copy()
+    plans = Plans.of_matrix(matrix)
+    assert plans.matrix is matrix
+    for value in (np.zeros(4), plans.data, plans.offload[:1]):
+        changed = replace(plans, offload=value)
+        expected = matrix.copy()
+        expected[PLAN_FIELDS.index("offload")] = value
+        assert np.array_equal(changed.matrix, expected)
+        assert np.array_equal(changed.take(np.array([3, 1])).matrix, expected[:, [3, 1]])
 
 
 def test_totals_are_the_sum_of_the_parts() -> None:

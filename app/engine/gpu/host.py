@@ -13,7 +13,7 @@ def input_sharers(tensor: float, pipeline: float, data: float, devices: float) -
 
     Tensor and pipeline ranks share the samples of their copy.
 
-    >>> input_sharers(4.0, 1.0, 16.0, 8.0)
+    >>> float(input_sharers(4.0, 1.0, 16.0, 8.0))
     2.0
     """
     return min(data, max(math.floor(devices / (tensor * pipeline)), 1.0))

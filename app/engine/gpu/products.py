@@ -84,7 +84,7 @@ def tiled_product_time(
     >>> tile = np.array([[256.], [128.], [1.]])
     >>> full = tiled_product_time(256 * 108, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
     >>> more = tiled_product_time(256 * 109, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
-    >>> round(more / full, 6)
+    >>> round(float(more / full), 6)
     2.0
     """
     adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth

@@ -5,8 +5,13 @@ from pathlib import Path
 
 from app.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
+from app.engine.gpu import GpuCase
+from app.engine.gpu.case import Plan, plan_at
+from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
+from app.engine.gpu.weights import device_weights
 from app.engine.operators import OperatorTable
-from app.engine.records import GpuSoftware, GpuSystem
+from app.engine.plans import Plans
+from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.profiles.presets import preset
 
 DATA = Path(__file__).parents[3] / "data"
@@ -41,3 +46,18 @@ def dgx(fabric: str = "hdr-infiniband", ports: int = 8) -> GpuSystem:
 def table(name: str, seq_len: int | None = None) -> OperatorTable:
     profile = preset(name)
     return profile.operators(None if seq_len is None else profile.tokens(seq_len))
+
+
+def gpu_case(model: OperatorTable, stack: GpuSoftware, system: GpuSystem) -> GpuCase:
+    return GpuCase.of(model, system, stack, Precision.BF16, "adam")
+
+
+def plan_of(**values: float) -> Plan:
+    return plan_at(Plans.of(**values).matrix, 0)
+
+
+def exchanges(model: OperatorTable, stack: GpuSoftware, system: GpuSystem, **plan: float) -> Exchanges:
+    """Return what the copies of a device's weights exchange under one plan."""
+    found = gpu_case(model, stack, system)
+    case, one = found.case(), plan_of(**plan)
+    return gradient_exchanges(case, one, device_weights(case, one), found.stack().network)

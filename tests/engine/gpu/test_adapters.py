@@ -8,23 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
-from app.engine.gpu.exchanges import gradient_exchanges
 from app.engine.gpu.operators import QUANTISED_BYTES
 from app.engine.operators import ATTENTION_MODULES, MODULES, Kind, OperatorTable, Section, adapted
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision
 from app.profiles.transformer import transformer_profile
-from tests.engine.gpu.records import dgx, software, table
+from tests.engine.gpu.records import dgx, exchanges, software, table
 
 SYSTEM = dgx()
 FLASH = software("gpu-flash")
 ONE = Plans.of(recompute=float(Recompute.FULL), accumulation=8.0)
 
 
-def memory(model: OperatorTable, plans: Plans = ONE, host: float = 0.0) -> MemoryUse:
-    return gpu_memory(
-        model, plans, SYSTEM.chip, SYSTEM.kernels, FLASH, Precision.BF16, "adam", host_memory=host
-    )
+def memory(model: OperatorTable, plans: Plans = ONE) -> MemoryUse:
+    return gpu_memory(model, plans, SYSTEM, FLASH, Precision.BF16, "adam")
 
 
 def seconds(model: OperatorTable, plans: Plans = ONE) -> float:
@@ -48,8 +45,8 @@ def test_qlora_fits_on_the_published_gpus(model: str, capacity: float) -> None:
     products, samples of 528 tokens as in the scripts of its repository."""
     packed = adapted(table(model, 528), MODULES, 64, quantised=True)
     paged = replace(ONE, offload=np.asarray(1.0))
-    assert float(memory(packed, paged, host=1e12).total) < capacity
-    assert float(memory(adapted(table(model, 528), MODULES, 64), paged, host=1e12).total) > capacity
+    assert float(memory(packed, paged).total) < capacity
+    assert float(memory(adapted(table(model, 528), MODULES, 64), paged).total) > capacity
 
 
 def test_a_weight_in_4_bit_takes_half_a_byte_and_its_constants() -> None:
@@ -103,7 +100,7 @@ def test_frozen_products_spend_two_thirds_of_a_full_step() -> None:
     plans = Plans.of(tensor=8.0)
 
     def products(model: OperatorTable, trained: bool) -> float:
-        times = gpu_operator_times(model, plans, SYSTEM.chip, SYSTEM.kernels, FLASH, Precision.BF16)
+        times = gpu_operator_times(model, plans, SYSTEM, FLASH, Precision.BF16)
         inside = (model.kind == Kind.MATMUL) & (model.section == Section.LAYER) & (model.trained == trained)
         return float(np.sum((times.forward + times.backward)[inside]))
 
@@ -157,23 +154,18 @@ def test_rank_goes_to_nothing() -> None:
 
 def test_only_adapters_are_reduced_but_all_weights_are_gathered_where_each_rank_holds_a_share() -> None:
     full = table("llama-7b")
-    plans = Plans.of(data=8.0, sharding=float(Sharding.PARAMETERS), sharding_ranks=8.0)
-
-    def exchanges(model: OperatorTable) -> tuple[float, float]:
-        found = gradient_exchanges(model, plans, SYSTEM, FLASH, Precision.BF16)
-        return float(found.reduced), float(found.streamed)
-
-    reduced, streamed = exchanges(full)
     lora, packed = adapted(full, MODULES, 8), adapted(full, MODULES, 8, quantised=True)
-    assert exchanges(lora)[0] < 0.02 * reduced
-    assert 0.6 * streamed < exchanges(lora)[1] < 0.75 * streamed
-    assert exchanges(packed)[1] < 0.5 * exchanges(lora)[1]
+    plan = {"data": 8.0, "sharding": float(Sharding.PARAMETERS), "sharding_ranks": 8.0}
+    whole, few, least = (exchanges(model, FLASH, SYSTEM, **plan) for model in (full, lora, packed))
+    assert few.reduced < 0.02 * whole.reduced
+    assert 0.6 * whole.streamed < few.streamed < 0.75 * whole.streamed
+    assert least.streamed < 0.5 * few.streamed
 
 
 def test_weights_in_4_bit_are_turned_whatever_the_micro_batch() -> None:
     model = adapted(table("llama-7b"), MODULES, 8, quantised=True)
     plans = Plans.of(micro_batch=np.array([1.0, 4.0]))
-    times = gpu_operator_times(model, plans, SYSTEM.chip, SYSTEM.kernels, FLASH, Precision.BF16)
+    times = gpu_operator_times(model, plans, SYSTEM, FLASH, Precision.BF16)
     turning = np.array([name.endswith(".dequantise") for name in model.names])
     once = np.sum(times.forward[turning], axis=0)
     assert once[0] == once[1] > 0

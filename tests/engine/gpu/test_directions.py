@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from app.engine.gpu.directions import forward_share
-from app.engine.gpu.operators import gpu_operator_times
+from app.engine.gpu import gpu_forward_share, gpu_operator_times
 from app.engine.operators import Section
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision
@@ -15,7 +14,7 @@ FULL = float(Recompute.FULL)
 
 
 def share(name: str, *, seq_len: int | None = None, stack: str = "megatron-2022", **plan: object) -> float:
-    found = forward_share(table(name, seq_len), Plans.of(**plan), SYSTEM, software(stack), Precision.BF16)
+    found = gpu_forward_share(table(name, seq_len), Plans.of(**plan), SYSTEM, software(stack), Precision.BF16)
     return float(np.ravel(found)[0])
 
 
@@ -33,9 +32,7 @@ def test_ranks_exchange_as_much_forward_as_backward() -> None:
 
 def test_without_tensor_ranks_the_share_is_that_of_the_operators_of_the_layers() -> None:
     model, plans = table("bert-large"), Plans.of(micro_batch=4.0, pipeline=4.0)
-    times = gpu_operator_times(
-        model, plans, SYSTEM.chip, SYSTEM.kernels, software("megatron-2022"), Precision.BF16
-    )
+    times = gpu_operator_times(model, plans, SYSTEM, software("megatron-2022"), Precision.BF16)
     layers = model.section == Section.LAYER
     forward, backward = (float(part[layers].sum()) for part in (times.forward, times.backward))
     assert share("bert-large", micro_batch=4.0, pipeline=4.0) == pytest.approx(forward / (forward + backward))

@@ -12,8 +12,8 @@ from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count, update_
 from app.engine.operators import Operator, OperatorTable, dense_layer, embedding_bag
 from app.engine.operators.table import Kind
 from app.engine.plans import Plans, Recompute
-from app.engine.records import Precision
-from tests.engine.gpu.records import dgx, software, table
+from app.engine.records import GpuSoftware, Precision
+from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 positive = st.floats(1e-9, 1.0)
@@ -38,9 +38,12 @@ def test_layers_convolutions_and_steps_of_a_loop_are_counted() -> None:
     model = OperatorTable.of(rows, depth=1, hidden=1.0, tokens=1.0)
     stack = software("gpu-eager")
     counted = 3 * stack.kernels_per_layer + 2 * stack.kernels_per_convolution + 400.0
-    assert float(kernel_count(model, Plans.of(), SYSTEM.kernels, stack)) == counted
-    full = kernel_count(model, Plans.of(recompute=float(Recompute.FULL)), SYSTEM.kernels, stack)
-    assert float(full) == counted + 3 * SYSTEM.kernels.recompute_kernels
+    known = gpu_case(model, stack, SYSTEM)
+    none, full = (
+        kernel_count(known.case(), float(mode), known.stack()) for mode in (Recompute.NONE, Recompute.FULL)
+    )
+    assert none == counted
+    assert full == counted + 3 * SYSTEM.kernels.recompute_kernels
 
 
 def seconds(stack: str, micro_batch: float, interval: float) -> float:
@@ -60,6 +63,11 @@ def test_a_large_micro_batch_hides_the_host() -> None:
     assert seconds("gpu-eager", 64.0, 6e-6) == seconds("gpu-eager", 64.0, 0.0)
 
 
+def updates(model: OperatorTable, stack: GpuSoftware, **plan: float) -> float:
+    known = gpu_case(model, stack, SYSTEM)
+    return update_kernels(known.case(), plan_of(**plan), known.stack())
+
+
 def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
     model = OperatorTable.of(
         [
@@ -72,11 +80,11 @@ def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
     )
     stack = replace(software("gpu-eager"), optimizer_kernels=12.0)
     # The table is updated row by row and takes no part.
-    assert float(update_kernels(model, Plans.of(), stack)) == 3 * 2 * 12
-    assert update_kernels(model, Plans.of(data=8.0), stack) > update_kernels(model, Plans.of(), stack)
-    assert float(update_kernels(model, Plans.of(pipeline=2.0), stack)) == 3 * 12
-    assert float(update_kernels(model, Plans.of(offload=1.0), stack)) == 0.0
-    assert float(update_kernels(model, Plans.of(data=8.0), software("gpu-fused"))) == 0.0
+    assert updates(model, stack) == 3 * 2 * 12
+    assert updates(model, stack, data=8.0) > updates(model, stack)
+    assert updates(model, stack, pipeline=2.0) == 3 * 12
+    assert updates(model, stack, offload=1.0) == 0.0
+    assert updates(model, software("gpu-fused"), data=8.0) == 0.0
 
 
 def test_a_slow_update_adds_what_the_gpu_does_not_cover() -> None:
@@ -85,5 +93,5 @@ def test_a_slow_update_adds_what_the_gpu_does_not_cover() -> None:
     plans = Plans.of(micro_batch=64.0)
     fast = gpu_step(table("bert-large"), plans, SYSTEM, stack, Precision.BF16, "lamb")
     slow = gpu_step(table("bert-large"), plans, SYSTEM, by_tensor, Precision.BF16, "lamb")
-    launched = float(update_kernels(table("bert-large"), plans, by_tensor)) * by_tensor.dispatch_interval
+    launched = updates(table("bert-large"), by_tensor) * by_tensor.dispatch_interval
     assert float(slow.total - fast.total) == pytest.approx(launched - float(fast.parts["optimizer"]))

@@ -1,20 +1,21 @@
 """What copies of weights exchange: volumes, groups, and copies of experts."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import collective_time
+from app.engine.collectives import Links, Network, collective_time
 from app.engine.gpu import gpu_memory, gpu_step
-from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
-from app.engine.gpu.weights import device_weights
+from app.engine.gpu.exchanges import Exchanges
+from app.engine.gpu.weights import Weights, device_weights
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
-from app.engine.records import GpuSoftware, Precision
-from tests.engine.gpu.records import dgx, software, table
+from app.engine.records import GpuSystem, Precision
+from tests.engine.gpu import records
+from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
@@ -23,20 +24,22 @@ DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
 """The same products with every token at every expert, so that none can be told apart."""
 
 
-def exchanges(model: OperatorTable, stack: GpuSoftware = STACK, **plan: object) -> Exchanges:
-    return gradient_exchanges(model, Plans.of(**plan), SYSTEM, stack, Precision.BF16)
+def exchanges(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> Exchanges:
+    return records.exchanges(model, STACK, system, **plan)
+
+
+def weights_of(model: OperatorTable, **plan: float) -> Weights:
+    return device_weights(gpu_case(model, STACK, SYSTEM).case(), plan_of(**plan))
 
 
 def collective(size: float, ranks: float, near: float, passes: float) -> float:
-    found = collective_time(
-        size, ranks, near, SYSTEM.machine, SYSTEM.fabric, STACK.network_efficiency, passes
-    )
-    return float(found)
+    network = Network.of(SYSTEM.fabric, float(STACK.network_efficiency))
+    return collective_time(size, ranks, near, Links.of(SYSTEM.machine), network, passes)
 
 
 def test_one_copy_exchanges_nothing() -> None:
     found = exchanges(table("llama-7b"), tensor=8.0)
-    assert all(float(getattr(found, entry.name)) == 0.0 for entry in fields(Exchanges))
+    assert found == Exchanges(*[0.0] * len(found))
 
 
 def test_scattering_and_gathering_take_as_long_as_reducing_inside_a_machine() -> None:
@@ -44,9 +47,9 @@ def test_scattering_and_gathering_take_as_long_as_reducing_inside_a_machine() ->
     model = table("llama-7b")
     found = exchanges(model, data=8.0)
     whole = collective(2.0 * model.parameters, 8.0, 8.0, 2.0)
-    assert float(found.scattered + found.gathered) == pytest.approx(whole, rel=1e-12)
+    assert found.scattered + found.gathered == pytest.approx(whole, rel=1e-12)
     # Buckets are smaller messages than all gradients at once.
-    assert whole < float(found.reduced) < 1.2 * whole
+    assert whole < found.reduced < 1.2 * whole
 
 
 def test_sharded_parameters_travel_half_as_much_again() -> None:
@@ -54,9 +57,8 @@ def test_sharded_parameters_travel_half_as_much_again() -> None:
 
     Over one slow port a machine the volume is all that counts.
     """
-    slow = dgx("ethernet-25", 1)
-    found = gradient_exchanges(table("llama-7b"), Plans.of(data=64.0), slow, STACK, Precision.BF16)
-    assert float(found.streamed) == pytest.approx(1.5 * float(found.reduced), rel=0.01)
+    found = exchanges(table("llama-7b"), dgx("ethernet-25", 1), data=64.0)
+    assert found.streamed == pytest.approx(1.5 * found.reduced, rel=0.01)
 
 
 def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between() -> None:
@@ -64,35 +66,29 @@ def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between(
     near = exchanges(model, data=64.0, sharding_ranks=8.0)
     far = exchanges(model, data=64.0)
     alone = exchanges(model, data=8.0)
-    assert float(near.gathered) == float(alone.gathered)
-    assert float(near.gathered) < float(far.gathered)
-    assert float(near.between) == pytest.approx(
-        collective(2.0 * model.parameters / 8, 8.0, 1.0, 2.0), rel=1e-12
-    )
-    assert float(far.between) == 0.0
+    assert near.gathered == alone.gathered
+    assert near.gathered < far.gathered
+    assert near.between == pytest.approx(collective(2.0 * model.parameters / 8, 8.0, 1.0, 2.0), rel=1e-12)
+    assert far.between == 0.0
     # Each machine holds a copy, so that all gradients are reduced over all of them.
-    assert float(near.scattered) == pytest.approx(
-        collective(2.0 * model.parameters, 64.0, 8.0, 2.0), rel=1e-12
-    )
+    assert near.scattered == pytest.approx(collective(2.0 * model.parameters, 64.0, 8.0, 2.0), rel=1e-12)
 
 
 def test_gradients_shared_inside_a_machine_leave_it_once_a_step() -> None:
     """Each micro-batch scatters over the links; only what a rank keeps is summed over the fabric."""
     model, stack = table("llama-7b"), replace(STACK, overlap=0.0)
     near = exchanges(model, data=64.0, sharding_ranks=8.0)
-    assert float(near.scattered_once) == float(exchanges(model, data=8.0).scattered_once)
+    assert near.scattered_once == float(exchanges(model, data=8.0).scattered_once)
     shared = {"data": 64.0, "sharding": float(Sharding.GRADIENTS), "sharding_ranks": 8.0}
     several, one = (
         gpu_step(model, Plans.of(**shared, accumulation=rounds), SYSTEM, stack, Precision.BF16, "adam")
         for rounds in (4.0, 1.0)
     )
     more = float(several.parts["data_comm"] - one.parts["data_comm"])
-    assert more == pytest.approx(3.0 * float(near.scattered_once), rel=1e-9)
+    assert more == pytest.approx(3.0 * near.scattered_once, rel=1e-9)
     once = float(one.parts["data_comm"])
     latency = 8.0 * float(stack.broadcast_latency)
-    assert once == pytest.approx(
-        float(near.scattered_once + near.gathered + near.between) + latency, abs=latency
-    )
+    assert once == pytest.approx(near.scattered_once + near.gathered + near.between + latency, abs=latency)
 
 
 @pytest.mark.parametrize("stages", [2.0, 4.0])
@@ -101,53 +97,54 @@ def test_a_layer_is_gathered_whole_on_every_stage(stages: float) -> None:
     model = table("gpt2-1.5b")
     plan = {"data": 8.0, "sharding": float(Sharding.PARAMETERS)}
     found, alone = exchanges(model, **plan, pipeline=stages), exchanges(model, **plan)
-    held, whole = (device_weights(model, Plans.of(data=8.0, pipeline=p)) for p in (stages, 1.0))
-    assert float(held.layers) == pytest.approx(float(whole.layers) / stages)
-    assert float(found.streamed) < float(alone.streamed)
+    held, whole = (weights_of(model, data=8.0, pipeline=p) for p in (stages, 1.0))
+    assert held.layers == pytest.approx(whole.layers / stages)
+    assert found.streamed < alone.streamed
+    bare = replace(SYSTEM, kernels=replace(SYSTEM.kernels, fragmentation=0.0))
     buffers, full = (
         gpu_memory(
             model, Plans.of(**plan, pipeline=p, recompute=float(Recompute.FULL), accumulation=64.0),
-            SYSTEM.chip, replace(SYSTEM.kernels, fragmentation=0.0), STACK, Precision.BF16, "adam",
+            bare, STACK, Precision.BF16, "adam",
         ).parts["buffers"]
         for p in (stages, 1.0)
     )  # fmt: skip
-    layer = float(whole.layers) / model.depth
-    assert float(buffers) == pytest.approx(4.0 * (layer + float(held.outside)))
-    assert float(full) == pytest.approx(4.0 * (layer + float(whole.outside)))
+    layer = whole.layers / model.depth
+    assert float(buffers) == pytest.approx(4.0 * (layer + held.outside))
+    assert float(full) == pytest.approx(4.0 * (layer + whole.outside))
 
 
 def test_tensor_ranks_exchange_their_share_side_by_side() -> None:
     """Eight groups of one rank a machine share its ports: each carries an eighth over an eighth."""
     model = table("gpt3-175b", 2048)
     whole = exchanges(model, data=8.0, tensor=8.0)
-    weights = float(device_weights(model, Plans.of(data=8.0, tensor=8.0)).total)
-    assert float(whole.scattered_once) == pytest.approx(collective(2.0 * weights, 8.0, 1.0, 1.0), rel=1e-12)
+    weights = weights_of(model, data=8.0, tensor=8.0)
+    held = weights.layers + weights.outside
+    assert whole.scattered_once == pytest.approx(collective(2.0 * held, 8.0, 1.0, 1.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("degree", [2.0, 4.0, 8.0])
 def test_gradients_of_experts_are_exchanged_over_their_copies(degree: float) -> None:
-    plans = Plans.of(data=64.0, expert=degree)
-    weights = device_weights(MIXTURE, plans)
+    weights = weights_of(MIXTURE, data=64.0, expert=degree)
     found = exchanges(MIXTURE, data=64.0, expert=degree)
-    dense = collective(2.0 * float(weights.total - weights.experts), 64.0, 8.0, 1.0)
-    routed = collective(2.0 * float(weights.experts), 64.0 / degree, 8.0 / degree, 1.0)
-    assert float(found.scattered_once) == pytest.approx(dense + routed, rel=1e-12)
+    dense = collective(2.0 * (weights.layers + weights.outside - weights.experts), 64.0, 8.0, 1.0)
+    routed = collective(2.0 * weights.experts, 64.0 / degree, 8.0 / degree, 1.0)
+    assert found.scattered_once == pytest.approx(dense + routed, rel=1e-12)
 
 
 def test_experts_with_one_copy_keep_their_gradients() -> None:
     """With as many expert ranks as copies only the other weights are exchanged."""
-    weights = device_weights(MIXTURE, Plans.of(data=8.0, expert=8.0))
-    others = float(weights.total - weights.experts)
+    weights = weights_of(MIXTURE, data=8.0, expert=8.0)
+    others = weights.layers + weights.outside - weights.experts
     found = exchanges(MIXTURE, data=8.0, expert=8.0)
-    assert float(found.scattered_once) == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
-    assert float(found.gathered) == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
+    assert found.scattered_once == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
+    assert found.gathered == pytest.approx(collective(2.0 * others, 8.0, 8.0, 1.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("data", [8.0, 64.0])
 def test_more_expert_ranks_exchange_fewer_gradients(data: float) -> None:
-    found = exchanges(MIXTURE, data=data, expert=np.array([1.0, 2.0, 4.0, 8.0]))
+    found = [exchanges(MIXTURE, data=data, expert=degree) for degree in (1.0, 2.0, 4.0, 8.0)]
     for name in ("reduced", "scattered_once"):
-        assert np.all(np.diff(getattr(found, name)) < 0), name
+        assert np.all(np.diff([getattr(one, name) for one in found]) < 0), name
 
 
 plans = st.fixed_dictionaries({
@@ -169,8 +166,7 @@ def test_experts_that_are_not_spread_cost_what_other_weights_cost(
         assert model.parameters == MIXTURE.parameters
     step, plain = (gpu_step(model, one, SYSTEM, stack, Precision.BF16, "adam") for model in (MIXTURE, DENSE))
     memory, same = (
-        gpu_memory(model, one, SYSTEM.chip, SYSTEM.kernels, stack, Precision.BF16, "adam")
-        for model in (MIXTURE, DENSE)
+        gpu_memory(model, one, SYSTEM, stack, Precision.BF16, "adam") for model in (MIXTURE, DENSE)
     )
     assert float(step.total) == pytest.approx(float(plain.total), rel=1e-12)
     assert float(memory.total) == pytest.approx(float(same.total), rel=1e-12)
@@ -179,9 +175,7 @@ def test_experts_that_are_not_spread_cost_what_other_weights_cost(
 @given(plan=plans)
 def test_more_expert_ranks_need_less_memory(plan: dict[str, float]) -> None:
     spread = Plans.of(**plan, expert=np.array([1.0, 2.0, 4.0, 8.0]))
-    use = gpu_memory(
-        MIXTURE, spread, SYSTEM.chip, SYSTEM.kernels, software("megatron-2022"), Precision.BF16, "adam"
-    )
+    use = gpu_memory(MIXTURE, spread, SYSTEM, software("megatron-2022"), Precision.BF16, "adam")
     assert np.all(np.diff(use.total) <= 1e-9 * use.total[0])
     assert np.all(np.diff(use.parts["weights"] + use.parts["buffers"]) < 0)
     # What is shared by all copies is shared by as many ranks, however the experts lie.
@@ -190,7 +184,8 @@ def test_more_expert_ranks_need_less_memory(plan: dict[str, float]) -> None:
 
 
 def test_an_eighth_of_the_experts_is_an_eighth_of_their_weights() -> None:
-    held = device_weights(MIXTURE, Plans.of(data=8.0, expert=np.array([1.0, 8.0])))
-    assert held.experts[0] == pytest.approx(32 * 3 * 8 * 4096 * 14336)
-    assert held.experts[1] == pytest.approx(held.experts[0] / 8)
-    assert held.total[0] - held.total[1] == pytest.approx(held.experts[0] * 7 / 8)
+    whole, spread = (weights_of(MIXTURE, data=8.0, expert=degree) for degree in (1.0, 8.0))
+    assert whole.experts == pytest.approx(32 * 3 * 8 * 4096 * 14336)
+    assert spread.experts == pytest.approx(whole.experts / 8)
+    assert whole.layers - spread.layers == pytest.approx(whole.experts * 7 / 8)
+    assert whole.outside == spread.outside

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu import gpu_memory
-from app.engine.gpu.activations import activation_bytes, micro_batch_activations
-from app.engine.gpu.weights import rank_weights, stage_share
+from app.engine.gpu.memory import activation_bytes, micro_batch_activations
+from app.engine.gpu.weights import ALL, rank_weights, stage_share
 from app.engine.operators import OperatorTable, Stack, TransformerShape, transformer_operators
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
-from app.engine.records import GpuKernels, Precision, Tokens
-from tests.engine.gpu.records import DATA, dgx, software, table
+from app.engine.records import Precision, Tokens
+from tests.engine.gpu.records import DATA, dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 GIB = 2.0**30
@@ -54,22 +54,30 @@ def predicted(row: Mapping[str, str]) -> float:
     """Bytes of one row: states of Adam at their published sizes, or activations in flight."""
     model = transformer(row)
     degrees = {name: float(row[name]) for name in ("tensor", "pipeline", "interleave", "micro_batch")}
-    plans = Plans.of(**degrees, **MODES[row["recompute"]], accumulation=MANY)
+    plan = {**degrees, **MODES[row["recompute"]]}
     if row["part"] == "activations":
-        unbroken = replace(SYSTEM.kernels, fragmentation=1.0)
-        return kept(model, plans, unbroken)
-    memory = memory_of(model, plans)
+        return activations(model, **plan)
+    memory = memory_of(model, Plans.of(**plan, accumulation=MANY))
     return float(sum(memory.parts[name] for name in ("weights", "gradients", "optimizer")))
 
 
-def kept(model: OperatorTable, plans: Plans, kernels: GpuKernels) -> float:
-    """Bytes of activations in flight on the first stage."""
-    one = micro_batch_activations(model, plans, fused=False, size=2.0)
-    return float(activation_bytes(plans, stage_share(model.depth, plans), one, kernels)[0])
+def activations(model: OperatorTable, **values: float) -> float:
+    """Bytes of activations in flight on the first stage, in memory without gaps."""
+    unbroken = replace(SYSTEM, kernels=replace(SYSTEM.kernels, fragmentation=1.0))
+    case, plan = gpu_case(model, software(), unbroken).case(), plan_of(**{"accumulation": MANY} | values)
+    one = micro_batch_activations(case, plan.tensor, plan.micro_batch, plan.recompute, plan.sequence_parallel)
+    share = stage_share(model.depth, plan.pipeline, plan.interleave)
+    return activation_bytes(case, plan, share, one)[0]
 
 
 def memory_of(model: OperatorTable, plans: Plans, stack: str = "gpu-fused") -> MemoryUse:
-    return gpu_memory(model, plans, SYSTEM.chip, SYSTEM.kernels, software(stack), Precision.BF16, "adam")
+    return gpu_memory(model, plans, SYSTEM, software(stack), Precision.BF16, "adam")
+
+
+def held(model: OperatorTable, **plan: float) -> tuple[float, float]:
+    """Weights of the layers and of the ends on the fullest of eight tensor ranks."""
+    case = gpu_case(model, software(), SYSTEM).case()
+    return rank_weights(case, plan_of(tensor=8.0, **plan), ALL)[:2]
 
 
 def test_the_four_models_of_korthikanti_figure_1() -> None:
@@ -87,8 +95,9 @@ def test_the_four_models_of_korthikanti_figure_1() -> None:
 @pytest.mark.parametrize("row", [row for row in published() if row["part"] != "activations"])
 def test_their_states_are_those_of_the_layers_without_the_embedding(row: Mapping[str, str]) -> None:
     """The figure leaves the embedding out, which the first stage really holds: 2 to 9 % more."""
-    plans = Plans.of(tensor=8.0, pipeline=float(row["pipeline"]), interleave=float(row["interleave"]))
-    layers, embedding = rank_weights(transformer(row), plans)
+    layers, embedding = held(
+        transformer(row), pipeline=float(row["pipeline"]), interleave=float(row["interleave"])
+    )
     assert 18 * layers == pytest.approx(float(row["gib"]) * GIB, rel=0.001)
     assert 0.01 < embedding / layers < 0.1
 
@@ -129,12 +138,6 @@ def test_sharding_leaves_what_each_rank_must_hold(sharding: Sharding) -> None:
     parts = memory_of(model, Plans.of(data=1e6, sharding=float(sharding))).parts
     left = float(parts["weights"] + parts["gradients"] / 2.0 + parts["optimizer"]) / model.parameters
     assert left == pytest.approx({0: 16.0, 1: 4.0, 2: 2.0, 3: 0.0}[sharding], abs=1e-4)
-
-
-def activations(model: OperatorTable, **plan: float) -> float:
-    unbroken = replace(SYSTEM.kernels, fragmentation=1.0)
-    plans = Plans.of(**({"accumulation": MANY} | plan))
-    return kept(model, plans, unbroken)
 
 
 def test_a_layer_keeps_what_korthikanti_counts() -> None:
@@ -199,7 +202,7 @@ def test_an_offloaded_optimizer_moves_to_the_host_whole() -> None:
 
 
 def test_layers_that_do_not_divide_leave_one_stage_fuller() -> None:
-    assert stage_share(96, Plans.of(pipeline=8)) == 1 / 8
-    assert stage_share(97, Plans.of(pipeline=8)) == 13 / 97
-    layers, outside = rank_weights(table("gpt3-175b"), Plans.of(tensor=8, pipeline=8))
+    assert stage_share(96, 8, 1) == 1 / 8
+    assert stage_share(97, 8, 1) == 13 / 97
+    layers, outside = held(table("gpt3-175b"), pipeline=8)
     assert (layers + outside) * 64 > table("gpt3-175b").parameters

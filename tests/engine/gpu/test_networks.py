@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import takes_tree
+from app.engine.collectives import Links, Network, takes_tree
 from app.engine.gpu import gpu_step
-from app.engine.gpu.exchanges import message_groups
+from app.engine.gpu.exchanges import message_group
 from app.engine.gpu.weights import device_weights
 from app.engine.plans import Plans
 from app.engine.records import GpuSystem, Precision
-from tests.engine.gpu.records import catalog, dgx, software, table
+from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
@@ -22,12 +22,11 @@ STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
 @pytest.mark.parametrize(("model", "parameters"), [("bert-large", 335e6), ("resnet50", 25.6e6)])
 def test_data_parallel_bytes_are_the_gradients(model: str, parameters: float) -> None:
     """Published parameters, two bytes each, whatever batch and however many copies."""
-    operators = table(model)
+    case = gpu_case(table(model), STACK, SYSTEM).case()
     for data, micro_batch in ((16.0, 8.0), (64.0, 64.0)):
-        plans = Plans.of(data=data, micro_batch=micro_batch)
-        weights = device_weights(operators, plans)
-        (group,) = message_groups(operators, plans, SYSTEM, STACK, Precision.BF16, weights)
-        assert float(group.gradients) == pytest.approx(2.0 * parameters, rel=0.02)
+        plan = plan_of(data=data, micro_batch=micro_batch)
+        group = message_group(case, plan, device_weights(case, plan), False)
+        assert group.gradients == pytest.approx(2.0 * parameters, rel=0.02)
 
 
 def on(port_bandwidth: object, ports: object = 8) -> GpuSystem:
@@ -57,7 +56,7 @@ def test_a_step_never_grows_with_bandwidth(rate: float, factor: float, accumulat
 
 
 def test_small_messages_over_many_machines_take_the_tree() -> None:
-    machine, fabric = catalog().machine("dgx-a100-640gb"), dgx().fabric
-    assert takes_tree(1e6, 512, 8, machine, fabric, 1.0)
-    assert not takes_tree(10e9, 512, 8, machine, fabric, 1.0)
-    assert not takes_tree(1e6, 8, 8, machine, fabric, 1.0)
+    links, network = Links.of(SYSTEM.machine), Network.of(SYSTEM.fabric, 1.0)
+    assert takes_tree(1e6, 512, 8, links, network)
+    assert not takes_tree(10e9, 512, 8, links, network)
+    assert not takes_tree(1e6, 8, 8, links, network)

@@ -41,12 +41,21 @@ MODELS = (
 def times(
     model: OperatorTable, stack: GpuSoftware, precision: Precision = Precision.BF16, **plan: object
 ) -> OperatorTimes:
-    return gpu_operator_times(model, Plans.of(**plan), SYSTEM.chip, SYSTEM.kernels, stack, precision)
+    return gpu_operator_times(model, Plans.of(**plan), SYSTEM, stack, precision)
 
 
 def alone(rows: float, inputs: int, outputs: int) -> OperatorTable:
     layer = dense_layer(name="dense", inputs=inputs, outputs=outputs, rows=rows)
     return OperatorTable.of([layer], depth=1, hidden=inputs, tokens=rows)
+
+
+def test_operators_of_one_table_take_as_long_as_each_alone() -> None:
+    products = [(64.0, 1024, 128), (1000.0, 1024, 30522), (4096.0, 1024, 1024)]
+    layers = [dense_layer(name="d", inputs=k, outputs=n, rows=m) for m, k, n in products]
+    together = times(OperatorTable.of(layers, depth=1, hidden=1024, tokens=1), software())
+    single = [times(alone(m, k, n), software()) for m, k, n in products]
+    assert together.forward.tolist() == [float(one.forward[0]) for one in single]
+    assert together.backward.tolist() == [float(one.backward[0]) for one in single]
 
 
 def test_a_large_product_is_bound_by_compute_at_the_efficiency_of_the_stack() -> None:

@@ -1,17 +1,20 @@
 """One sample over several GPUs: what its parts exchange, and what that is worth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import intra_node_allreduce_time
+from app.engine.collectives import Links, intra_node_allreduce_time
 from app.engine.gpu import gpu_step
-from app.engine.gpu.spatial import EDGE_KERNELS, STATISTICS_BYTES, halo_elements, split_sample_time
+from app.engine.gpu.spatial import STATISTICS_BYTES, halo_elements
+from app.engine.gpu.work import EDGE_KERNELS, split_sample_time
 from app.engine.operators import OperatorTable, Pointwise, convolution_layer
 from app.engine.plans import Plans
 from app.engine.records import Precision
-from tests.engine.gpu.records import dgx, software, table
+from tests.engine.gpu.records import dgx, gpu_case, software, table
 
 SYSTEM = dgx()
 
@@ -30,18 +33,23 @@ def alone(norm: Pointwise = Pointwise.GROUP_NORM, kernel: int = 3, side: int = 1
     return OperatorTable.of(layers, depth=1, hidden=1.0, tokens=1.0)
 
 
+def between_parts(micro_batch: float) -> float:
+    """Time of one convolution in half precision where a launch takes 3 us. [s]"""
+    system = replace(SYSTEM, chip=replace(SYSTEM.chip, kernel_overhead=3e-6))
+    return split_sample_time(gpu_case(alone(), software(), system).case(), micro_batch)
+
+
 def test_one_convolution_exchanges_faces_and_statistics_both_ways() -> None:
-    machine = SYSTEM.machine
-    start = float(intra_node_allreduce_time(1.0, 8, machine))
-    norm = float(intra_node_allreduce_time(32 * STATISTICS_BYTES, 8, machine))
-    face = 32 * 128**2 * 2 / machine.bus_bandwidth
-    found = split_sample_time(alone(), Plans.of(micro_batch=1 / 8), machine, 2.0, 3e-6)
-    assert float(found) == pytest.approx(2 * (start + face + norm) + EDGE_KERNELS * 3e-6)
+    links = Links.of(SYSTEM.machine)
+    start = intra_node_allreduce_time(1.0, 8, links)
+    norm = intra_node_allreduce_time(32 * STATISTICS_BYTES, 8, links)
+    face = 32 * 128**2 * 2 / links.bus_bandwidth
+    assert between_parts(1 / 8) == pytest.approx(2 * (start + face + norm) + EDGE_KERNELS * 3e-6)
 
 
 @pytest.mark.parametrize("micro_batch", [1.0, 2.0, 64.0])
 def test_whole_samples_exchange_nothing(micro_batch: float) -> None:
-    assert split_sample_time(alone(), Plans.of(micro_batch=micro_batch), SYSTEM.machine, 2.0, 3e-6) == 0.0
+    assert between_parts(micro_batch) == 0.0
 
 
 def test_a_convolution_of_one_position_needs_no_neighbours() -> None:

@@ -1,4 +1,4 @@
-"""Evaluated plans equal single plans, whatever is computed once and gathered."""
+"""Evaluated plans equal single plans, whatever is computed once for several and whatever computes it."""
 
 from dataclasses import replace
 
@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import app.engine.search.evaluate as evaluate
-from app.engine.gpu import gpu_memory, gpu_step
+import app.engine.search.evaluate as evaluating
+from app.engine.gpu import GpuCase, gpu_memory, gpu_step
+from app.engine.gpu.evaluate import evaluate_plans
 from app.engine.operators import OperatorTable
-from app.engine.plans import Sharding
-from app.engine.records import GpuSoftware, Precision
-from app.engine.search import CHUNK, Candidates, Evaluated, Space, evaluate_gpu_plans, gpu_plans
+from app.engine.plans import Plans, Sharding
+from app.engine.records import GpuSoftware, GpuSystem, Precision
+from app.engine.search import Evaluated, Space, evaluate_gpu_plans, gpu_plans
 from tests.engine.gpu.records import dgx, software, table
 from tests.engine.search.spaces import space
 
-SYSTEM = dgx()
+SYSTEM = replace(dgx(), host_memory=0.0)
+"""Machines of whose own memory nothing is known, so that everything fits into it."""
 LENGTHS = {"gpt2-1.5b": 1024, "llama-7b": 2048, "mixtral-8x7b": 512, "bert-large": 128, "resnet50": None}
 STACKS = ("gpu-tuned", "gpu-fused", "gpu-eager", "megatron-deepspeed-2022", "megatron-2022", "fsdp-flash")
 
@@ -35,74 +37,87 @@ def space_of(model: OperatorTable, stack: GpuSoftware, devices: int, batch: int,
 
 def evaluated(
     model: OperatorTable,
-    candidates: Candidates,
+    plans: Plans,
     stack: GpuSoftware,
     *,
+    system: GpuSystem = SYSTEM,
     limit: float = np.inf,
-    host_memory: float = 0.0,
     precision: Precision = Precision.BF16,
     optimizer: str = "adam",
 ) -> Evaluated:
-    return evaluate_gpu_plans(
-        model, candidates, SYSTEM, stack, precision, optimizer, limit=limit, host_memory=host_memory
-    )
+    return evaluate_gpu_plans(GpuCase.of(model, system, stack, precision, optimizer), plans, limit=limit)
+
+
+drawn = {
+    "stack": st.sampled_from(STACKS),
+    "devices": st.sampled_from([1, 6, 8, 16, 64, 256]),
+    "batch": st.sampled_from([24, 64, 1536]),
+    "precision": st.sampled_from([Precision.BF16, Precision.TF32]),
+    "optimizer": st.sampled_from(["adam", "sgd", "lamb"]),
+    "seed": st.integers(0, 2**32 - 1),
+}
+
+
+def some_of(plans: Plans, seed: int, count: int) -> Plans:
+    return plans.take(np.random.default_rng(seed).integers(0, plans.tensor.size, count))
 
 
 @settings(max_examples=40)
-@given(
-    name=st.sampled_from(sorted(LENGTHS)),
-    stack=st.sampled_from(STACKS),
-    devices=st.sampled_from([1, 6, 8, 16, 64, 256]),
-    batch=st.sampled_from([24, 64, 1536]),
-    precision=st.sampled_from([Precision.BF16, Precision.TF32]),
-    optimizer=st.sampled_from(["adam", "sgd", "lamb"]),
-    seed=st.integers(0, 2**32 - 1),
-)
+@given(name=st.sampled_from(sorted(LENGTHS)), **drawn)
 def test_every_evaluated_plan_equals_that_plan_alone(
     name: str, stack: str, devices: int, batch: int, precision: Precision, optimizer: str, seed: int
 ) -> None:
     """Experts, fused attention, shards inside a machine and optimizers on the host included."""
     model, figures = table(name, LENGTHS[name]), software(stack)
-    candidates = gpu_plans(space_of(model, figures, devices, batch))
-    if not candidates.count:
+    plans, _ = gpu_plans(space_of(model, figures, devices, batch))
+    if not plans.tensor.size:
         return
-    found = evaluated(model, candidates, figures, precision=precision, optimizer=optimizer)
+    found = evaluated(model, plans, figures, precision=precision, optimizer=optimizer)
     assert found.fits.all()
-    for place in np.random.default_rng(seed).integers(0, candidates.count, 12):
-        alone = candidates.plans.take(np.array([place]))
-        memory = gpu_memory(model, alone, SYSTEM.chip, SYSTEM.kernels, figures, precision, optimizer)
+    for place in np.random.default_rng(seed).integers(0, plans.tensor.size, 12):
+        alone = plans.take(np.array([place]))
+        memory = gpu_memory(model, alone, SYSTEM, figures, precision, optimizer)
         step = gpu_step(model, alone, SYSTEM, figures, precision, optimizer)
         assert found.memory[place] == pytest.approx(float(memory.total[0]), rel=1e-12)
         assert found.elsewhere[place] == pytest.approx(float(memory.streaming[0]), rel=1e-12)
         assert found.seconds[place] == pytest.approx(float(step.total[0]), rel=1e-12)
 
 
-def test_a_table_of_many_operators_is_computed_in_stretches_without_a_difference(
-    monkeypatch: pytest.MonkeyPatch,
+@settings(max_examples=40)
+@given(name=st.sampled_from(["bert-large", "mixtral-8x7b", "resnet50"]), **drawn)
+def test_compiled_plans_equal_the_same_functions_interpreted(
+    name: str, stack: str, devices: int, batch: int, precision: Precision, optimizer: str, seed: int
 ) -> None:
-    model, figures = table("gpt2-1.5b", 1024), software("gpu-eager-unfused")
-    candidates = gpu_plans(space_of(model, figures, 16, 96))
-    whole = evaluated(model, candidates, figures)
-    monkeypatch.setattr(evaluate, "CELLS", 7 * len(model))
-    parts = evaluated(model, candidates, figures)
-    assert candidates.work.tensor.size > 3 * 7
-    assert parts.seconds == pytest.approx(whole.seconds, rel=1e-12)
-    assert parts.memory == pytest.approx(whole.memory, rel=1e-12)
+    model, figures = table(name, LENGTHS[name]), software(stack)
+    every, _ = gpu_plans(space_of(model, figures, devices, batch))
+    if not every.tensor.size:
+        return
+    plans = some_of(every, seed, 6)
+    # About half of the plans fit.
+    limit = float(np.median(evaluated(model, every, figures).memory))
+    asked = {"limit": limit, "precision": precision, "optimizer": optimizer}
+    found = evaluated(model, plans, figures, **asked)
+    with pytest.MonkeyPatch.context() as patched, np.errstate(all="ignore"):
+        patched.setattr(evaluating, "evaluate_plans", evaluate_plans.function)
+        same = evaluated(model, plans, figures, **asked)
+    assert np.array_equal(found.fits, same.fits)
+    for part in ("memory", "elsewhere", "seconds"):
+        np.testing.assert_allclose(getattr(found, part), getattr(same, part), rtol=1e-12, err_msg=part)
 
 
 @pytest.mark.parametrize("name", ["gpt3-175b", "mixtral-8x7b"])
-def test_all_plans_of_several_stretches_equal_all_at_once(name: str) -> None:
+def test_plans_of_a_large_space_equal_those_plans_alone(name: str) -> None:
     model, figures = table(name, 2048), software("megatron-2022")
-    candidates = gpu_plans(space_of(model, figures, 256, 512))
-    assert candidates.count > 2 * CHUNK
-    some = np.sort(np.random.default_rng(7).choice(candidates.count, 3000, replace=False))
-    found = evaluated(model, candidates, figures)
-    plans = candidates.plans.take(some)
+    every, _ = gpu_plans(space_of(model, figures, 256, 512))
+    assert every.tensor.size > 16_384
+    some = np.sort(np.random.default_rng(7).choice(every.tensor.size, 3000, replace=False))
+    found = evaluated(model, every, figures)
+    plans = every.take(some)
     assert (plans.sharding_ranks < plans.data).any()
     assert (plans.offload > 0).any()
     assert (plans.expert > 1).any() == (name == "mixtral-8x7b")
     step = gpu_step(model, plans, SYSTEM, figures, Precision.BF16, "adam")
-    memory = gpu_memory(model, plans, SYSTEM.chip, SYSTEM.kernels, figures, Precision.BF16, "adam")
+    memory = gpu_memory(model, plans, SYSTEM, figures, Precision.BF16, "adam")
     np.testing.assert_allclose(found.seconds[some], step.total, rtol=1e-12)
     np.testing.assert_allclose(found.memory[some], memory.total, rtol=1e-12)
 
@@ -111,9 +126,9 @@ def test_all_plans_of_several_stretches_equal_all_at_once(name: str) -> None:
 @settings(max_examples=30)
 def test_plans_beyond_a_limit_are_infinitely_slow_and_no_others(limit: float, host: float) -> None:
     model, figures = table("llama-7b", 2048), software()
-    candidates = gpu_plans(space_of(model, figures, 16, 64))
-    free = evaluated(model, candidates, figures)
-    found = evaluated(model, candidates, figures, limit=limit, host_memory=host)
+    plans, _ = gpu_plans(space_of(model, figures, 16, 64))
+    free = evaluated(model, plans, figures)
+    found = evaluated(model, plans, figures, system=replace(SYSTEM, host_memory=host), limit=limit)
     inside = (free.memory <= limit) & ((free.elsewhere <= host) if host else True)
     assert np.array_equal(found.fits, inside)
     assert np.array_equal(np.isfinite(found.seconds), inside)
@@ -124,29 +139,28 @@ def test_plans_beyond_a_limit_are_infinitely_slow_and_no_others(limit: float, ho
 def test_the_memory_of_the_host_bounds_what_is_put_there() -> None:
     """Each of seven billion weights keeps 12 bytes on a host: 84 GB a device, an eighth where eight share."""
     model, figures = table("llama-7b", 2048), software()
-    candidates = gpu_plans(space_of(model, figures, 8, 64, tensor=(1.0,), pipeline=(1.0,), offload=(1.0,)))
-    sharded = candidates.plans.sharding >= Sharding.OPTIMIZER
-    found = evaluated(model, candidates, figures, host_memory=12.0 * model.parameters / 7.9)
+    asked = space_of(model, figures, 8, 64, tensor=(1.0,), pipeline=(1.0,), offload=(1.0,))
+    plans, _ = gpu_plans(asked)
+    sharded = plans.sharding >= Sharding.OPTIMIZER
+    small = replace(SYSTEM, host_memory=12.0 * model.parameters / 7.9)
+    found = evaluated(model, plans, figures, system=small)
     assert found.fits[sharded].all()
     assert not found.fits[~sharded].any()
-    unknown = evaluated(model, candidates, figures, host_memory=0.0)
-    assert unknown.fits.all()
+    assert evaluated(model, plans, figures).fits.all()
 
 
 def test_no_plan_gives_nothing() -> None:
     model, figures = table("llama-7b", 2048), software()
-    candidates = gpu_plans(space_of(model, figures, 16, 3, tensor=(1.0,), pipeline=(1.0,)))
-    found = evaluated(model, candidates, figures)
+    plans, _ = gpu_plans(space_of(model, figures, 16, 3, tensor=(1.0,), pipeline=(1.0,)))
+    found = evaluated(model, plans, figures)
     assert found.memory.size == found.seconds.size == found.fits.size == 0
 
 
 def test_a_faster_fabric_makes_no_evaluated_plan_slower() -> None:
     model, figures = table("mixtral-8x7b", 512), software()
-    candidates = gpu_plans(space_of(model, figures, 64, 64))
-    before = evaluated(model, candidates, figures).seconds
+    plans, _ = gpu_plans(space_of(model, figures, 64, 64))
+    before = evaluated(model, plans, figures).seconds
     better = replace(SYSTEM.fabric, port_bandwidth=2.0 * SYSTEM.fabric.port_bandwidth)
-    after = evaluate_gpu_plans(
-        model, candidates, replace(SYSTEM, fabric=better), figures, Precision.BF16, "adam", limit=np.inf
-    ).seconds
+    after = evaluated(model, plans, figures, system=replace(SYSTEM, fabric=better)).seconds
     assert np.all(after <= before * (1.0 + 1e-12))
     assert np.any(after < before)

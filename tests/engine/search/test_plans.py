@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.weights import WEIGHT_KEYS
-from app.engine.gpu.work import WORK_KEYS
 from app.engine.plans import Plans, Recompute, Sharding
-from app.engine.search import Candidates, Space, gpu_plans, ipu_plans, phased
+from app.engine.search import Space, gpu_plans, ipu_plans, phased
+from app.engine.search.distinct import distinct_columns
+from app.engine.search.evaluate import EXCHANGE_ROWS, WORK_ROWS
 from app.engine.search.space import LARGEST_MICRO_BATCH
 from app.errors import TooLarge
 from tests.engine.search.spaces import ipu_spaces, rows, space, spaces
@@ -25,7 +25,7 @@ OPTIONS = (
 
 @given(asked=spaces)
 def test_every_plan_is_legal(asked: Space) -> None:
-    plans = gpu_plans(asked).plans
+    plans, _ = gpu_plans(asked)
     assert np.all(plans.devices == asked.devices)
     assert np.all(plans.global_batch == asked.global_batch)
     assert np.all(plans.pipeline * plans.interleave <= asked.depth)
@@ -47,7 +47,7 @@ def test_every_plan_is_legal(asked: Space) -> None:
 
 @given(asked=spaces)
 def test_options_without_effect_are_left_out(asked: Space) -> None:
-    plans = gpu_plans(asked).plans
+    plans, _ = gpu_plans(asked)
     assert np.all((plans.interleave == 1) | (plans.pipeline > 1))
     assert np.all((plans.sequence_parallel == 0) | (plans.tensor > 1))
     assert np.all((plans.sharding == 0) | (plans.data > 1))
@@ -59,33 +59,28 @@ def test_options_without_effect_are_left_out(asked: Space) -> None:
 
 @given(asked=spaces)
 def test_shards_lie_over_all_copies_or_inside_a_machine(asked: Space) -> None:
-    plans = gpu_plans(asked).plans
+    plans, _ = gpu_plans(asked)
     inside = plans.sharding_ranks * plans.tensor <= asked.devices_per_node
     assert np.all(inside | (plans.sharding_ranks == plans.data))
 
 
 @given(asked=spaces)
 def test_no_plan_is_there_twice(asked: Space) -> None:
-    found = gpu_plans(asked)
-    assert len(set(rows(found.plans))) == found.count
-    assert found.count <= found.enumerated
+    plans, enumerated = gpu_plans(asked)
+    assert len(set(rows(plans))) == plans.tensor.size <= enumerated
 
 
 @given(asked=spaces)
 def test_combinations_are_those_of_the_plans_they_stand_for(asked: Space) -> None:
-    check_combinations(gpu_plans(asked))
+    check_combinations(gpu_plans(asked)[0])
 
 
-def check_combinations(found: Candidates) -> None:
-    # Equal chunks leave a stage the same layers, however many there are.
-    whole = tuple(name for name in WEIGHT_KEYS if name != "interleave")
-    for names, keys, index in (
-        (WORK_KEYS, found.work, found.work_index),
-        (whole, found.exchange, found.exchange_index),
-    ):
-        for name in names:
-            assert np.array_equal(getattr(keys, name)[index], getattr(found.plans, name)), name
-        assert len(set(rows(keys, names))) == keys.tensor.size
+def check_combinations(plans: Plans) -> None:
+    for chosen in (WORK_ROWS, EXCHANGE_ROWS):
+        columns = plans.matrix[chosen]
+        first, index = distinct_columns(columns)
+        assert np.array_equal(columns[:, first[index]], columns)
+        assert len(set(map(tuple, columns[:, first].T.tolist()))) == first.size
 
 
 def test_combinations_of_very_many_devices_are_not_mixed_up() -> None:
@@ -94,7 +89,7 @@ def test_combinations_of_very_many_devices_are_not_mixed_up() -> None:
         devices=2**18, global_batch=2**18, depth=128, heads=128, experts=256,
         allowed={"recompute": [0.0], "offload": [0.0], "micro_batch": [1.0]},
     )  # fmt: skip
-    check_combinations(gpu_plans(asked))
+    check_combinations(gpu_plans(asked)[0])
 
 
 def by_hand(asked: Space) -> Iterator[tuple[int, ...]]:
@@ -141,18 +136,18 @@ def test_no_legal_plan_is_missing(changes: dict[str, object]) -> None:
     asked = space(**changes)
     expected = list(by_hand(asked))
     assert len(expected) == len(set(expected))
-    assert set(rows(gpu_plans(asked).plans, OPTIONS)) == set(expected)
+    assert set(rows(gpu_plans(asked)[0], OPTIONS)) == set(expected)
 
 
 @given(asked=spaces, draw=st.data())
 def test_a_plan_given_in_part_or_whole_is_among_the_legal_ones(asked: Space, draw: st.DataObject) -> None:
-    every = rows(gpu_plans(asked).plans, OPTIONS)
+    every = rows(gpu_plans(asked)[0], OPTIONS)
     if not every:
         return
     chosen = draw.draw(st.sampled_from(every))
     values = dict(zip(OPTIONS, chosen, strict=True))
     names = draw.draw(st.sets(st.sampled_from(OPTIONS)))
-    narrowed = gpu_plans(replace(asked, allowed={name: (values[name],) for name in names})).plans
+    narrowed, _ = gpu_plans(replace(asked, allowed={name: (values[name],) for name in names}))
     assert chosen in rows(narrowed, OPTIONS)
     for name in names:
         assert np.all(getattr(narrowed, name) == values[name])
@@ -162,7 +157,7 @@ def test_a_plan_given_in_part_or_whole_is_among_the_legal_ones(asked: Space, dra
 
 @given(asked=spaces, draw=st.data())
 def test_several_allowed_values_keep_every_plan_that_has_them(asked: Space, draw: st.DataObject) -> None:
-    plans = gpu_plans(asked).plans
+    plans, _ = gpu_plans(asked)
     every = rows(plans, OPTIONS)
     if not every:
         return
@@ -171,21 +166,22 @@ def test_several_allowed_values_keep_every_plan_that_has_them(asked: Space, draw
         name: draw.draw(st.sets(st.sampled_from(sorted(set(getattr(plans, name).tolist()))), min_size=1))
         for name in names
     }
-    narrowed = gpu_plans(replace(asked, allowed={name: sorted(values) for name, values in allowed.items()}))
-    found = rows(narrowed.plans, OPTIONS)
+    wanted = {name: sorted(values) for name, values in allowed.items()}
+    narrowed, _ = gpu_plans(replace(asked, allowed=wanted))
+    found = rows(narrowed, OPTIONS)
     assert len(found) == len(set(found))
     check_combinations(narrowed)
     for name, values in allowed.items():
-        assert set(getattr(narrowed.plans, name).tolist()) <= values
+        assert set(getattr(narrowed, name).tolist()) <= values
     places = {name: OPTIONS.index(name) for name in names}
     assert {row for row in every if all(row[places[name]] in allowed[name] for name in names)} <= set(found)
 
 
 def test_shards_over_any_number_of_allowed_copies() -> None:
     asked = space(global_batch=64, allowed={"sharding_ranks": [2.0, 4.0, 8.0, 16.0], "sharding": [3.0]})
-    found = gpu_plans(asked)
-    check_combinations(found)
-    held = set(rows(found.plans, ("data", "sharding_ranks")))
+    plans, _ = gpu_plans(asked)
+    check_combinations(plans)
+    held = set(rows(plans, ("data", "sharding_ranks")))
     degrees = {data for data, _ in held}
     assert {16.0, 32.0, 64.0} <= degrees
     assert held == {(data, ranks) for data in degrees for ranks in (2.0, 4.0, 8.0, 16.0) if data % ranks == 0}
@@ -199,8 +195,8 @@ def test_shards_over_any_number_of_allowed_copies() -> None:
     ],
 )
 def test_given_fields_that_contradict_the_batch_leave_nothing(given_values: dict[str, list[float]]) -> None:
-    found = gpu_plans(space(devices=64, global_batch=512, heads=0, allowed=given_values))
-    assert found.count == 0
+    plans, _ = gpu_plans(space(devices=64, global_batch=512, heads=0, allowed=given_values))
+    assert plans.tensor.size == 0
 
 
 def test_more_plans_than_there_is_room_for_are_refused_before_they_are_made() -> None:
@@ -214,7 +210,8 @@ def test_more_plans_than_there_is_room_for_are_refused_before_they_are_made() ->
 
 def test_nothing_is_legal_where_the_batch_does_not_divide() -> None:
     asked = space(devices=160, global_batch=8192, heads=0)
-    assert gpu_plans(asked).count == gpu_plans(asked).enumerated == 0
+    plans, enumerated = gpu_plans(asked)
+    assert plans.tensor.size == enumerated == 0
 
 
 @given(asked=ipu_spaces)
@@ -255,7 +252,7 @@ def test_no_legal_ipu_plan_is_missing(devices: int, batch: int, depth: int, head
 def test_replicas_that_share_come_out_even(name: str) -> None:
     def plans(**allowed: list[float]) -> Plans:
         asked = space(ipu=name != "sharding_ranks", allowed={name: [4.0], **allowed})
-        return ipu_plans(asked)[0] if asked.ipu else gpu_plans(asked).plans
+        return (ipu_plans if asked.ipu else gpu_plans)(asked)[0]
 
     found = plans()
     assert found.tensor.size
@@ -299,7 +296,7 @@ def test_of_several_allowed_values_those_without_effect_are_left_out() -> None:
         "sharding": [1.0, 3.0],
         "recompute": [1.0, 2.0],
     }
-    plans = gpu_plans(space(allowed=allowed, fused_attention=True)).plans
+    plans, _ = gpu_plans(space(allowed=allowed, fused_attention=True))
     assert np.all(plans.sequence_parallel[plans.tensor == 1] == 0)
     assert np.all(plans.interleave[plans.pipeline == 1] == 1)
     assert np.all(plans.sharding[plans.pipeline > 1] == 1)
