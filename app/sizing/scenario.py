@@ -14,12 +14,12 @@ import numpy as np
 from app.catalog.software import SoftwareProfile
 from app.engine.gpu import forward_share, gpu_memory, gpu_operator_times, gpu_step, perfect_gpu_step
 from app.engine.ipu import (
+    ipu_forward_share,
     ipu_memory,
     ipu_operator_times,
     ipu_step,
     pipeline_stages,
     stage_list,
-    supersteps,
 )
 from app.engine.operators import OperatorTable
 from app.engine.pipeline import peak_bound_step_time
@@ -140,7 +140,7 @@ class Scenario:
                 optimizer=self.optimizer,
                 split=self.stage_layers,
             )
-            return supersteps(stages, plans, self.hardware, software).forward_share
+            return ipu_forward_share(stages, software)
         return forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
@@ -184,7 +184,7 @@ class Scenario:
             optimizer=self.optimizer,
             split=self.stage_layers,
         )
-        counts = found.layout.counts
+        counts = found.counts
         shape = (counts.shape[0], plans.pipeline.size)
         by_plan = np.broadcast_to(counts.reshape(counts.shape[0], -1), shape).T
         return [
