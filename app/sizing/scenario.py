@@ -21,12 +21,12 @@ from app.engine.gpu import (
     step_of,
 )
 from app.engine.ipu import (
+    ipu_forward_share,
     ipu_memory,
     ipu_operator_times,
     ipu_step,
     pipeline_stages,
     stage_list,
-    supersteps,
 )
 from app.engine.operators import OperatorTable
 from app.engine.pipeline import peak_bound_step_time
@@ -159,7 +159,7 @@ class Scenario:
                 optimizer=self.optimizer,
                 split=self.stage_layers,
             )
-            return supersteps(stages, plans, self.hardware, software).forward_share
+            return ipu_forward_share(stages, software)
         return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
@@ -194,7 +194,7 @@ class Scenario:
             optimizer=self.optimizer,
             split=self.stage_layers,
         )
-        counts = found.layout.counts
+        counts = found.counts
         shape = (counts.shape[0], plans.pipeline.size)
         by_plan = np.broadcast_to(counts.reshape(counts.shape[0], -1), shape).T
         return [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine.ipu import Fit, ipu_memory, memory_fit, stage_memory
+from app.engine.ipu import STATE_BYTES, Fit, ipu_memory, memory_fit
 from app.engine.ipu.examples import BOW, POPART
 from app.engine.plans import Plans
 from app.profiles.presets import presets
@@ -20,7 +20,7 @@ with (DATA / "validation" / "ipu_memory.csv").open(encoding="utf-8", newline="")
 
 def filled(row: Row, monkeypatch: pytest.MonkeyPatch) -> float:
     """Return what a configuration needs of the fullest IPU over what there is."""
-    monkeypatch.setitem(stage_memory.STATE_BYTES, "stated", float(row["state_bytes"]))
+    monkeypatch.setitem(STATE_BYTES, "stated", float(row["state_bytes"]))
     model = presets()[row["model"]]
     length = int(row["seq_len"]) if row["seq_len"] else model.default_seq_len
     tokens = model.tokens(length, None) if length else None

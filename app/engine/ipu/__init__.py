@@ -2,13 +2,23 @@
 
 Computation, exchange and synchronisation follow one another, so their times add up
 (:mod:`~app.engine.ipu.products`, :mod:`~app.engine.ipu.vector`). Stages of a pipeline wait for the
-slowest (:mod:`~app.engine.ipu.stages`, :mod:`~app.engine.ipu.step`), a weight update follows the
-last micro-batch (:mod:`~app.engine.ipu.update`), and everything resident has to fit the SRAM
-(:mod:`~app.engine.ipu.memory`, :mod:`~app.engine.ipu.phases`).
+slowest (:mod:`~app.engine.ipu.stages`, :mod:`~app.engine.ipu.layout`), a weight update follows the
+last micro-batch (:mod:`~app.engine.ipu.step`), and everything resident has to fit the SRAM
+(:mod:`~app.engine.ipu.stage_memory`, :mod:`~app.engine.ipu.phases`). All of it are functions of single
+plans that run inside compiled loops; :mod:`~app.engine.ipu.evaluate` calls these for many plans at once.
 """
 
+from app.engine.ipu.case import STATE_BYTES
+from app.engine.ipu.evaluate import (
+    evaluate_ipu_plans,
+    ipu_forward_share,
+    ipu_memory,
+    ipu_operator_times,
+    ipu_step,
+    phases_needed,
+    pipeline_stages,
+)
 from app.engine.ipu.mapping import (
-    devices,
     layers_per_stage,
     minimum_phases,
     planned_phases,
@@ -16,23 +26,16 @@ from app.engine.ipu.mapping import (
     weight_fraction,
     weights_per_device,
 )
-from app.engine.ipu.memory import REFUSED_ABOVE, Fit, ipu_memory, memory_fit
-from app.engine.ipu.phases import phases_needed
-from app.engine.ipu.pipeline import pipeline_stages
-from app.engine.ipu.stage_memory import FITS_BELOW, STATE_BYTES
-from app.engine.ipu.stages import Stages, stage_layers, stage_list
-from app.engine.ipu.step import ipu_step
-from app.engine.ipu.supersteps import Supersteps, supersteps
-from app.engine.ipu.times import ipu_operator_times
+from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE, Fit, memory_fit
+from app.engine.ipu.stages import stage_layers, stage_list
 
 __all__ = [
     "FITS_BELOW",
     "REFUSED_ABOVE",
     "STATE_BYTES",
     "Fit",
-    "Stages",
-    "Supersteps",
-    "devices",
+    "evaluate_ipu_plans",
+    "ipu_forward_share",
     "ipu_memory",
     "ipu_operator_times",
     "ipu_step",
@@ -45,7 +48,6 @@ __all__ = [
     "resident_weight_fraction",
     "stage_layers",
     "stage_list",
-    "supersteps",
     "weight_fraction",
     "weights_per_device",
 ]

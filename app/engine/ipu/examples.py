@@ -6,7 +6,9 @@ References
 .. [2] Efficiencies fitted on data/validation/measured.csv.
 """
 
-from app.engine.records import IpuChip, IpuSoftware
+from app.engine.ipu.case import Case, Row, figures_of, model_of, row_of
+from app.engine.operators import Operator, OperatorTable, dense_layer
+from app.engine.records import IpuChip, IpuSoftware, Precision
 
 BOW = IpuChip(
     name="Bow IPU",
@@ -41,3 +43,19 @@ POPART = IpuSoftware(
     io_tiles=0,
 )
 """PopART on the reference SDK."""
+
+
+def table(operator: Operator) -> OperatorTable:
+    """Return a model of one operator."""
+    return OperatorTable.of([operator], depth=1, hidden=1024, tokens=1)
+
+
+def case() -> Case:
+    """Return the figures of a Bow IPU with PopART that trains one dense layer."""
+    model = model_of(table(dense_layer(name="a", inputs=1024, outputs=1024)))
+    return figures_of(model, BOW, POPART, Precision.FP16_16, "lamb")
+
+
+def row(operator: Operator) -> Row:
+    """Return an operator as kernels read it."""
+    return row_of(model_of(table(operator)).operators, 0)

@@ -1,245 +1,300 @@
-"""The split over stages: as memory and time allow, as a configuration states it, or by unlike blocks."""
+r"""The split over stages: as memory and time allow, as a configuration states it, or by unlike blocks.
+
+The layers of an image network differ in time by an order of magnitude, so equal numbers of them
+make unequal stages. They stay in order, and a stage takes a run of them: the cut is the one whose
+slowest stage is fastest (Narayanan et al. 2019, section 3.1),
+
+.. math:: \min_{\text{cuts}} \max_g \sum_{i \in g} t_i
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
 
 import numpy as np
 
-from app.engine.ipu.blocks import BlockStages
-from app.engine.ipu.keys import plan_shape
-from app.engine.ipu.loads import Loads, ipu_capacity
-from app.engine.ipu.stage_memory import FITS_BELOW, stage_parts
-from app.engine.ipu.stages import head_shares_embedding, stage_layers
-from app.engine.operators import OperatorTable
-from app.engine.plans import Plans
-from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
+from app.compiled import Matrix, Places, Vector, inner, kernel
+from app.engine.ipu.case import Case, Plan, case_of, plan_of, recomputes
+from app.engine.ipu.stage_memory import FITS_BELOW, Stage, stage_memory, total_memory
+from app.engine.ipu.stages import ROUNDING, Stages, stage_layers
+from app.engine.ipu.work import (
+    AGAIN_TIME,
+    BACKWARD_TIME,
+    FORWARD_TIME,
+    HEAD,
+    PARTS,
+    PLACE,
+    WEIGHTS,
+    Loads,
+    loads_of,
+)
+
+STAGE = len(Stage._fields)
+"""Columns of one stage."""
+
+KINDS = 3
+"""Kinds of stages that like layers need: the first, the fullest between, the last."""
+
+CHAIN = 4
+"""Rows on the layers of a chain of unlike ones."""
+
+HALVINGS = 40
+"""Halvings of the interval in which the slowest stage's time lies: exact to rounding."""
+
+TIMELESS = 1e6
+"""Layers that embedding or head take at most where layers take no time. A model without layers has one
+stage; the ratio then decides nothing but stays finite."""
+
+TINY = float(np.finfo(float).tiny)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Stages of every plan, (G, …): what each holds. Like layers need three kinds of stages."""
-
-    layers: Floats
-    """Layers; of unlike layers those of mean weight that weigh as much. [-]"""
-    kept: Floats
-    """Share of all checkpoints. [-]"""
-    embedding: Floats
-    head: Floats
-    position: Floats
-    present: Floats
-    """1 where a plan has such a stage. [-]"""
-    counts: Floats
-    """Layers by number. [-]"""
-
-    def weights(self, loads: Loads) -> Floats:
-        """Return the parameters of the heaviest stage. [-]"""
-        held = loads.weights(self.layers, self.embedding, self.head)
-        return np.asarray(np.max(self.present * held, axis=0))
-
-    def memory(
-        self,
-        table: OperatorTable,
-        plans: Plans,
-        loads: Loads,
-        chip: IpuChip,
-        *,
-        precision: Precision,
-        optimizer: str,
-    ) -> dict[str, Floats]:
-        """Return the memory of every stage by part, (G, …). [B]"""
-        return stage_parts(
-            table,
-            plans,
-            loads,
-            self.layers,
-            self.position,
-            self.embedding,
-            self.head,
-            chip,
-            precision=precision,
-            optimizer=optimizer,
-            kept=self.kept,
-        )
+@inner
+def stage_of(stages: Matrix, c: int, g: int) -> Stage:
+    """Return a stage of the layout in a row of a matrix."""
+    s = stages[c, g * STAGE : (g + 1) * STAGE]
+    return Stage(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
 
 
-def plan_layout(
-    table: OperatorTable,
-    plans: Plans,
-    loads: Loads,
-    ends: tuple[Floats, Floats],
-    chip: IpuChip,
-    software: IpuSoftware,
-    *,
-    precision: Precision,
-    optimizer: str,
-) -> Layout:
-    """Return which layers, embedding and head each kind of stage holds: first, fullest between, last.
+@inner
+def put_stage(stages: Matrix, c: int, g: int, stage: Stage) -> None:
+    """Write a stage into a row of a matrix."""
+    for field in range(STAGE):
+        stages[c, g * STAGE + field] = stage[field]
 
-    Parameters
-    ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    plans : Plans
-        How the model is laid over devices. [-]
-    loads : Loads
-        What a layer, the embedding and the head bring. [B]
-    ends : tuple of ndarray
-        Time of embedding and head over that of one layer. [-]
-    chip : IpuChip
-        The IPU. [-]
-    software : IpuSoftware
-        The software stack. [-]
-    precision : Precision
-        Number format. [-]
-    optimizer : str
-        A key of :data:`~app.engine.ipu.stage_memory.STATE_BYTES`. [-]
 
-    Returns
-    -------
-    layout : Layout
-        First stage, fullest between, last. [-]
+@inner
+def end_layers(times: Matrix, k: int, section: int, again: bool) -> float:
+    """Return how many layers' time embedding or head take forward and backward.
 
-    Notes
-    -----
+    The head recomputes nothing, since its backward pass follows at once.
+    """
+    layer = whole_time(times, k, 1, again)
+    return min(whole_time(times, k, section, again and section != HEAD) / max(layer, TINY), TIMELESS)
+
+
+@inner
+def whole_time(times: Matrix, k: int, section: int, again: bool) -> float:
+    """Return the seconds of a section, or unit, forward, forward again and backward."""
+    forward, backward = 0.0, 0.0
+    for part in range(section * PLACE, section * PLACE + PARTS):
+        forward += times[k, FORWARD_TIME + part]
+        backward += times[k, BACKWARD_TIME + part]
+    return (2.0 if again else 1.0) * forward + backward
+
+
+@inner
+def balanced_layers(case: Case, loads: Loads, plan: Plan, times: Matrix, k: int) -> Stages:
+    """Return the layers of each kind of stage as memory and time allow.
+
     The limit of the first stage follows from its memory without layers and with one. A stage that
     runs in phases has no limit: what does not fit waits in streaming memory.
-
-    References
-    ----------
-    .. [1] Graphcore, examples repository, BERT configurations (layers per IPU).
-
-    Examples
-    --------
-    ``tests/engine/ipu/test_stages.py`` holds BERT-Large on four and on eight IPUs.
-
-    >>> FITS_BELOW
-    0.95
     """
-    tied = head_shares_embedding(table)
-    zero, one = np.zeros(()), np.ones(())
-    bare, single = (
-        np.asarray(
-            sum(
-                stage_parts(
-                    table,
-                    plans,
-                    loads,
-                    layers,
-                    zero,
-                    one,
-                    one if tied else zero,
-                    chip,
-                    precision=precision,
-                    optimizer=optimizer,
-                ).values()
-            )
-        )
-        for layers in (zero, one)
-    )
-    room = FITS_BELOW * ipu_capacity(chip, software) - bare
-    limit = np.where(plans.phases > 1, np.inf, room / np.maximum(single - bare, 1.0))
-    embedding, head = ends
-    with_embedding, with_last = (embedding + head, 0.0 * head) if tied else (embedding, head)
-    layers = stage_layers(table.depth, plans.pipeline, limit, with_embedding, with_last).stacked
-    pipeline = np.broadcast_to(plans.pipeline, layers.shape[1:])
-    alone = pipeline <= 1
-    head_on_first = np.ones_like(alone) if tied else alone
-    here = np.ones_like(alone)
-    return Layout(
-        layers=layers,
-        kept=layers / table.depth,
-        embedding=np.stack([here, ~here, ~here]).astype(float),
-        head=np.stack([head_on_first, ~here, ~head_on_first]).astype(float),
-        position=np.stack([0.0 * pipeline, 1.0 + 0.0 * pipeline, pipeline - 1.0]),
-        present=np.stack([here, pipeline > 2, pipeline > 1]).astype(float),
-        counts=layers,
-    )
+    limit = math.inf
+    if plan.phases <= 1.0:
+        bare = Stage(0.0, 0.0, 1.0, case.tied, 0.0, 1.0, 0.0)
+        single = Stage(1.0, 1.0 / case.depth, 1.0, case.tied, 0.0, 1.0, 1.0)
+        taken = total_memory(stage_memory(case, loads, plan, bare))
+        more = total_memory(stage_memory(case, loads, plan, single)) - taken
+        limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - taken) / max(more, 1.0)
+    again = recomputes(plan)
+    embedding, head = end_layers(times, k, 0, again), end_layers(times, k, 2, again)
+    if case.tied > 0.0:
+        return stage_layers(case.depth, plan.pipeline, limit, embedding + head, 0.0)
+    return stage_layers(case.depth, plan.pipeline, limit, embedding, head)
 
 
-def stated_layout(table: OperatorTable, plans: Plans, split: Sequence[float]) -> Layout:
-    """Return the layout that a configuration states by the layers of each stage.
+@inner
+def like_stage(case: Case, plan: Plan, layers: Stages, kind: int) -> Stage:
+    """Return a stage of like layers: first, fullest between, or last."""
+    share = layers[kind] / case.depth
+    head = 1.0 if case.tied > 0.0 or plan.pipeline <= 1.0 else 0.0
+    if kind == 0:
+        return Stage(layers.first, share, 1.0, head, 0.0, 1.0, layers.first)
+    if kind == 1:
+        present = 1.0 if plan.pipeline > 2.0 else 0.0
+        return Stage(layers.middle, share, 0.0, 0.0, 1.0, present, layers.middle)
+    present = 1.0 if plan.pipeline > 1.0 else 0.0
+    return Stage(layers.last, share, 0.0, 1.0 - head, plan.pipeline - 1.0, present, layers.last)
 
-    Parameters
-    ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    plans : Plans
-        Plans with as many stages as the configuration. [-]
-    split : sequence of float
-        Layers of each stage; halves where attention and feed-forward block of a layer lie on
-        different stages. [-]
 
-    Returns
-    -------
-    layout : Layout
-        Every stage; the embedding on the first, the head with it where they share weights. [-]
+@inner
+def stated_stage(case: Case, split: Vector, place: int) -> Stage:
+    """Return a stage as a configuration states its layers."""
+    last = 0 if case.tied > 0.0 else split.shape[0] - 1
+    embedding, head = 1.0 if place == 0 else 0.0, 1.0 if place == last else 0.0
+    return Stage(split[place], split[place] / case.depth, embedding, head, 1.0 * place, 1.0, split[place])
 
-    References
-    ----------
-    .. [1] Graphcore, MLPerf Training v1.1 and v2.0 submissions, BERT (``att_ffn_placement``).
 
-    Examples
-    --------
-    >>> from app.engine.operators import dense_layer
-    >>> one = OperatorTable.of([dense_layer(name="a", inputs=1, outputs=1)], depth=24, hidden=1, tokens=1)
-    >>> stated_layout(one, Plans.of(pipeline=4), (3, 7, 7, 7)).layers.tolist()
-    [3.0, 7.0, 7.0, 7.0]
+@inner
+def put_slowest(
+    case: Case, plan: Plan, stages: Matrix, c: int, times: Matrix, k: int, parts: Vector, slowest: Matrix
+) -> None:
+    """Write the parts of the slowest stage forward and of the slowest backward, of like layers.
+
+    All forward stages of a pipeline but the last are computed again for their backward pass
+    (Graphcore, pipeline_recomputation.cc; PopART, pipeline.cpp). A head that shares the embedding's weights
+    is a last stage of its own on the device of the first. One device alone computes again what lies before
+    its last checkpoint. ``parts`` takes those of one stage.
     """
-    shape = plan_shape(plans)
-    column = np.asarray(split, dtype=float).reshape(-1, *(1,) * len(shape))
-    layers = np.broadcast_to(column, (len(split), *shape))
-    place = np.arange(len(split), dtype=float).reshape(column.shape) + 0.0 * layers
-    last = 0.0 if head_shares_embedding(table) else float(len(split) - 1)
-    return Layout(
-        layers=layers,
-        kept=layers / table.depth,
-        embedding=(place == 0.0).astype(float),
-        head=(place == last).astype(float),
-        position=place,
-        present=np.ones_like(layers),
-        counts=layers,
-    )
+    again = 1.0 if recomputes(plan) else 0.0
+    for g in range(stages.shape[1] // STAGE):
+        stage = stage_of(stages, c, g)
+        embedding, head = stage.present * stage.embedding, stage.present * stage.head
+        layers = stage.present * stage.layers
+        source, repeated, repeated_head = AGAIN_TIME, again * layers, again * head
+        if plan.pipeline > 1.0:
+            last = stage.position == plan.pipeline - 1.0 and case.tied <= 0.0
+            source, repeated, repeated_head = FORWARD_TIME, 0.0 if last else again * layers, 0.0
+        for part in range(PARTS):
+            parts[part] = on_stage(times, k, FORWARD_TIME + part, embedding, layers, head)
+            back = on_stage(times, k, BACKWARD_TIME + part, embedding, layers, head)
+            more = on_stage(times, k, source + part, again * embedding, repeated, repeated_head)
+            parts[PARTS + part] = back + more
+        keep_slowest(parts, slowest, c, g)
 
 
-def block_layout(plans: Plans, loads: Loads, stages: BlockStages) -> Layout:
-    """Return the layout of a network with unlike layers.
+@inner
+def keep_slowest(parts: Vector, slowest: Matrix, c: int, g: int) -> None:
+    """Keep the parts of a stage where it is slower than those before it, forward and backward."""
+    for start in range(0, 2 * PARTS, PARTS):
+        total, longest = 0.0, 0.0
+        for part in range(start, start + PARTS):
+            total += parts[part]
+            longest += slowest[c, part]
+        if g == 0 or total > longest:
+            for part in range(start, start + PARTS):
+                slowest[c, part] = parts[part]
 
-    Parameters
-    ----------
-    plans : Plans
-        How the model is laid over devices. [-]
-    loads : Loads
-        What a layer of mean weight brings. [B]
-    stages : BlockStages
-        Stages as they were cut. [-]
 
-    Returns
-    -------
-    layout : Layout
-        Every stage. [-]
+@inner
+def on_stage(times: Matrix, k: int, column: int, embedding: float, layers: float, head: float) -> float:
+    """Return the seconds of a stage that holds so much of each section."""
+    of_ends = embedding * times[k, column] + head * times[k, 2 * PLACE + column]
+    return float(of_ends + layers * times[k, PLACE + column])
 
-    References
-    ----------
-    .. [1] Graphcore, examples repository, vision/cnns (``pipeline_splits``).
 
-    Examples
-    --------
-    ``tests/engine/ipu/test_blocks.py`` cuts ResNet and EfficientNet.
+@kernel
+def lay_like_layers(
+    figures: Vector,
+    plans: Matrix,
+    keys: Places,
+    times: Matrix,
+    loads: Matrix,
+    split: Vector,
+    parts: Vector,
+    stages: Matrix,
+    slowest: Matrix,
+) -> None:
+    """Write the stages of every plan of like layers, balanced or as stated, and the slowest."""
+    case = case_of(figures)
+    for i in range(plans.shape[1]):
+        plan, k = plan_of(plans, i), keys[i]
+        if split.shape[0] > 0:
+            for g in range(split.shape[0]):
+                put_stage(stages, i, g, stated_stage(case, split, g))
+        else:
+            layers = balanced_layers(case, loads_of(loads, k), plan, times, k)
+            for g in range(KINDS):
+                put_stage(stages, i, g, like_stage(case, plan, layers, g))
+        put_slowest(case, plan, stages, i, times, k, parts, slowest)
 
-    >>> Layout.__slots__[0]
-    'layers'
+
+@inner
+def fill_stages(times: Vector, last: Vector, level: float, most: float, cut: Places) -> bool:
+    """Fill stages from the last up to a level; return whether every layer fits one of so many.
+
+    ``cut`` is how many stages before the last each layer lies.
     """
-    counts = stages.gather(stages.layers)
-    pipeline = np.broadcast_to(plans.pipeline, counts.shape[1:])
-    place = np.arange(counts.shape[0], dtype=float).reshape(-1, *(1,) * pipeline.ndim) + 0.0 * pipeline
-    return Layout(
-        layers=stages.gather(stages.weights) / np.maximum(loads.layer_weights, 1.0),
-        kept=stages.gather(stages.kept),
-        embedding=(place == 0).astype(float),
-        head=(place == pipeline - 1).astype(float),
-        position=place,
-        present=(place < pipeline).astype(float),
-        counts=counts,
-    )
+    limit = level * (1.0 + ROUNDING)
+    place, filled = 0, 0.0
+    for layer in range(times.shape[0] - 1, -1, -1):
+        added = filled + (last[layer] if place == 0 else times[layer])
+        if added > limit and filled > 0.0:
+            place += 1
+            added = times[layer]
+        if added > limit or place >= most:
+            return False
+        filled = added
+        cut[layer] = place
+    return True
+
+
+@inner
+def balance(times: Vector, last: Vector, most: float, cut: Places) -> None:
+    """Write the stage of each of a chain of layers so that the slowest of so many stages is fastest.
+
+    ``last`` are the times on the last stage, which recomputes nothing; no longer than ``times``. Filling
+    stages one after the other, from the last, up to a level uses the fewest stages for that level; the least
+    level that needs no more stages than there are is found by halving (Bokhari 1988, chains on chains).
+
+    >>> chain, cut = np.array([4.0, 1.0, 1.0, 2.0, 3.0]), np.zeros(5, dtype=np.int64)
+    >>> balance(chain, chain, 3.0, cut)
+    >>> cut.tolist()
+    [0, 1, 1, 1, 2]
+    """
+    low, high = 0.0, 0.0
+    for layer in range(times.shape[0]):
+        high += times[layer]
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if fill_stages(times, last, middle, most, cut):
+            high = middle
+        else:
+            low = middle
+    fill_stages(times, last, high, most, cut)
+    before = cut[0]
+    for layer in range(times.shape[0]):
+        cut[layer] = before - cut[layer]
+
+
+@kernel
+def lay_unlike_layers(
+    cases: Matrix,
+    times: Matrix,
+    loads: Matrix,
+    chain: Places,
+    layers: Matrix,
+    cut: Places,
+    stated: int,
+    parts: Vector,
+    stages: Matrix,
+    slowest: Matrix,
+) -> None:
+    """Write the stages of networks with unlike layers, for every combination of what they depend on.
+
+    ``cases`` has rows for the key, the stages and whether activations are computed again. ``layers`` says of
+    each of the chain whether it counts as one and what it keeps, and takes its time alone and with
+    recomputation. The cut is found unless it is stated.
+    """
+    counted, saved, once, repeated = layers[0], layers[1], layers[2], layers[3]
+    for c in range(cases.shape[1]):
+        k, pipeline, again = int(cases[0, c]), cases[1, c], cases[2, c]
+        kept = 0.0
+        for layer in range(chain.shape[0]):
+            once[layer] = whole_time(times, k, chain[layer], False)
+            repeated[layer] = whole_time(times, k, chain[layer], again > 0.0)
+            kept += saved[layer]
+        if not stated:
+            balance(repeated, once, pipeline, cut)
+        for g in range(stages.shape[1] // STAGE):
+            for part in range(2 * PARTS):
+                parts[part] = 0.0
+            weights, share, number = 0.0, 0.0, 0.0
+            # The last stage of several recomputes nothing; one stage alone nothing behind its checkpoint.
+            source = FORWARD_TIME if pipeline > 1.0 else AGAIN_TIME
+            more = 0.0 if pipeline > 1.0 and g == cut[chain.shape[0] - 1] else again
+            for layer in range(chain.shape[0]):
+                if cut[layer] == g:
+                    start = chain[layer] * PLACE
+                    weights += times[k, start + WEIGHTS]
+                    share += saved[layer] / max(kept, 1.0)
+                    number += counted[layer]
+                    for part in range(PARTS):
+                        parts[part] += times[k, start + FORWARD_TIME + part]
+                        back = times[k, start + BACKWARD_TIME + part]
+                        parts[PARTS + part] += back + more * times[k, start + source + part]
+            keep_slowest(parts, slowest, c, g)
+            first, last = 1.0 if g == 0 else 0.0, 1.0 if g == pipeline - 1.0 else 0.0
+            present = 1.0 if g < pipeline else 0.0
+            stage = Stage(weights / max(loads[k, 0], 1.0), share, first, last, 1.0 * g, present, number)
+            put_stage(stages, c, g, stage)

@@ -7,102 +7,120 @@ exchanged. Compute, exchange and synchronisation follow one another (bulk-synchr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from app.engine.records import FloatLike, Floats, IpuChip, IpuSoftware, Precision
+from app.compiled import inner
+from app.engine.ipu.case import Case, Row
+from app.engine.ipu.vector import INNER
+from app.engine.operators import Split
 
-AMP_GROUP = 16
+AMP_GROUP = 16.0
 """Input and output channels one pass of the matrix unit takes (poplibs, convolution planner)."""
+
+CHANNEL_GRAIN = 4.0
+"""Channels and kernel columns that the narrow convolution vertex takes at a time (poplibs, SLIC)."""
 
 FULL_PRECISION_SLOWDOWN = 4.0
 """Cycles of an fp32 product over one in fp16.16 (Graphcore data sheets: 62.4 against 249.7 TFLOP/s)."""
 
+COLUMNS = float(Split.COLUMNS)
+BATCH = float(Split.BATCH)
 
-@dataclass(frozen=True, slots=True)
-class Products:
-    """Matrix products of each operator, arrays of shape (V, O, …) with the product axis first."""
+FORWARD = 2
+"""Products forward: attention has scores and context."""
 
-    rows: Floats
-    inner: Floats
-    columns: Floats
-    groups: Floats
+PRODUCTS = 6
+"""Products forward and backward: attention has gradients of probabilities, values, queries and keys, every
+other operator one of its input and one of its weights."""
+
+
+class Shapes(NamedTuple):
+    """Sides of an operator's forward product on one device."""
+
+    positions: float
+    """Output positions, or tokens, of a micro-batch. [-]"""
+    channels: float
+    """Input channels of one group, or input width. [-]"""
+    outputs: float
+    """Output channels of one group, or output width. [-]"""
+    groups: float
+    inner: float
+    """Inner side with the padding that narrow convolutions need. [-]"""
+
+
+class Product(NamedTuple):
+    """One matrix product."""
+
+    rows: float
+    inner: float
+    columns: float
+    groups: float
     """Independent products run side by side. [-]"""
-    reuse: Floats
+    reuse: float
     """Times an element of the first factor serves (the kernel area of a convolution). [-]"""
-    repeats: Floats
+    repeats: float
     """Times the product runs, one after the other; 0 where an operator has no such product. [-]"""
 
 
-@dataclass(frozen=True, slots=True)
-class ProductCycles:
-    """Cycles of matrix products, summed over the product axis: (O, …)."""
+@inner
+def operator_shapes(row: Row, micro_batch: float, tensor: float) -> Shapes:
+    """Return the sides of an operator's product once micro-batch and tensor degree are known.
 
-    matrix: Floats
-    """Cycles of the matrix units. [cycles]"""
-    exchange: Floats
-    """Cycles of the on-chip exchange. [cycles]"""
-    operations: Floats
-    """Products run one after the other. [-]"""
-
-
-def element_bytes(precision: Precision) -> float:
-    """Return the bytes of one element; whatever is not full precision runs as fp16.16.
-
-    Parameters
-    ----------
-    precision : Precision
-        Number format asked for. [-]
-
-    Returns
-    -------
-    size : float
-        Size of one element. [B]
-
-    References
-    ----------
-    .. [1] Graphcore, "IPU-M2000 datasheet," performance section (FP16.16 and FP32 only).
-
-    Examples
-    --------
-    >>> element_bytes(Precision.FP16_16), element_bytes(Precision.TF32)
-    (2.0, 4.0)
+    Grouped convolutions with fewer than 16 channels a group run sixteen output channels at a time,
+    their kernel columns padded to four; a plain convolution pads its input channels to four
+    (poplibs, ConvPlan.cpp and the SLIC vertex).
     """
-    return 4.0 if precision in (Precision.FP32, Precision.TF32) else 2.0
+    side = max(row.inner / (tensor if row.split == INNER else 1.0), 1.0)
+    outputs = max(row.columns / (tensor if row.split == COLUMNS else 1.0), 1.0)
+    batch = max(row.batch / (tensor if row.split == BATCH else 1.0), 1.0)
+    samples = micro_batch if row.attends > 0.0 else 1.0
+    positions = row.rows * (1.0 if row.attends > 0.0 else micro_batch)
+    channels = side / row.area
+    if row.convolution > 0.0 and batch > 1.0:
+        if channels < AMP_GROUP:
+            groups = max(batch * outputs / AMP_GROUP, 1.0)
+            taps = row.area / row.width * np.ceil(row.width / CHANNEL_GRAIN) * CHANNEL_GRAIN
+            padded = taps * max(channels, CHANNEL_GRAIN)
+            return Shapes(positions, AMP_GROUP, AMP_GROUP, groups * samples, padded)
+    elif row.convolution > 0.0:
+        channels = max(channels, CHANNEL_GRAIN)
+    return Shapes(positions, channels, outputs, batch * samples, channels * row.area)
 
 
-def usable_tiles(chip: IpuChip, software: IpuSoftware) -> int:
-    """Return the tiles left for computation when some are set aside for input and output.
+@inner
+def product_of(row: Row, shapes: Shapes, place: int) -> Product:
+    """Return one of the products of an operator: two forward, then four backward.
 
-    Parameters
-    ----------
-    chip : IpuChip
-        The IPU. [-]
-    software : IpuSoftware
-        The software stack. [-]
-
-    Returns
-    -------
-    tiles : int
-        Tiles that compute. [-]
-
-    References
-    ----------
-    .. [1] Graphcore, "Memory and performance optimisation on the IPU," section on overlapped I/O.
-
-    Examples
-    --------
-    >>> from app.engine.ipu.examples import BOW, POPART
-    >>> usable_tiles(BOW, POPART)
-    1472
+    The input gradient of a strided convolution meets each output as often as the stride lets it
+    (Dumoulin and Visin 2016). A recurrent operator takes its weight gradient in one product over all steps.
     """
-    return chip.tiles - software.io_tiles
+    positions, channels, outputs, groups, side = shapes
+    keys, spread, area = row.keys, row.spread, row.area
+    if row.attends > 0.0:
+        if place == 0:
+            return Product(positions, channels, keys, groups, area, 1.0)
+        if place == 2:
+            return Product(positions, channels, keys, groups, max(area / spread, 1.0), 1.0)
+        if place == 3:
+            return Product(keys, positions, channels, groups, area, 1.0)
+        if place == 5:
+            return Product(keys, positions, channels, groups, 1.0, 1.0)
+        return Product(positions, keys, channels, groups, 1.0, 1.0)
+    if place == 0:
+        return Product(positions, side, outputs, groups, area, row.runs * row.steps)
+    if place == 2:
+        side = outputs * side / channels / spread
+        wanted = row.runs * row.input_gradient * row.steps
+        return Product(positions * spread, side, channels, groups, max(area / spread, 1.0), wanted)
+    if place == 3:
+        return Product(side, positions * row.steps, outputs, groups, area, row.runs)
+    return Product(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 
 
-def split_product(
-    rows: FloatLike, inner: FloatLike, columns: FloatLike, tiles: FloatLike
-) -> tuple[Floats, Floats, Floats]:
+@inner
+def split_product(rows: float, inner: float, columns: float, tiles: float) -> tuple[float, float, float]:
     r"""Return the piece of a product that one tile computes, as near to a cube as may be.
 
     .. math:: m k n = M K N / \text{tiles}
@@ -120,13 +138,13 @@ def split_product(
 
     Returns
     -------
-    piece : tuple of ndarray
+    piece : tuple of float
         :math:`m, k, n` of one tile. [-]
 
     Notes
     -----
-    The shortest dimension is taken whole where it is below the side of the cube, and the others
-    share what is left. Pieces are real numbers: balance over tiles is assumed.
+    A dimension is taken whole where it is below the side of the cube, and the others share what is
+    left. Pieces are real numbers: balance over tiles is assumed.
 
     References
     ----------
@@ -135,61 +153,38 @@ def split_product(
 
     Examples
     --------
-    >>> [round(float(side), 1) for side in split_product(1024, 1024, 4096, 1472)]
+    >>> [round(float(side), 1) for side in split_product(1024.0, 1024.0, 4096.0, 1472.0)]
     [142.9, 142.9, 142.9]
-    >>> [round(float(side), 1) for side in split_product(4096, 8, 4096, 1024)]
+    >>> [round(float(side), 1) for side in split_product(4096.0, 8.0, 4096.0, 1024.0)]
     [128.0, 8.0, 128.0]
     """
-    sides = np.stack(np.broadcast_arrays(rows, inner, columns)).astype(float)
-    volume = np.prod(sides, axis=0) / tiles
-    sides = np.broadcast_to(sides, (3, *volume.shape))
-    order = np.argsort(sides, axis=0)
-    shortest, middle, _ = np.take_along_axis(sides, order, axis=0)
-    first = np.minimum(shortest, np.cbrt(volume))
-    second = np.minimum(middle, np.sqrt(volume / first))
-    pieces = np.stack([first, second, volume / (first * second)])
-    restored = np.take_along_axis(pieces, np.argsort(order, axis=0), axis=0)
-    return restored[0], restored[1], restored[2]
+    shortest = min(rows, inner, columns)
+    middle = max(min(rows, inner), min(max(rows, inner), columns))
+    volume = rows * inner * columns / tiles
+    side = np.cbrt(volume)
+    if side > shortest:
+        side = np.sqrt(volume / shortest)
+        if side > middle:
+            side = volume / (shortest * middle)
+    return min(rows, side), min(inner, side), min(columns, side)
 
 
-def tile_surface(products: Products, tiles: float, *, patches: bool) -> tuple[Floats, Floats]:
-    """Return volume and surface of the piece of each product on one tile.
+@inner
+def temporaries(case: Case, product: Product) -> float:
+    """Return the elements of a product on one tile: both factors, rearranged, and the result.
 
-    Parameters
-    ----------
-    products : Products
-        Products of each operator. [-]
-    tiles : float
-        Tiles that compute. [-]
-    patches : bool
-        True to count the first factor with its repetitions, as it lies in memory once rearranged;
-        False to count what has to arrive by exchange. [-]
-
-    Returns
-    -------
-    piece : tuple of ndarray
-        Volume (multiplications) and surface (elements of both factors and of the result). [-]
-
-    References
-    ----------
-    .. [1] Graphcore, "Memory and performance optimisation on the IPU," section on temporaries.
-
-    Examples
-    --------
-    >>> one = Products(*(np.full((1, 1), side) for side in (1024.0, 1024.0, 4096.0, 1.0, 1.0, 1.0)))
-    >>> [round(float(part[0, 0])) for part in tile_surface(one, 1472, patches=False)]
-    [2917777, 61257]
+    >>> from app.engine.ipu.examples import case
+    >>> round(temporaries(case(), Product(1024.0, 1024.0, 4096.0, 1.0, 9.0, 1.0)))
+    61257
     """
-    share = np.maximum(tiles / products.groups, 1.0)
-    m, k, n = split_product(products.rows, products.inner, products.columns, share)
-    first = m * k if patches else m * k / products.reuse
-    return m * k * n, first + k * n + m * n
+    share = max(case.usable / product.groups, 1.0)
+    m, k, n = split_product(product.rows, product.inner, product.columns, share)
+    return m * k + k * n + m * n
 
 
-def product_cycles(
-    products: Products, chip: IpuChip, software: IpuSoftware, *, precision: Precision = Precision.FP16_16
-) -> ProductCycles:
-    r"""Return the cycles of matrix products: matrix unit, exchange and number of operations.
+@inner
+def product_cycles(case: Case, product: Product) -> tuple[float, float]:
+    r"""Return the cycles of a matrix product, on the matrix unit and on the exchange.
 
     .. math::
 
@@ -201,26 +196,22 @@ def product_cycles(
 
     Parameters
     ----------
-    products : Products
-        Products of each operator, (V, O, …). [-]
-    chip : IpuChip
-        The IPU: rate R, efficiency e, exchange width w and multiplier X. [-]
-    software : IpuSoftware
-        The software stack: limit on temporaries and tiles set aside. [-]
-    precision : Precision
-        Number format; fp32 runs at a quarter of the rate. [-]
+    case : Case
+        Rate R, efficiency e, exchange width w and multiplier X; limit on temporaries. [-]
+    product : Product
+        The product. [-]
 
     Returns
     -------
-    cycles : ProductCycles
-        Summed over the products of each operator, (O, …). [cycles]
+    cycles : tuple of float
+        Of all its repeats. [cycles]
 
     Notes
     -----
     Temporaries beyond the limit make the planner run a product in serial parts, each of which
     brings its factors again: traffic grows with the square root of the excess. Without that cap
     the cube would be optimistic for very large products. Exchange is added to computation because
-    supersteps do not overlap.
+    supersteps do not overlap. Full precision runs at a quarter of the rate.
 
     References
     ----------
@@ -234,28 +225,24 @@ def product_cycles(
     A product of 1024 × 1024 by 1024 × 4096 on a Bow IPU takes 65 thousand cycles in the matrix
     units and 46 thousand on the exchange:
 
-    >>> from app.engine.ipu.examples import BOW, POPART
-    >>> one = Products(*(np.full((1, 1), side) for side in (1024.0, 1024.0, 4096.0, 1.0, 1.0, 1.0)))
-    >>> spent = product_cycles(one, BOW, POPART)
-    >>> round(float(spent.matrix[0])), round(float(spent.exchange[0]))
-    (65129, 46249)
+    >>> from app.engine.ipu.examples import case
+    >>> spent = product_cycles(case(), Product(1024.0, 1024.0, 4096.0, 1.0, 1.0, 1.0))
+    >>> [round(float(cycles)) for cycles in spent]
+    [65129, 46249]
     """
-    tiles = usable_tiles(chip, software)
-    size = element_bytes(precision)
-    slowdown = FULL_PRECISION_SLOWDOWN if size > 2.0 else 1.0
-    per_tile = np.ceil(products.groups / tiles)
-    volume, surface = tile_surface(products, tiles, patches=False)
-    padding = _padded(products.inner) * _padded(products.columns)
-    limit = software.available_memory * chip.sram_per_tile
-    serial = np.sqrt(np.maximum(surface * size / limit, 1.0))
-    runs = products.repeats * per_tile
-    matrix = runs * volume / chip.products_per_cycle * padding * slowdown / chip.amp_efficiency
-    exchange = runs * chip.exchange_multiplier * surface * size / chip.exchange_bytes_per_cycle * serial
-    return ProductCycles(
-        matrix=matrix.sum(axis=0), exchange=exchange.sum(axis=0), operations=products.repeats.sum(axis=0)
-    )
+    share = max(case.usable / product.groups, 1.0)
+    m, k, n = split_product(product.rows, product.inner, product.columns, share)
+    surface = m * k / product.reuse + k * n + m * n
+    padding = _padded(product.inner) * _padded(product.columns)
+    slowdown = FULL_PRECISION_SLOWDOWN if case.size > 2.0 else 1.0
+    serial = np.sqrt(max(surface * case.size / (case.available_memory * case.sram_per_tile), 1.0))
+    runs = product.repeats * np.ceil(product.groups / case.usable)
+    matrix = runs * m * k * n / case.products_per_cycle * padding * slowdown / case.amp_efficiency
+    brought = surface * case.size / case.exchange_bytes_per_cycle * serial
+    return matrix, runs * case.exchange_multiplier * brought
 
 
-def _padded(side: Floats) -> Floats:
+@inner
+def _padded(side: float) -> float:
     """Return a side rounded up to whole groups of the matrix unit, over itself."""
-    return np.asarray(np.ceil(side / AMP_GROUP) * AMP_GROUP / side)
+    return float(np.ceil(side / AMP_GROUP)) * AMP_GROUP / side

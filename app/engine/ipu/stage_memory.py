@@ -1,46 +1,79 @@
-"""Memory of one pipeline stage, by part."""
+r"""What an IPU holds: weights, gradients, optimizer state, activations, temporaries and code.
+
+All of it lies in the SRAM of the tiles; only what a plan moves to streaming memory does not. The
+part that no formula of the plan gives, program and vertex state, is a share of the SRAM.
+"""
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import NamedTuple
+
 import numpy as np
 
-from app.engine.ipu.activations import repeats_layers
-from app.engine.ipu.loads import Loads
-from app.engine.ipu.products import element_bytes
-from app.engine.operators import OperatorTable
-from app.engine.plans import Plans
-from app.engine.records import Floats, IpuChip, Precision
-
-STATE_BYTES = {
-    "sgd": 0.0,
-    "momentum": 2.0,
-    "adam": 8.0,
-    "lamb": 8.0,
-    "adafactor": 4.0,
-    "distributed-shampoo": 16.0,
-}
-"""Optimizer state per parameter beside fp16 weights: momentum in fp16; two moments in fp32 (Kingma
-and Ba 2015; You et al. 2020); one fp32 copy with factored moments (Shazeer and Stern 2018); four
-matrices of about the weights' size (Anil et al. 2020). [B]"""
+from app.compiled import inner
+from app.engine.ipu.case import Case, Plan, recomputes
+from app.engine.ipu.work import Loads
+from app.engine.records import Floats
 
 FITS_BELOW = 0.95
 """Filled share up to which a plan is said to fit."""
 
+REFUSED_ABOVE = 1.05
+"""Filled share above which a plan is said not to fit. The band between is as wide as the spread of
+the code share over published configurations (Graphcore examples repository)."""
 
-def stage_parts(
-    table: OperatorTable,
-    plans: Plans,
-    loads: Loads,
-    layers: Floats,
-    position: Floats,
-    embedding: Floats,
-    head: Floats,
-    chip: IpuChip,
-    *,
-    precision: Precision,
-    optimizer: str,
-    kept: Floats | None = None,
-) -> dict[str, Floats]:
+
+class Fit(IntEnum):
+    """What is said of a plan's memory; a percentage would promise more than is known."""
+
+    FITS = 0
+    BORDERLINE = 1
+    DOES_NOT_FIT = 2
+
+
+def memory_fit(filled: Floats) -> Floats:
+    """Return what is said of a plan that fills a share of its memory: :class:`Fit`."""
+    share = np.asarray(filled)
+    return np.asarray(np.where(share <= FITS_BELOW, Fit.FITS, np.where(share <= REFUSED_ABOVE, 1, 2)))
+
+
+class Stage(NamedTuple):
+    """One stage of a plan: what it holds."""
+
+    layers: float
+    """Layers; of unlike layers those of mean weight that weigh as much. [-]"""
+    kept: float
+    """Share of all checkpoints. [-]"""
+    embedding: float
+    head: float
+    position: float
+    """Place in the pipeline, from 0. [-]"""
+    present: float
+    """1 where the plan has such a stage. [-]"""
+    number: float
+    """Layers by number. [-]"""
+
+
+class StageMemory(NamedTuple):
+    """Memory of one stage by part. [B]"""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    buffers: float
+    framework: float
+
+
+@inner
+def stage_weights(loads: Loads, layers: float, embedding: float, head: float) -> float:
+    """Return the parameters of a stage. [-]"""
+    return layers * loads.layer_weights + embedding * loads.embedding_weights + head * loads.head_weights
+
+
+@inner
+def stage_memory(case: Case, loads: Loads, plan: Plan, stage: Stage) -> StageMemory:
     r"""Return the memory of one stage, by part.
 
     .. math::
@@ -50,32 +83,18 @@ def stage_parts(
 
     Parameters
     ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    plans : Plans
-        How the model is laid over devices. [-]
+    case : Case
+        Size of an element, optimizer state :math:`o`, code share :math:`c` of the SRAM :math:`S`. [-]
     loads : Loads
         What a layer, the embedding and the head bring. [B]
-    layers : ndarray
-        Layers of the stage, :math:`n`. [-]
-    position : ndarray
-        Place of the stage in the pipeline, :math:`i`, from 0. [-]
-    embedding : ndarray
-        1 where the stage has the embedding. [-]
-    head : ndarray
-        1 where the stage has the head. [-]
-    chip : IpuChip
-        The IPU. [-]
-    precision : Precision
-        Number format. [-]
-    optimizer : str
-        A key of :data:`STATE_BYTES`. [-]
-    kept : ndarray, optional
-        Share of all checkpoints that the stage keeps; that of its layers if left out. [-]
+    plan : Plan
+        How the model is laid over devices. [-]
+    stage : Stage
+        Its layers :math:`n`, place :math:`i`, embedding and head. [-]
 
     Returns
     -------
-    parts : dict of str to ndarray
+    memory : StageMemory
         weights, gradients, optimizer, activations, buffers, framework. [B]
 
     Notes
@@ -89,51 +108,63 @@ def stage_parts(
     .. [1] Graphcore, "Model parallelism on the IPU with TensorFlow," section on pipelining.
     .. [2] Graphcore, PopART tensor_locations.rst (replicated tensor sharding).
     .. [3] Code share: closure over the configurations of Graphcore's examples repository.
+    .. [4] V. Korthikanti et al., "Reducing activation recomputation in large transformer models,"
+       MLSys, 2023, equation 2.
 
     Examples
     --------
-    >>> from app.engine.ipu.examples import BOW, POPART
-    >>> from app.engine.ipu.loads import stage_loads
-    >>> from app.engine.operators import dense_layer
-    >>> table = OperatorTable.of([dense_layer(name="a", inputs=1024, outputs=1024)], depth=1, hidden=1024,
-    ...     tokens=1)
-    >>> plans = Plans.of(micro_batch=64)
-    >>> loads = stage_loads(table, plans, BOW, POPART, Precision.FP16_16)
-    >>> one, zero = np.ones(()), np.zeros(())
-    >>> parts = stage_parts(table, plans, loads, one, zero, zero, zero, BOW, precision=Precision.FP16_16,
-    ...     optimizer="lamb")
-    >>> float(parts["weights"]) == 2 * 1024 * 1025
-    True
+    >>> from app.engine.ipu.examples import case
+    >>> brought, one_layer = Loads(1e6, *[0.0] * 10), Stage(1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    >>> parts = stage_memory(case(), brought, Plan(*[1.0] * 11), one_layer)
+    >>> parts.weights, round(parts.framework / 1e6)
+    (2000000.0, 207)
     """
-    size = element_bytes(precision)
-    resident = loads.weights(layers, embedding, head) / plans.phases
-    activations = loads.activations
-    waiting = np.maximum(2.0 * (plans.pipeline - position) - 1.0, 1.0)
-    in_flight = np.where(plans.phases > 1, 1.0, np.minimum(waiting, plans.accumulation))
-    share = layers / table.depth if kept is None else kept
-    # Phases shorter than a layer keep the live activations of a part of it.
-    live = activations.live / np.maximum(plans.phases / np.maximum(share * table.depth, 1.0), 1.0)
-    # One layer's activations are alive at a time, or those of what precedes the layers.
-    live = np.maximum(live, embedding * activations.embedding)
-    saved = activations.checkpoints * share / plans.phases + live
-    if repeats_layers(table):
-        saved = saved + in_flight * activations.boundary
+    phased = plan.phases > 1.0
+    resident = stage_weights(loads, stage.layers, stage.embedding, stage.head) / plan.phases
+    waiting = max(2.0 * (plan.pipeline - stage.position) - 1.0, 1.0)
+    in_flight = 1.0 if phased else min(waiting, plan.accumulation)
+    layers = stage.kept * case.depth
+    if recomputes(plan):
+        # Phases shorter than a layer keep the live activations of a part of it.
+        live = loads.live / max(plan.phases / max(layers, 1.0), 1.0)
+        # One layer's activations are alive at a time, or those of what precedes the layers.
+        activations = loads.checkpoints * stage.kept / plan.phases + max(
+            live, stage.embedding * loads.embedding
+        )
+        if case.repeats > 0.0 or plan.pipeline > 1.0:
+            activations += in_flight * loads.boundary
     else:
-        saved = saved + np.where(plans.pipeline > 1, in_flight * activations.boundary, 0.0)
-    everything = in_flight * activations.layer * share * table.depth / plans.phases
-    largest = np.maximum(
-        loads.layer_buffers,
-        np.maximum(embedding * loads.embedding_buffers, head * loads.head_buffers),
+        activations = in_flight * loads.layer * stage.kept * case.depth / plan.phases
+    buffers = max(
+        loads.layer_buffers, stage.embedding * loads.embedding_buffers, stage.head * loads.head_buffers
     )
-    gathered = np.where(plans.rts > 1, size * loads.layer_weights, 0.0)
-    on_chip = np.where(plans.offload > 0, 0.0, STATE_BYTES[optimizer] / plans.rts_optimizer)
-    # A phase gathers all of its weights; between phases they lie sharded in streaming memory.
-    shards = np.where(plans.phases > 1, 1.0, plans.rts)
-    return {
-        "weights": resident * size / shards,
-        "gradients": np.where(plans.accumulation > 1, resident * size, 0.0),
-        "optimizer": resident * on_chip,
-        "activations": np.where((plans.recompute > 0) | (plans.phases > 1), saved, everything),
-        "buffers": largest + np.where(plans.phases > 1, 0.0, gathered),
-        "framework": np.asarray(chip.code_share * chip.tiles * chip.sram_per_tile),
-    }
+    if plan.rts > 1.0 and not phased:
+        buffers += case.size * loads.layer_weights
+    return StageMemory(
+        # A phase gathers all of its weights; between phases they lie sharded in streaming memory.
+        resident * case.size / (1.0 if phased else plan.rts),
+        resident * case.size if plan.accumulation > 1.0 else 0.0,
+        0.0 if plan.offload > 0.0 else resident * (case.state / plan.rts_optimizer),
+        activations,
+        buffers,
+        case.code_share * case.tiles * case.sram_per_tile,
+    )
+
+
+@inner
+def total_memory(m: StageMemory) -> float:
+    """Return the bytes of all parts."""
+    return m.weights + m.gradients + m.optimizer + m.activations + m.buffers + m.framework
+
+
+@inner
+def streamed_memory(case: Case, loads: Loads, plan: Plan, weights: float) -> float:
+    """Return the bytes the heaviest stage keeps in streaming memory."""
+    kept = 0.0
+    if plan.offload > 0.0 or plan.phases > 1.0:
+        kept = case.state * weights / plan.rts_optimizer
+    if plan.phases > 1.0:
+        # Between phases wait the weights, their gradients and the activations of every micro-batch.
+        handed_on = plan.accumulation * plan.phases * loads.boundary / plan.tensor
+        kept += 2.0 * case.size * weights / plan.rts + handed_on
+    return kept

@@ -3,116 +3,198 @@ r"""One training step on IPUs.
 .. math:: T = (m + p - 1) \left(\max_i F_i + \max_i B_i\right) + T_{update}
 
 m micro-batches pass through p stages; a backward pass includes the forward pass again where
-activations are recomputed.
+activations are recomputed. The slowest stage forward and the slowest backward need not be the same. After
+the last micro-batch follow all-reduce, optimizer and return to the host. Runs at 4 to 64 IPUs with
+convolutional networks and encoders were compared; tensor parallelism, phases and more than one pod were not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from app.engine.ipu.pipeline import pipeline_stages
-from app.engine.ipu.products import element_bytes
-from app.engine.ipu.sections import SLOT_PARTS
-from app.engine.ipu.stage_memory import STATE_BYTES
-from app.engine.ipu.supersteps import supersteps
-from app.engine.ipu.update import (
-    fixed_update_time,
-    gradient_allreduce_time,
-    optimizer_streaming_time,
-)
-from app.engine.operators import OperatorTable
-from app.engine.plans import Plans, StepTime
-from app.engine.records import IpuChip, IpuSoftware, Precision
+from app.compiled import Vector, formula, inner
+from app.engine.ipu.case import Case, Plan
+from app.engine.ipu.work import LINKS, PARTS, Loads, allreduce_time
 
 
-def ipu_step(
-    table: OperatorTable,
-    plans: Plans,
-    chip: IpuChip,
-    software: IpuSoftware,
-    *,
-    precision: Precision = Precision.FP16_16,
-    optimizer: str = "lamb",
-    split: Sequence[float] = (),
-) -> StepTime:
-    r"""Return the time of one training step, by part.
+class Step(NamedTuple):
+    """Time of one step by part; they add up to it. [s]"""
+
+    gemm: float
+    attention: float
+    memory_bound: float
+    exchange: float
+    sync: float
+    tensor_comm: float
+    pipeline_comm: float
+    pipeline_bubble: float
+    """Fill and drain."""
+    data_comm: float
+    optimizer: float
+    """Everything streamed and not hidden."""
+    fixed: float
+    """Returns to the host and overhead, which depend on no plan."""
+
+
+class Turns(NamedTuple):
+    """One micro-batch on the slowest stages. [s]"""
+
+    forward: float
+    backward: float
+    moved: float
+    """Transfers between stages and phases, half of them forward."""
+
+
+@inner
+def replicas_in_pod(case: Case, plan: Plan) -> float:
+    """Return the replicas whose all-reduce stays on IPU-Links: at least one, at most all."""
+    inside = float(np.floor(case.pod_size / (plan.tensor * plan.pipeline)))
+    return min(plan.data, max(inside, 1.0))
+
+
+@formula
+def gradient_allreduce_time(
+    message: float, data: float, inside: float, bandwidth: float, gateway: float
+) -> float:
+    r"""Return the time of reducing gradients over all replicas.
+
+    Inside a pod over IPU-Links; between pods each replica reduces its share over the GW-Links.
+
+    .. math:: t = 2 \frac{n-1}{n} \frac{S}{B} + 2 \frac{R-1}{R} \frac{S / n}{B_{gw}}
 
     Parameters
     ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    plans : Plans
-        How the model is laid over devices. [-]
-    chip : IpuChip
-        The IPU. [-]
-    software : IpuSoftware
-        The software stack; its factors may be arrays of samples. [-]
-    precision : Precision
-        Number format; fp32 and tf32 run in fp32, all else in fp16.16. [-]
-    optimizer : str
-        A key of :data:`~app.engine.ipu.stage_memory.STATE_BYTES`. [-]
-    split : sequence of float
-        Layers of each stage as a configuration states them; balanced by time if empty. [-]
+    message : float
+        Gradients of one IPU, S. [B]
+    data : float
+        Replicas, n R. [-]
+    inside : float
+        Replicas inside a pod, n. [-]
+    bandwidth : float
+        All-reduce over IPU-Links, B. [B/s]
+    gateway : float
+        GW-Links, :math:`B_{gw}`. [B/s]
 
     Returns
     -------
-    step : StepTime
-        gemm, attention, memory_bound, exchange, sync, tensor_comm of all micro-batches on the
-        slowest stages; pipeline_comm; pipeline_bubble of fill and drain; data_comm; optimizer
-        (everything streamed and not hidden); fixed. They add up to the step. [s]
+    seconds : float
+        With n replicas inside a pod and R groups of them. [s]
 
     Notes
     -----
-    The slowest stage forward and the slowest backward need not be the same. Weights sharded over
-    replicas are gathered once per pass and micro-batch, or once per phase and step. A phase lasts
-    as long as the longer of its computation and of the streaming of its weights. Runs at 4 to 64
-    IPUs with convolutional networks and encoders were compared; tensor parallelism, phases and
-    more than one pod were not.
+    No measured run crosses GW-Links; one flat ring over them would take n times as long and is the
+    pessimistic edge.
 
     References
     ----------
-    .. [1] L. Valiant, "A bridging model for parallel computation," CACM 33(8), 1990.
-    .. [2] Y. Huang et al., "GPipe," NeurIPS, 2019, section 2.3 (bubble).
-    .. [3] Graphcore, PopART tensor_locations.rst (phased execution, replicated tensor sharding).
-    .. [4] Constants fitted on data/validation/measured.csv.
+    .. [1] M. Cho et al., "BlueConnect," MLSys, 2019 (hierarchical all-reduce).
+    .. [2] Graphcore, GCL user guide.
 
     Examples
     --------
-    >>> from app.engine.ipu.examples import BOW, POPART
-    >>> from app.engine.operators import dense_layer
-    >>> table = OperatorTable.of([dense_layer(name="a", inputs=1024, outputs=1024)], depth=1, hidden=1024,
-    ...     tokens=1)
-    >>> plans = Plans.of(micro_batch=1024, data=16, accumulation=8)
-    >>> round(float(ipu_step(table, plans, BOW, POPART).total) * 1e3, 2)
-    107.01
+    >>> times = gradient_allreduce_time(51e6, np.array([16.0, 256.0]), np.array([16.0, 64.0]), 22e9, 6.25e9)
+    >>> [round(float(seconds) * 1e3, 2) for seconds in times]
+    [4.35, 4.76]
     """
-    size = element_bytes(precision)
-    stages = pipeline_stages(
-        table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
-    )
-    loads = stages.loads
-    turns = supersteps(stages, plans, chip, software)
-    slowest_forward, slowest_backward, moved = turns.forward, turns.backward, turns.moved
-    parts = {
-        name: plans.accumulation * (slowest_forward[place] + slowest_backward[place])
-        for place, name in enumerate(SLOT_PARTS)
-    }
-    parts["pipeline_comm"] = plans.accumulation * moved
-    parts["pipeline_bubble"] = (plans.pipeline - 1.0) * turns.slot
+    across = allreduce_time(message / inside, data / inside, gateway)
+    return allreduce_time(message, inside, bandwidth) + across
 
-    weights = stages.layout.weights(loads)
-    gathered = (plans.rts - 1.0) / plans.rts * size * weights / chip.allreduce_bandwidth
-    passes = np.where(plans.phases > 1, 0.0, 2.0 * plans.accumulation)
-    parts["data_comm"] = gradient_allreduce_time(plans, size * weights, chip) + passes * gathered
-    loaded = np.where(plans.phases > 1, size * weights / plans.rts / chip.streaming_bandwidth + gathered, 0.0)
-    computed = (
-        plans.accumulation * slowest_forward.sum(axis=0),
-        plans.accumulation * slowest_backward.sum(axis=0),
+
+@formula
+def optimizer_streaming_time(weights: float, state: float, replicas: float, bandwidth: float) -> float:
+    r"""Return the time of reading and writing optimizer state that lies in streaming memory.
+
+    .. math:: t = \frac{2 o P}{rts \, B}
+
+    Parameters
+    ----------
+    weights : float
+        Parameters of the heaviest stage, P. [-]
+    state : float
+        Optimizer state per parameter, o. [B]
+    replicas : float
+        Replicas that share it, rts. [-]
+    bandwidth : float
+        To streaming memory, B. [B/s]
+
+    Returns
+    -------
+    seconds : float
+        Of one update. [s]
+
+    References
+    ----------
+    .. [1] Graphcore, PopART tensor_locations.rst (off-chip optimizer state, replicated sharding).
+
+    Examples
+    --------
+    88 million parameters without sharding:
+
+    >>> round(optimizer_streaming_time(88e6, 8.0, 1.0, 5e9), 3)
+    0.282
+    """
+    return 2.0 * state * weights / replicas / bandwidth
+
+
+@inner
+def turns_of(case: Case, plan: Plan, loads: Loads, slowest: Vector, speed: float) -> Turns:
+    """Return the forward and the backward superstep, what runs on the chip times the software's factor.
+
+    Activations go on forward and their gradients come back, one boundary each. A pipeline longer than a
+    rack has a hop over GW-Links, for which every slot waits.
+    """
+    forward, backward = 0.0, 0.0
+    for part in range(LINKS):
+        forward += slowest[part] * speed
+        backward += slowest[PARTS + part] * speed
+    handed_on, moved = 2.0 * loads.boundary, 0.0
+    if plan.pipeline > 1.0:
+        beyond = plan.tensor * plan.pipeline > case.pod_size
+        moved = handed_on / (case.gateway_bandwidth if beyond else case.link_bandwidth)
+    if plan.phases > 1.0:
+        moved += 2.0 * plan.phases * handed_on / plan.tensor / case.streaming_bandwidth
+    return Turns(forward + slowest[LINKS], backward + slowest[PARTS + LINKS], moved)
+
+
+@inner
+def step_of(
+    case: Case, plan: Plan, loads: Loads, slowest: Vector, weights: float, speed: float, returns: float
+) -> Step:
+    """Return the time of one step from its slowest stages and the parameters of the heaviest.
+
+    Weights sharded over replicas are gathered once per pass and micro-batch, or once per phase and step. A
+    phase lasts as long as the longer of its computation and of the streaming of its weights.
+    """
+    turns = turns_of(case, plan, loads, slowest, speed)
+    message = case.size * weights
+    gathered = (plan.rts - 1.0) / plan.rts * message / case.allreduce_bandwidth
+    reduced = gradient_allreduce_time(
+        message, plan.data, replicas_in_pod(case, plan), case.allreduce_bandwidth, case.gateway_bandwidth
     )
-    exposed = sum(np.maximum(loaded - seconds, 0.0) for seconds in computed)
-    parts["optimizer"] = exposed + optimizer_streaming_time(plans, weights, STATE_BYTES[optimizer], chip)
-    parts["fixed"] = fixed_update_time(chip, software)
-    shape = np.broadcast_shapes(*(np.shape(seconds) for seconds in parts.values()))
-    return StepTime({name: np.broadcast_to(seconds, shape) for name, seconds in parts.items()})
+    optimizer = 0.0
+    if plan.phases > 1.0:
+        loaded = message / plan.rts / case.streaming_bandwidth + gathered
+        optimizer = max(loaded - plan.accumulation * turns.forward, 0.0)
+        optimizer += max(loaded - plan.accumulation * turns.backward, 0.0)
+    else:
+        reduced += 2.0 * plan.accumulation * gathered
+    if plan.phases > 1.0 or plan.offload > 0.0:
+        optimizer += optimizer_streaming_time(
+            weights, case.state, plan.rts_optimizer, case.streaming_bandwidth
+        )
+    many = plan.accumulation * speed
+    return Step(
+        many * (slowest[0] + slowest[PARTS]),
+        many * (slowest[1] + slowest[PARTS + 1]),
+        many * (slowest[2] + slowest[PARTS + 2]),
+        many * (slowest[3] + slowest[PARTS + 3]),
+        many * (slowest[4] + slowest[PARTS + 4]),
+        plan.accumulation * (slowest[LINKS] + slowest[PARTS + LINKS]),
+        plan.accumulation * turns.moved,
+        (plan.pipeline - 1.0) * (turns.forward + turns.backward + turns.moved),
+        reduced,
+        optimizer,
+        returns * case.host_return + case.update_overhead,
+    )

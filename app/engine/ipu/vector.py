@@ -9,13 +9,16 @@ feed-forward ratio F, a heads and micro-batches of b sequences of length s they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.ipu.shares import by_operator, split_ways, weight_ways
+from app.compiled import inner
 from app.engine.operators import Kind, OperatorTable, Pointwise, Split
 from app.engine.records import Floats
+
+if TYPE_CHECKING:
+    from app.engine.ipu.case import Row
 
 Count = tuple[float, float, float, float]
 
@@ -79,110 +82,46 @@ CTC_OPERATIONS_PER_FRAME = 2.0
 RECURRENT_OPERATIONS_PER_STEP = 2.0
 """Sum of the two products and gate arithmetic of one time step."""
 
-
-@dataclass(frozen=True, slots=True)
-class VectorWork:
-    """Elementwise work of each operator, once: arrays (O, …)."""
-
-    forward_passes: Floats
-    """Element passes over all tiles. [-]"""
-    backward_passes: Floats
-    """Element passes over all tiles. [-]"""
-    forward_operations: Floats
-    backward_operations: Floats
+INNER = float(Split.INNER)
+REPLICATED = float(Split.REPLICATED)
+SEQUENCE = float(Split.SEQUENCE)
 
 
-def vector_work(
-    table: OperatorTable, micro_batch: Floats, tensor: Floats, sequence_parallel: Floats
-) -> VectorWork:
-    """Return the elementwise work of one micro-batch.
+def own_counts(table: OperatorTable) -> Floats:
+    """Return passes and operations of the operators themselves, without bias and accumulation, (4, O)."""
+    by_kind = {Kind.ATTENTION: SOFTMAX_COUNTS, Kind.EMBEDDING: EMBEDDING_COUNTS}
+    counts = [
+        POINTWISE_COUNTS[Pointwise(int(pointwise))]
+        if kind == Kind.POINTWISE
+        else by_kind.get(Kind(int(kind)), (0, 0, 0, 0))
+        for kind, pointwise in zip(table.kind, table.pointwise, strict=True)
+    ]
+    return np.array(counts, dtype=float).reshape(-1, 4).T
 
-    Parameters
-    ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    micro_batch : ndarray
-        Samples of one micro-batch. [-]
-    tensor : ndarray
-        Devices that share each layer. [-]
-    sequence_parallel : ndarray
-        1 where these devices also split tokens. [-]
 
-    Returns
-    -------
-    work : VectorWork
-        Passes and operations of one repeat of each operator. [-]
+@inner
+def split_ways(split: float, tensor: float, sequence_parallel: float) -> float:
+    """Return over how many devices an operator's elements are spread.
 
-    Notes
-    -----
+    >>> [split_ways(float(kind), 8.0, 0.0) for kind in (Split.REPLICATED, Split.COLUMNS, Split.SEQUENCE)]
+    [1.0, 8.0, 1.0]
+    """
+    if split == REPLICATED or (split == SEQUENCE and sequence_parallel <= 0.0):
+        return 1.0
+    return tensor
+
+
+@inner
+def vector_passes(
+    row: Row, micro_batch: float, tensor: float, sequence_parallel: float
+) -> tuple[float, float]:
+    """Return the element passes of one repeat of an operator, forward and backward.
+
     A product adds its bias where it has one, and its weight gradient to the accumulator; the
     latter also for an output layer that shares the weights of the embedding.
-
-    References
-    ----------
-    .. [1] V. Korthikanti et al., "Reducing activation recomputation in large transformer models,"
-       MLSys, 2023, section 4 (elementwise operations of a layer).
-    .. [2] S. Ioffe, C. Szegedy, "Batch normalization," ICML, 2015.
-    .. [3] Efficiency per pass and operation fitted on data/validation/measured.csv.
-
-    Examples
-    --------
-    >>> from app.engine.operators import pointwise_layer
-    >>> table = OperatorTable.of([pointwise_layer(name="add", pointwise=Pointwise.ADD, elements=100.0)],
-    ...     depth=1, hidden=8, tokens=1)
-    >>> one = np.array([1.0])
-    >>> vector_work(table, 4 * one, one, 0 * one).forward_passes.tolist()
-    [[400.0]]
     """
-    counts = np.array(
-        [
-            _counts(Kind(int(kind)), Pointwise(int(pointwise)))
-            for kind, pointwise in zip(table.kind, table.pointwise, strict=True)
-        ]
-    )
-    ways = split_ways(table.split, tensor, sequence_parallel)
-    held = weight_ways(table, tensor)
-    over = micro_batch * by_operator(_elements(table), micro_batch) / ways
-
-    products = np.isin(table.kind, (Kind.MATMUL, Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.RECURRENT))
-    matrix = table.inner * table.columns * table.batch
-    biased = by_operator(products & (table.weights > matrix), micro_batch)
-    outputs = by_operator(table.rows * table.columns * table.batch * table.steps, micro_batch)
-    whole = by_operator(table.split == Split.INNER, micro_batch) > 0
-    bias = biased * outputs * micro_batch / np.where(whole, 1.0, ways)
-    scattered = np.where(table.kind == Kind.EMBEDDING, EMBEDDING_UPDATE_SHARE * table.weights, 0.0)
-    updated = np.where(products, matrix, scattered)
-    accumulation = by_operator(updated, micro_batch) / held
-
-    recurrent = table.kind == Kind.RECURRENT
-    steps = np.where(recurrent, RECURRENT_OPERATIONS_PER_STEP * table.steps, 0.0)
-    frames = np.where(table.pointwise == Pointwise.CTC_LOSS, CTC_OPERATIONS_PER_FRAME * table.tokens, 0.0)
-    per_operator = by_operator(steps + frames, micro_batch)
-    forward_passes, backward_passes, forward_operations, backward_operations = (
-        by_operator(counts[:, place], micro_batch) for place in range(4)
-    )
-    shape = np.broadcast_shapes(over.shape, held.shape)
-    return VectorWork(
-        forward_passes=np.broadcast_to(forward_passes * over + bias, shape),
-        backward_passes=np.broadcast_to(backward_passes * over + bias + accumulation, shape),
-        forward_operations=np.broadcast_to(forward_operations + biased + per_operator, shape),
-        backward_operations=np.broadcast_to(
-            backward_operations + biased + by_operator(products, micro_batch) + per_operator, shape
-        ),
-    )
-
-
-def _counts(kind: Kind, pointwise: Pointwise) -> Count:
-    """Return passes and operations of the operator itself, without bias and accumulation."""
-    if kind is Kind.ATTENTION:
-        return SOFTMAX_COUNTS
-    if kind is Kind.EMBEDDING:
-        return EMBEDDING_COUNTS
-    if kind is Kind.POINTWISE:
-        return POINTWISE_COUNTS[pointwise]
-    return (0, 0, 0, 0)
-
-
-def _elements(table: OperatorTable) -> Floats:
-    """Return the elements per sample that an operator's passes go over."""
-    return np.where(table.kind == Kind.ATTENTION, table.batch * table.squared, table.elements)
+    ways = split_ways(row.split, tensor, sequence_parallel)
+    over = micro_batch * row.elements / ways
+    bias = micro_batch * row.bias / (1.0 if row.split == INNER else ways)
+    accumulation = row.accumulated / (tensor if row.divided > 0.0 else 1.0)
+    return row.forward_passes * over + bias, row.backward_passes * over + bias + accumulation

@@ -1,73 +1,144 @@
-"""Cycles of each operator of one micro-batch: matrix units, exchange, operations, elements."""
+"""One micro-batch: cycles of each operator, seconds of each section, and what it brings to an IPU."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from app.engine.ipu.geometry import backward_products, forward_products
+from app.compiled import Matrix, Vector, formula, inner, kernel
+from app.engine.ipu.case import Case, Row, case_of, row_of
 from app.engine.ipu.products import (
-    ProductCycles,
-    Products,
-    element_bytes,
+    FORWARD,
+    PRODUCTS,
+    Shapes,
+    operator_shapes,
     product_cycles,
-    usable_tiles,
+    product_of,
+    temporaries,
 )
-from app.engine.ipu.shares import by_operator
-from app.engine.ipu.vector import vector_work
-from app.engine.operators import Kind, OperatorTable
-from app.engine.records import Floats, IpuChip, IpuSoftware, Precision
-
-CYCLE_PARTS = ("gemm", "attention", "memory_bound", "exchange", "sync")
-"""What cycles are spent on, named as the parts of a step."""
+from app.engine.ipu.vector import split_ways, vector_passes
+from app.engine.operators import Section
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Cycles by part, arrays (5, O, …) in the order of :data:`CYCLE_PARTS`, for one repeat."""
+class Cycles(NamedTuple):
+    """Cycles of one repeat of an operator by what they are spent on, named as the parts of a step."""
 
-    forward: Floats
-    """[cycles]"""
-    backward: Floats
-    """Without recomputation. [cycles]"""
+    gemm: float
+    attention: float
+    memory_bound: float
+    exchange: float
+    sync: float
 
 
-def operator_work(
-    table: OperatorTable,
-    micro_batch: Floats,
-    tensor: Floats,
-    sequence_parallel: Floats,
-    chip: IpuChip,
-    software: IpuSoftware,
-    *,
-    precision: Precision = Precision.FP16_16,
-) -> Work:
-    r"""Return the cycles one repeat of each operator takes, by part.
+CYCLE_PARTS = Cycles._fields
+
+SLOT_PARTS = (*CYCLE_PARTS, "tensor_comm")
+"""What one micro-batch spends its time on inside a stage."""
+
+ON_CHIP = LINKS = len(CYCLE_PARTS)
+"""Place of what waits for other devices among the parts of a slot."""
+PARTS = len(SLOT_PARTS)
+
+FORWARD_TIME, BACKWARD_TIME, AGAIN_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
+"""Places of one section's columns: seconds forward, backward, and forward once more of what one device alone
+recomputes, by part; then the parameters that unlike layers bring to a stage, without those of the head."""
+PLACE = 3 * PARTS + 1
+"""Columns of one section."""
+
+EMBEDDING, LAYER, HEAD = float(Section.EMBEDDING), float(Section.LAYER), float(Section.HEAD)
+
+
+class Loads(NamedTuple):
+    """What one layer, the embedding and the head bring to an IPU with one micro-batch."""
+
+    layer_weights: float
+    """Parameters. [-]"""
+    embedding_weights: float
+    head_weights: float
+    layer_buffers: float
+    """Temporaries of the largest product of a layer. [B]"""
+    embedding_buffers: float
+    head_buffers: float
+    boundary: float
+    """What one layer or stage hands to the next. [B]"""
+    layer: float
+    """What the backward pass of one layer needs (of the whole network's average layer). [B]"""
+    checkpoints: float
+    """Checkpoints of the whole network, all layers on one device. [B]"""
+    live: float
+    """Activations alive at once between two checkpoints. [B]"""
+    embedding: float
+    """What the backward pass of what precedes the layers needs. [B]"""
+
+
+@inner
+def loads_of(m: Matrix, k: int) -> Loads:
+    """Return the loads in a row of a matrix."""
+    r = m[k]
+    return Loads(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
+
+
+@formula
+def allreduce_time(message: float, ranks: float, bandwidth: float) -> float:
+    r"""Return the time of an all-reduce over links of equal bandwidth, without start-up.
+
+    .. math:: t = 2 \frac{n - 1}{n} \frac{S}{B}
+
+    Parameters
+    ----------
+    message : float
+        Size reduced on every rank, S. [B]
+    ranks : float
+        Ranks, n. [-]
+    bandwidth : float
+        Bandwidth of each, as achieved, B. [B/s]
+
+    Returns
+    -------
+    seconds : float
+        Time until every rank holds the sum. [s]
+
+    References
+    ----------
+    .. [1] P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+       workstations," J. Parallel Distrib. Comput. 69(2), 2009.
+
+    Examples
+    --------
+    >>> round(allreduce_time(51e6, 16.0, 22e9) * 1e3, 2)
+    4.35
+    """
+    return 2.0 * (ranks - 1.0) / ranks * message / bandwidth
+
+
+@inner
+def operator_cycles(
+    case: Case, row: Row, shapes: Shapes, backward: bool, passes: float, operations: float
+) -> Cycles:
+    r"""Return the cycles one repeat of an operator takes in one direction, by part.
 
     .. math:: C = \sum (C_{amp} + C_{exch} + S) + c_v \frac{\text{passes}}{\text{tiles}} + S_e n_e
 
     Parameters
     ----------
-    table : OperatorTable
-        Operators per sample. [-]
-    micro_batch : ndarray
-        Samples of one micro-batch. [-]
-    tensor : ndarray
-        Devices that share each layer. [-]
-    sequence_parallel : ndarray
-        1 where these devices also split tokens. [-]
-    chip : IpuChip
-        The IPU. [-]
-    software : IpuSoftware
-        The software stack. [-]
-    precision : Precision
-        Number format. [-]
+    case : Case
+        Figures of the IPU, and the tiles that compute. [-]
+    row : Row
+        The operator. [-]
+    shapes : Shapes
+        Sides of its product on one device. [-]
+    backward : bool
+        True for its backward pass, without recomputation. [-]
+    passes : float
+        Elements that its passes go over. [-]
+    operations : float
+        Elementwise operations, :math:`n_e`. [-]
 
     Returns
     -------
-    work : Work
-        Forward and backward cycles by part, (5, O, …). [cycles]
+    cycles : Cycles
+        By part. [cycles]
 
     References
     ----------
@@ -76,38 +147,151 @@ def operator_work(
 
     Examples
     --------
-    >>> from app.engine.ipu.examples import BOW, POPART
+    >>> from app.engine.ipu.examples import case, row
     >>> from app.engine.operators import dense_layer
-    >>> table = OperatorTable.of([dense_layer(name="a", inputs=1024, outputs=1024)], depth=1, hidden=8,
-    ...     tokens=1)
-    >>> one = np.array([1.0])
-    >>> work = operator_work(table, 1024 * one, one, 0 * one, BOW, POPART)
-    >>> [round(float(part)) for part in work.forward[:, 0, 0]]
+    >>> layer = row(dense_layer(name="a", inputs=1024, outputs=1024))
+    >>> spent = operator_cycles(case(), layer, operator_shapes(layer, 1024.0, 1.0), False, 1048576.0, 1.0)
+    >>> [round(float(part)) for part in spent]
     [16282, 0, 427, 18354, 6220]
     """
-    widen = element_bytes(precision) / element_bytes(Precision.FP16_16)
-    tiles = usable_tiles(chip, software)
-    vector = vector_work(table, micro_batch, tensor, sequence_parallel)
-    attends = by_operator(table.kind == Kind.ATTENTION, micro_batch) > 0
+    matrix, exchange, products = 0.0, 0.0, 0.0
+    for place in range(FORWARD if backward else 0, PRODUCTS if backward else FORWARD):
+        product = product_of(row, shapes, place)
+        if product.repeats > 0.0:
+            units, brought = product_cycles(case, product)
+            matrix += units
+            exchange += brought
+            products += product.repeats
+    elements = case.element_cycles * (case.size / 2.0) * passes / case.usable
+    sync = case.operation_cycles * products + case.elementwise_operation_cycles * operations
+    if row.attends > 0.0:
+        return Cycles(0.0, matrix, elements, exchange, sync)
+    return Cycles(matrix, 0.0, elements, exchange, sync)
 
-    def parts(products: Products, passes: Floats, operations: Floats) -> Floats:
-        spent: ProductCycles = product_cycles(products, chip, software, precision=precision)
-        elements = chip.element_cycles * widen * passes / tiles
-        sync = chip.operation_cycles * spent.operations + chip.elementwise_operation_cycles * operations
-        columns = (
-            np.where(attends, 0.0, spent.matrix),
-            np.where(attends, spent.matrix, 0.0),
-            elements,
-            spent.exchange,
-            sync,
-        )
-        return np.stack(np.broadcast_arrays(*columns))
 
-    return Work(
-        forward=parts(
-            forward_products(table, micro_batch, tensor), vector.forward_passes, vector.forward_operations
-        ),
-        backward=parts(
-            backward_products(table, micro_batch, tensor), vector.backward_passes, vector.backward_operations
-        ),
+@inner
+def both_cycles(
+    case: Case, row: Row, micro_batch: float, tensor: float, sequence_parallel: float
+) -> tuple[Cycles, Cycles]:
+    """Return the cycles of one repeat of an operator, forward and backward."""
+    shapes = operator_shapes(row, micro_batch, tensor)
+    passes, backward_passes = vector_passes(row, micro_batch, tensor, sequence_parallel)
+    return (
+        operator_cycles(case, row, shapes, False, passes, row.forward_operations),
+        operator_cycles(case, row, shapes, True, backward_passes, row.backward_operations),
     )
+
+
+@kernel
+def cycles_of_operators(figures: Vector, operators: Matrix, keys: Matrix, cycles: Matrix) -> None:
+    """Write the cycles of each operator (a row) with each key: ten columns, by direction and part."""
+    case = case_of(figures)
+    for k in range(keys.shape[1]):
+        for o in range(operators.shape[0]):
+            forward, backward = both_cycles(case, row_of(operators, o), keys[1, k], keys[0, k], keys[2, k])
+            for part in range(ON_CHIP):
+                cycles[o, (2 * k) * ON_CHIP + part] = forward[part]
+                cycles[o, (2 * k + 1) * ON_CHIP + part] = backward[part]
+
+
+@kernel
+def work_of_keys(figures: Vector, operators: Matrix, keys: Matrix, times: Matrix, loads: Matrix) -> None:
+    """Write the time of each section, or unit, given as zeros, and the loads of every key.
+
+    Tensor parallelism reduces the output of each product divided by its inner dimension forward,
+    and the input gradient of each product divided by columns backward; embedding rows found on
+    other devices arrive by one more reduction (Shoeybi et al. 2019, section 3). Nothing hides them.
+    """
+    case = case_of(figures)
+    for k in range(keys.shape[1]):
+        tensor, micro_batch, sequence_parallel = keys[0, k], keys[1, k], keys[2, k]
+        # Ranks of more than one rack wait for the GW-Links between them.
+        bandwidth = case.gateway_bandwidth if tensor > case.pod_size else case.allreduce_bandwidth
+        for o in range(operators.shape[0]):
+            row = row_of(operators, o)
+            forward, backward = both_cycles(case, row, micro_batch, tensor, sequence_parallel)
+            start = int(row.place) * PLACE
+            for part in range(ON_CHIP):
+                ahead = row.share * (forward[part] / case.clock)
+                times[k, start + FORWARD_TIME + part] += ahead
+                times[k, start + BACKWARD_TIME + part] += row.share * (backward[part] / case.clock)
+                times[k, start + AGAIN_TIME + part] += row.recomputed * ahead
+            link = row.share * allreduce_time(case.size * micro_batch * row.results, tensor, bandwidth)
+            times[k, start + FORWARD_TIME + LINKS] += link
+            times[k, start + AGAIN_TIME + LINKS] += row.recomputed * link
+            times[k, start + BACKWARD_TIME + LINKS] += row.share * allreduce_time(
+                case.size * micro_batch * row.sources, tensor, bandwidth
+            )
+            if row.section != HEAD:
+                times[k, start + WEIGHTS] += row.share * row.weights / (tensor if row.divided > 0.0 else 1.0)
+        brought = loads_with(case, operators, micro_batch, tensor, sequence_parallel)
+        for field in range(len(brought)):
+            loads[k, field] = brought[field]
+
+
+@inner
+def loads_with(
+    case: Case, operators: Matrix, micro_batch: float, tensor: float, sequence_parallel: float
+) -> Loads:
+    """Return the loads of one micro-batch.
+
+    A product's temporaries are both factors and the result of its piece on each tile, up to the
+    share of the SRAM that the software allows (Graphcore, "Available memory proportion," 2021).
+    Logits are not kept: the output product runs in serial parts that fit its temporaries.
+    """
+    layer_weights, embedding_weights, head_weights = 0.0, 0.0, 0.0
+    layer_buffers, embedding_buffers, head_buffers = 0.0, 0.0, 0.0
+    layer, embedding = 0.0, 0.0
+    limit = case.available_memory * case.sram_per_tile * case.tiles
+    for o in range(operators.shape[0]):
+        row = row_of(operators, o)
+        shapes = operator_shapes(row, micro_batch, tensor)
+        needed = 0.0
+        for place in range(FORWARD):
+            product = product_of(row, shapes, place)
+            if product.repeats > 0.0:
+                needed = max(needed, temporaries(case, product) * case.size)
+        buffers = min(needed * case.usable, limit)
+        weights = row.weights * row.number / (tensor if row.divided > 0.0 else 1.0)
+        ways = split_ways(row.saved_split, tensor, sequence_parallel)
+        kept = (case.size * row.saved + row.masks) * row.number / ways
+        if row.section == LAYER:
+            layer_weights += weights
+            layer_buffers = max(layer_buffers, buffers)
+            layer += kept
+        elif row.section == EMBEDDING:
+            embedding_weights += weights
+            embedding_buffers = max(embedding_buffers, buffers)
+            embedding += kept
+        else:
+            head_weights += weights
+            head_buffers = max(head_buffers, buffers)
+    boundary = micro_batch * case.tokens * case.hidden * case.size
+    if sequence_parallel > 0.0:
+        boundary /= tensor
+    layer *= micro_batch / case.depth
+    checkpoints, live = boundary * case.depth, layer
+    if case.repeats <= 0.0:
+        checkpoints = micro_batch * case.size * case.checkpoints
+        live = micro_batch * case.size * case.live
+    return Loads(
+        layer_weights / case.depth,
+        embedding_weights,
+        head_weights,
+        layer_buffers,
+        embedding_buffers,
+        head_buffers,
+        boundary,
+        layer,
+        checkpoints,
+        live,
+        micro_batch * embedding,
+    )
+
+
+def micro_batch_work(figures: Vector, operators: Matrix, keys: Matrix, places: int) -> tuple[Matrix, Matrix]:
+    """Return times (K, places · PLACE) and :class:`Loads` (K, 11) of distinct keys, (3, K)."""
+    times = np.zeros((keys.shape[1], places * PLACE))
+    loads = np.empty((keys.shape[1], len(Loads._fields)))
+    work_of_keys(figures, operators, keys, times, loads)
+    return times, loads

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from app.engine.ipu import ipu_step, pipeline_stages, stage_list
-from app.engine.ipu.blocks import balanced_cut, has_unlike_layers, model_units, stated_cut
+from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
+from app.engine.ipu.layout import balance, stage_of
+from app.engine.ipu.stage_memory import stage_weights
+from app.engine.ipu.work import loads_of
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
@@ -40,7 +43,8 @@ def test_no_cut_has_a_faster_slowest_stage(seed: int) -> None:
     layers, stages = int(random.integers(4, 10)), int(random.integers(2, 5))
     times = random.exponential(size=layers)
     last = times * random.uniform(0.6, 1.0, size=layers)
-    found = balanced_cut(times[:, None], last[:, None], np.array([float(stages)]))[:, 0]
+    found = np.zeros(layers, dtype=np.int64)
+    balance(times, last, float(stages), found)
     best = min(
         slowest(times, last, np.searchsorted(cuts, np.arange(layers), side="right"))
         for parts in range(1, stages + 1)
@@ -57,7 +61,8 @@ def test_blocks_hold_the_whole_network(name: str) -> None:
     units = model_units(table)
     assert has_unlike_layers(table)
     assert units.repeats[units.layers].sum() == table.depth
-    assert np.sum(units.members * units.repeats[:, None], axis=0) == pytest.approx(table.count)
+    assert np.all(np.diff(units.unit) >= 0)
+    assert units.repeats[units.unit] == pytest.approx(table.block_repeats)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -78,37 +83,36 @@ def test_more_stages_never_lengthen_the_slowest(name: str, bow: IpuChip, popart:
     stages = np.arange(2.0, 9.0)
     plans = Plans.of(pipeline=stages, micro_batch=4, accumulation=64, recompute=1)
     found = pipeline_stages(table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum")
-    level = (found.forward + found.backward).sum(axis=0)
+    level = found.slowest[found.layouts].sum(axis=1)
     assert np.all(level[1:] <= level[:-1] * 1.05)
     for place, pipeline in enumerate(stages.astype(int)):
-        listed = stage_list(found.layout.counts[:, place], table.depth, pipeline)
+        listed = stage_list(found.counts[:, place], table.depth, pipeline)
         assert sum(listed) == table.depth
-    parameters = np.sum(
-        found.layout.present
-        * found.loads.weights(found.layout.layers, found.layout.embedding, found.layout.head),
-        axis=0,
-    )
-    assert parameters == pytest.approx(np.full(len(stages), table.parameters))
+        held = [stage_of(found.stages, found.layouts[place], each) for each in range(pipeline)]
+        loads = loads_of(found.loads, found.keys[place])
+        weights = [stage_weights(loads, each.layers, each.embedding, each.head) for each in held]
+        assert all(each.present for each in held)
+        assert sum(weights) == pytest.approx(table.parameters)
 
 
 def test_published_splits_are_taken_as_they_are(bow: IpuChip, popart: IpuSoftware) -> None:
     """EfficientNet-B4 is cut at block4a (graphcore/examples, efficientnet_b4_g16_16ipus)."""
     table = NETWORKS["efficientnet-b4"]
-    stage = stated_cut(model_units(table), (10, 22))
-    first_of_stage_4 = [name.startswith("stage4") for name in table.names].index(True)
     units = model_units(table)
-    owner = np.repeat(np.argmax(units.members > 0, axis=1), units.repeats)
-    assert stage[owner < first_of_stage_4].max() == 0
-    assert stage[owner >= first_of_stage_4].min() == 1
+    stage = stated_cut(np.repeat(units.layers, units.repeats), (10, 22))
+    first_of_stage_4 = [name.startswith("stage4") for name in table.names].index(True)
+    owner = np.repeat(np.arange(len(units.repeats)), units.repeats)
+    assert stage[owner < units.unit[first_of_stage_4]].max() == 0
+    assert stage[owner >= units.unit[first_of_stage_4]].min() == 1
     plans = Plans.of(pipeline=2, micro_batch=3, accumulation=256, recompute=1)
     found = pipeline_stages(
         table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum", split=(10, 22)
     )
-    assert stage_list(found.layout.counts, table.depth, 2) == (10, 22)
+    assert stage_list(found.counts, table.depth, 2) == (10, 22)
     other = pipeline_stages(
         table, plans, bow, popart, precision=Precision.FP16_16, optimizer="momentum", split=(10, 20)
     )
-    assert stage_list(other.layout.counts, table.depth, 2) != (10, 20)
+    assert stage_list(other.counts, table.depth, 2) != (10, 20)
 
 
 def test_one_stage_has_the_time_of_all_operators(bow: IpuChip, popart: IpuSoftware) -> None:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu import Fit, ipu_memory, memory_fit, phases_needed, stage_memory
-from app.engine.ipu.loads import ipu_capacity, stage_loads
-from app.engine.ipu.stage_memory import stage_parts
+from app.engine.ipu import STATE_BYTES, Fit, ipu_memory, memory_fit, phases_needed, pipeline_stages
+from app.engine.ipu.case import Case, ipu_capacity, plan_matrix, plan_of
+from app.engine.ipu.stage_memory import Stage, stage_memory
+from app.engine.ipu.work import loads_of
 from app.engine.operators import OperatorTable, Stack
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
@@ -89,7 +90,7 @@ def test_one_stage_takes_the_published_memory(
     popart: IpuSoftware,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(stage_memory.STATE_BYTES, "given", state)
+    monkeypatch.setitem(STATE_BYTES, "given", state)
     software = replace(popart, available_memory=available)
     plans = Plans.of(
         pipeline=pipeline,
@@ -99,20 +100,11 @@ def test_one_stage_takes_the_published_memory(
         offload=float(state == 0),
         rts_optimizer=shards,
     )
-    loads = stage_loads(table, plans, bow, software, Precision.FP16_16)
-    parts = stage_parts(
-        table,
-        plans,
-        loads,
-        np.array(float(layers)),
-        np.array(float(place)),
-        np.array(float(place == 0)),
-        np.zeros(()),
-        bow,
-        precision=Precision.FP16_16,
-        optimizer="given",
-    )
-    total = float(sum(parts.values()))
+    laid = pipeline_stages(table, plans, bow, software, precision=Precision.FP16_16, optimizer="given")
+    held = Stage(layers, layers / table.depth, float(place == 0), 0.0, place, 1.0, layers)
+    plan = plan_of(plan_matrix(plans)[1], 0)
+    parts = stage_memory(Case(*laid.figures), loads_of(laid.loads, 0), plan, held)
+    total = float(sum(parts))
     assert total / 1e6 == pytest.approx(megabytes, rel=0.06)
     assert memory_fit(total / ipu_capacity(bow, software)) == fit
 

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from app.engine.ipu import pipeline_stages, stage_layers, stage_list
@@ -40,7 +39,7 @@ def test_bert_large_is_split_as_published_on_four_and_evenly_on_eight(
         rts_optimizer=4,
     )
     found = pipeline_stages(table, plans, bow, popart, precision=Precision.FP16_16, optimizer="lamb")
-    assert stage_list(found.layout.counts, table.depth, pipeline) == published
+    assert stage_list(found.counts, table.depth, pipeline) == published
 
 
 def best_level(depth: int, pipeline: int, limit: float, first: float, last: float) -> float:
@@ -60,7 +59,7 @@ def best_level(depth: int, pipeline: int, limit: float, first: float, last: floa
 def test_no_split_has_a_faster_slowest_stage(depth: int, limit: float, extras: tuple[float, float]) -> None:
     first, last = extras
     for pipeline in range(2, 33):
-        layers = stage_list(stage_layers(depth, pipeline, limit, first, last).stacked, depth, pipeline)
+        layers = stage_list(stage_layers(depth, pipeline, limit, first, last), depth, pipeline)
         assert sum(layers) == depth
         assert len(layers) == pipeline
         assert min(layers) >= 0
@@ -70,6 +69,5 @@ def test_no_split_has_a_faster_slowest_stage(depth: int, limit: float, extras: t
 
 
 def test_one_stage_has_everything() -> None:
-    stages = stage_layers(24, np.array([1.0, 2.0]))
-    assert stages.first.tolist() == [24, 12]
-    assert stages.last.tolist() == [0, 12]
+    assert stage_layers(24.0, 1.0) == (24, 0, 0)
+    assert stage_layers(24.0, 2.0) == (12, 12, 12)

@@ -1,0 +1,316 @@
+"""What kernels are given: figures of a case, plans and operators as flat records of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from app.compiled import Matrix, Vector, inner
+from app.engine.ipu.chains import (
+    chain_elements,
+    has_unlike_layers,
+    head_shares_embedding,
+    model_units,
+    recomputed_uncut,
+    repeats_layers,
+)
+from app.engine.ipu.vector import (
+    CTC_OPERATIONS_PER_FRAME,
+    EMBEDDING_UPDATE_SHARE,
+    RECURRENT_OPERATIONS_PER_STEP,
+    own_counts,
+)
+from app.engine.operators import Kind, OperatorTable, Pointwise, Section, Split
+from app.engine.plans import Plans
+from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
+
+STATE_BYTES = {
+    "sgd": 0.0,
+    "momentum": 2.0,
+    "adam": 8.0,
+    "lamb": 8.0,
+    "adafactor": 4.0,
+    "distributed-shampoo": 16.0,
+}
+"""Optimizer state per parameter beside fp16 weights: momentum in fp16; two moments in fp32 (Kingma
+and Ba 2015; You et al. 2020); one fp32 copy with factored moments (Shazeer and Stern 2018); four
+matrices of about the weights' size (Anil et al. 2020). [B]"""
+
+
+class Case(NamedTuple):
+    """Figures of chip, software and model that all plans share; those of the chip as it names them."""
+
+    tiles: float
+    clock: float
+    products_per_cycle: float
+    sram_per_tile: float
+    exchange_bytes_per_cycle: float
+    streaming_bandwidth: float
+    streaming_capacity: float
+    link_bandwidth: float
+    allreduce_bandwidth: float
+    gateway_bandwidth: float
+    exchange_multiplier: float
+    amp_efficiency: float
+    operation_cycles: float
+    elementwise_operation_cycles: float
+    element_cycles: float
+    host_return: float
+    update_overhead: float
+    code_share: float
+    pod_size: float
+    available_memory: float
+    usable: float
+    """Tiles that compute. [-]"""
+    size: float
+    """One element. [B]"""
+    state: float
+    """Optimizer state per parameter. [B]"""
+    depth: float
+    hidden: float
+    tokens: float
+    repeats: float
+    """1 for a stack of like layers. [-]"""
+    tied: float
+    """1 where the head uses the weights of the embedding. [-]"""
+    checkpoints: float
+    """Elements of all checkpoints of a chain of unlike layers, per sample. [-]"""
+    live: float
+    """Elements of its largest segment. [-]"""
+
+
+@inner
+def case_of(v: Vector) -> Case:
+    """Return the figures that a vector holds."""
+    first = (v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14])
+    last = (v[15], v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23], v[24], v[25], v[26], v[27])
+    return Case(*first, *last, v[28], v[29])
+
+
+class Plan(NamedTuple):
+    """The fields of a plan that matter on IPUs; what one micro-batch costs depends on the first three."""
+
+    tensor: float
+    micro_batch: float
+    sequence_parallel: float
+    pipeline: float
+    data: float
+    accumulation: float
+    recompute: float
+    offload: float
+    rts: float
+    rts_optimizer: float
+    phases: float
+
+
+KEY = 3
+"""Fields of a plan that its micro-batch depends on."""
+PIPELINE, RECOMPUTE, PHASES = (Plan._fields.index(name) for name in ("pipeline", "recompute", "phases"))
+
+
+@inner
+def plan_of(m: Matrix, i: int) -> Plan:
+    """Return the plan in a column of a matrix."""
+    return Plan(
+        m[0, i], m[1, i], m[2, i], m[3, i], m[4, i], m[5, i], m[6, i], m[7, i], m[8, i], m[9, i], m[10, i]
+    )
+
+
+@inner
+def recomputes(plan: Plan) -> bool:
+    """Return whether a backward pass computes activations again: in phases it always does."""
+    return plan.recompute > 0.0 or plan.phases > 1.0
+
+
+class Row(NamedTuple):
+    """One operator, per sample."""
+
+    attends: float
+    """1 for attention. [-]"""
+    convolution: float
+    runs: float
+    """1 for a product other than attention. [-]"""
+    split: float
+    rows: float
+    inner: float
+    columns: float
+    batch: float
+    area: float
+    width: float
+    spread: float
+    """Input positions per output position of a strided convolution. [-]"""
+    keys: float
+    """Keys each query meets: the mean product of the two lengths over the queries. [-]"""
+    steps: float
+    input_gradient: float
+    elements: float
+    """Elements that its passes go over. [-]"""
+    forward_passes: float
+    backward_passes: float
+    forward_operations: float
+    backward_operations: float
+    bias: float
+    """Elements of its result where a bias is added. [-]"""
+    accumulated: float
+    """Elements of its weight gradient, added to the accumulator. [-]"""
+    results: float
+    """Elements that tensor parallelism reduces forward. [-]"""
+    sources: float
+    """Elements that it reduces backward. [-]"""
+    divided: float
+    """1 where tensor parallelism divides the weights. [-]"""
+    weights: float
+    """Of one repeat. [-]"""
+    saved: float
+    masks: float
+    saved_split: float
+    section: float
+    number: float
+    """Times it occurs in the model. [-]"""
+    place: float
+    """Section, or unit of unlike layers, whose time it is part of. [-]"""
+    share: float
+    """Times it occurs in one layer, embedding or head, or in one repeat of its unit. [-]"""
+    recomputed: float
+    """Share of its repeats that one device alone computes again. [-]"""
+
+
+@inner
+def row_of(m: Matrix, o: int) -> Row:
+    """Return the operator in a row of a matrix."""
+    r = m[o]
+    first = (r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13], r[14])
+    last = (r[15], r[16], r[17], r[18], r[19], r[20], r[21], r[22], r[23], r[24], r[25], r[26], r[27], r[28])
+    return Row(*first, *last, r[29], r[30], r[31], r[32])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A table of operators, read once for all kernels."""
+
+    operators: Floats
+    """:class:`Row` of each operator, (O, …). [-]"""
+    figures: dict[str, float]
+    """Fields of :class:`Case` that come from the model."""
+    unlike: bool
+    """True where stages are cut between blocks that differ."""
+    places: int
+    """Sections, or units of unlike layers. [-]"""
+    chain: Indices
+    """Unit of every repeat of one, in order; of unlike layers. [-]"""
+    counted: Floats
+    """1 for those that count as a layer, else 0. [-]"""
+    saved: Floats
+    """Elements that each keeps. [-]"""
+
+
+@lru_cache(maxsize=64)
+def model_of(table: OperatorTable) -> Model:
+    """Return a table of operators as kernels read it."""
+    attends, lookup = table.kind == Kind.ATTENTION, table.kind == Kind.EMBEDDING
+    convolution = np.isin(table.kind, (Kind.CONVOLUTION, Kind.DEPTHWISE))
+    products = convolution | np.isin(table.kind, (Kind.MATMUL, Kind.RECURRENT))
+    plain = table.kind == Kind.MATMUL
+    counts = own_counts(table)
+    steps = np.where(table.kind == Kind.RECURRENT, RECURRENT_OPERATIONS_PER_STEP * table.steps, 0.0)
+    frames = np.where(table.pointwise == Pointwise.CTC_LOSS, CTC_OPERATIONS_PER_FRAME * table.tokens, 0.0)
+    matrix, outputs = table.inner * table.columns * table.batch, table.rows * table.columns * table.batch
+    biased = products & (table.weights > matrix)
+    scattered = np.where(lookup, EMBEDDING_UPDATE_SHARE * table.weights, 0.0)
+    unlike = has_unlike_layers(table)
+    units = model_units(table)
+    if unlike:
+        place, share = units.unit.astype(float), table.count / table.block_repeats
+    else:
+        # One layer is a share of all of them; embedding and head are taken whole.
+        place = table.section
+        share = table.count / np.where(place == Section.LAYER, table.depth, 1.0)
+    checkpoints, live = chain_elements(table)
+    columns = {
+        **{name: getattr(table, name) for name in Row._fields if hasattr(table, name)},
+        "attends": attends,
+        "convolution": convolution,
+        "runs": products,
+        "rows": np.maximum(table.rows, 1.0),
+        "area": np.maximum(table.kernel_area, 1.0),
+        "width": table.kernel_width,
+        "spread": np.where(table.kernel_area > 1.0, table.stride**2, 1.0),
+        "keys": np.maximum(table.squared / np.maximum(table.rows, 1.0), 1.0),
+        "elements": np.where(attends, table.batch * table.squared, table.elements),
+        "forward_passes": counts[0],
+        "backward_passes": counts[1],
+        "forward_operations": counts[2] + biased + steps + frames,
+        "backward_operations": counts[3] + biased + products + steps + frames,
+        "bias": biased * outputs * table.steps,
+        "accumulated": np.where(products, matrix, scattered),
+        "results": np.where((table.split == Split.INNER) & plain | lookup, outputs, 0.0),
+        "sources": np.where(
+            (table.split == Split.COLUMNS) & plain, table.rows * table.inner * table.batch, 0.0
+        ),
+        "divided": np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH)) | lookup,
+        "number": table.count,
+        "place": place,
+        "share": share,
+        "recomputed": recomputed_uncut(table),
+    }
+    kept = np.bincount(units.unit, table.saved * table.count / table.block_repeats)
+    chain = np.repeat(np.arange(len(units.repeats)), units.repeats)
+    return Model(
+        operators=np.stack([np.asarray(columns[name], dtype=float) for name in Row._fields], axis=1),
+        figures={
+            "depth": table.depth,
+            "hidden": table.hidden,
+            "tokens": table.tokens,
+            "repeats": repeats_layers(table),
+            "tied": head_shares_embedding(table),
+            "checkpoints": checkpoints,
+            "live": live,
+        },
+        unlike=unlike,
+        places=len(units.repeats) if unlike else len(Section),
+        chain=chain.astype(np.int64),
+        counted=units.layers[chain].astype(float),
+        saved=np.asarray(kept[chain], dtype=float),
+    )
+
+
+def element_bytes(precision: Precision) -> float:
+    """Return the bytes of one element; whatever is not full precision runs as fp16.16."""
+    return 4.0 if precision in (Precision.FP32, Precision.TF32) else 2.0
+
+
+def usable_tiles(chip: IpuChip, software: IpuSoftware) -> int:
+    """Return the tiles left for computation when some are set aside for input and output."""
+    return chip.tiles - software.io_tiles
+
+
+def ipu_capacity(chip: IpuChip, software: IpuSoftware) -> float:
+    """Return the SRAM of the tiles that compute. [B]"""
+    return usable_tiles(chip, software) * chip.sram_per_tile
+
+
+def figures_of(
+    model: Model, chip: IpuChip, software: IpuSoftware, precision: Precision, optimizer: str
+) -> Case:
+    """Return the figures that all plans share."""
+    return Case(
+        **{name: float(getattr(chip, name)) for name in Case._fields if hasattr(chip, name)},
+        **{name: float(figure) for name, figure in model.figures.items()},
+        available_memory=software.available_memory,
+        usable=float(usable_tiles(chip, software)),
+        size=element_bytes(precision),
+        state=STATE_BYTES[optimizer],
+    )
+
+
+def plan_matrix(plans: Plans) -> tuple[tuple[int, ...], Floats]:
+    """Return the shape that the fields of plans broadcast to, and the plans as columns."""
+    columns = [getattr(plans, name) for name in Plan._fields]
+    shape = np.broadcast_shapes(*(np.shape(getattr(plans, name)) for name in Plans.__slots__))
+    matrix = np.empty((len(columns), *shape))
+    for place, column in enumerate(columns):
+        matrix[place] = column
+    return shape, matrix.reshape(len(columns), -1)
