@@ -68,9 +68,10 @@ def get_sizing(
         row = repository.sizing(identifier)
         if row is None:
             raise no_such("sizing", identifier)
-        document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
-    if not limits:
-        return document
+        document = Sizing.model_validate(row.document)
+        if not limits:
+            return document
+        samples = samples_of(row.samples)
     asked = document.request.model_copy(update=dict(limits))
     check(asked)
     # What was kept before purchase and term were told apart has no samples of them.
