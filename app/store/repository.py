@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
-from sqlalchemy.orm.interfaces import ORMOption
 from sqlmodel import Session, col, delete, select, tuple_, update
 
 from app.store.book_queries import BookQueries
@@ -343,7 +342,7 @@ class Repository:
 
     def sizing(self, identifier: str) -> SizingRow | None:
         """Return a sizing; its samples are megabytes and are read when they are looked at."""
-        return self._one(SizingRow, identifier, defer(col(SizingRow.samples)))
+        return self._one(SizingRow, identifier, "samples")
 
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
@@ -487,9 +486,10 @@ class Repository:
         except IntegrityError as error:
             raise AlreadyAnswered from error
 
-    def _one(self, table: type[Listed], identifier: str, *options: ORMOption) -> Listed | None:
+    def _one(self, table: type[Listed], identifier: str, *later: str) -> Listed | None:
         query = select(table).where(table.workspace_id == self._workspace_id, table.id == identifier)
-        return self._session.exec(query.options(*options)).first()
+        query = query.options(*(defer(getattr(table, name)) for name in later))
+        return self._session.exec(query).first()
 
     def _listing(
         self, table: type[Listed], limit: int, after: After | None, *narrowed: ColumnElement[bool]
