@@ -95,6 +95,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
+    # Safe beside secrets: forms carry no token, and a key or link is shown once, in the answer to a POST that
+    # other sites cannot ask for. Streams of events are left as they are.
     app.add_middleware(GZipMiddleware, minimum_size=SMALL, compresslevel=FAST)
     app.add_middleware(
         Guard,

@@ -8,10 +8,10 @@ second copy for the other kind.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeAlias, TypeVar, overload
 from urllib.parse import quote
 
 import httpx
@@ -28,6 +28,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 Given: TypeAlias = Mapping[str, Any]
 """A request as plain values, where its class is not at hand."""
+
+
+View: TypeAlias = Literal["full", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,12 @@ class AwaitedClient(abc.ABC):
         """Send a call and return its answer."""
 
 
+def part_of(call: Call[Any], fields: Iterable[str], view: str) -> Call[dict[str, Any]]:
+    """Describe a call that is answered in part, as plain values: no document may lack fields."""
+    query = {**call.query, "fields": ",".join(fields) or None, "view": view}
+    return replace(call, query=query, read=lambda response: dict(response.json()))
+
+
 class Bound(Generic[P, T]):
     """An operation of a client that waits."""
 
@@ -106,6 +115,15 @@ class Bound(Generic[P, T]):
     def answer(self, *values: P.args, **named: P.kwargs) -> Answer[T]:
         """Send it and return what is answered with status and ETag."""
         return self._client.answer(self._build(self._client, *values, **named))
+
+    def narrowed(self, *fields: str, view: View = "full") -> Callable[P, dict[str, Any]]:
+        """Return what sends it and returns a part of the answer: its summary, named fields, or both."""
+
+        def send(*values: P.args, **named: P.kwargs) -> dict[str, Any]:
+            call = self._build(self._client, *values, **named)
+            return self._client.answer(part_of(call, fields, view)).value
+
+        return send
 
 
 class AsyncBound(Generic[P, T]):
@@ -122,6 +140,15 @@ class AsyncBound(Generic[P, T]):
     async def answer(self, *values: P.args, **named: P.kwargs) -> Answer[T]:
         """Send it and return what is answered with status and ETag."""
         return await self._client.answer(self._build(self._client, *values, **named))
+
+    def narrowed(self, *fields: str, view: View = "full") -> Callable[P, Awaitable[dict[str, Any]]]:
+        """Return what sends it and returns a part of the answer: its summary, named fields, or both."""
+
+        async def send(*values: P.args, **named: P.kwargs) -> dict[str, Any]:
+            call = self._build(self._client, *values, **named)
+            return (await self._client.answer(part_of(call, fields, view))).value
+
+        return send
 
 
 class Operation(Generic[P, T]):

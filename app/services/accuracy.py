@@ -87,7 +87,7 @@ class AccuracyFindings(Document):
     fitted: list[FittedFigure]
     """Every figure that was fitted to measured runs."""
     runs: list[Prediction]
-    """The chosen runs, those that stand apart too."""
+    """The chosen runs; those that stand apart come last."""
 
 
 def data_directory() -> Path:
@@ -188,5 +188,7 @@ def findings_of(choice: Choice, context: SizingContext) -> AccuracyFindings:
         ],
         gaps=gaps(everything, context, families_offered()),
         fitted=list(fitted_figures(context, data_directory())),
-        runs=selected,
+        runs=sorted(
+            selected, key=lambda one: (one.scope == APART, one.family, one.chip, one.devices, one.id)
+        ),
     )

@@ -46,8 +46,14 @@ def read_cursor(cursor: str | None) -> After | None:
 
 def stretch(items: list[Item], limit: int, cursor: str | None) -> Page[Item]:
     """Return a stretch of a list that is in memory; the cursor counts."""
-    start = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 9 else 0
-    if cursor is not None and not 0 < start <= len(items):
-        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    start = start_of(len(items), cursor)
     end = start + limit
     return Page(items=items[start:end], next=str(end) if end < len(items) else None)
+
+
+def start_of(count: int, cursor: str | None) -> int:
+    """Return where the stretch of so many items begins that a cursor names."""
+    start = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 9 else 0
+    if cursor is not None and not 0 < start <= count:
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    return start

@@ -22,6 +22,7 @@ from app.store.types import new_id
 from app.telemetry import SEARCHES
 
 __all__ = [
+    "OPTIONS",
     "SizingSummary",
     "create_sizing",
     "get_sizing",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 OPTIONS = 100
-"""Options of one answer; those that follow are read by cursor."""
+"""Most options of one answer; those that follow are read by cursor."""
 
 DIGITS = 7
 """Significant digits of a sample that is kept."""
@@ -68,9 +69,10 @@ def get_sizing(
         row = repository.sizing(identifier)
         if row is None:
             raise no_such("sizing", identifier)
-        document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
-    if not limits:
-        return document
+        document = Sizing.model_validate(row.document)
+        if not limits:
+            return document
+        samples = samples_of(row.samples)
     asked = document.request.model_copy(update=dict(limits))
     check(asked)
     # What was kept before purchase and term were told apart has no samples of them.
@@ -81,9 +83,9 @@ def get_sizing(
     return sized.document.model_copy(update={"id": identifier, "label": document.label})
 
 
-def paged(document: Sizing, cursor: str | None) -> Sizing:
-    """Return a sizing with a hundred of its options, from a cursor on."""
-    part = stretch(document.options, OPTIONS, cursor)
+def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
+    """Return a sizing with some of its options, from a cursor on."""
+    part = stretch(document.options, limit, cursor)
     return document.model_copy(update={"options": part.items, "next": part.next})
 
 

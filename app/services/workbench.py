@@ -45,6 +45,9 @@ KEPT_DECISIONS = 512
 KEPT_ANSWERS = 64
 """Answers of one kind kept in memory; the largest take some 100 kB."""
 
+KEPT_SIZINGS = 4
+"""Pages of sizings kept in memory; the largest takes 10 MB."""
+
 KEPT_PAGES = 24
 """Contents of pages, and the text they make; the largest takes 2 MB."""
 
@@ -99,6 +102,8 @@ class Workbench:
         """Choices of networks."""
         self.queues: Latest[QueueAnswer] = Latest(KEPT_ANSWERS)
         """Simulated waiting lines."""
+        self.sizings: Latest[Any] = Latest(KEPT_SIZINGS)
+        """What pages show of sizings as they were answered, which never change."""
         self.pages: Latest[Any] = Latest(KEPT_PAGES)
         """What pages show that depends on the catalogue alone, and parts of them as they are written."""
         self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)

@@ -341,8 +341,8 @@ class Repository:
         )
 
     def sizing(self, identifier: str) -> SizingRow | None:
-        """Return a sizing."""
-        return self._one(SizingRow, identifier)
+        """Return a sizing; its samples are megabytes and are read when they are looked at."""
+        return self._one(SizingRow, identifier, "samples")
 
     def sizings(self, limit: int, after: After | None) -> Listing[SizingRow]:
         """Return sizings, newest first."""
@@ -486,8 +486,9 @@ class Repository:
         except IntegrityError as error:
             raise AlreadyAnswered from error
 
-    def _one(self, table: type[Listed], identifier: str) -> Listed | None:
+    def _one(self, table: type[Listed], identifier: str, *later: str) -> Listed | None:
         query = select(table).where(table.workspace_id == self._workspace_id, table.id == identifier)
+        query = query.options(*(defer(getattr(table, name)) for name in later))
         return self._session.exec(query).first()
 
     def _listing(

@@ -95,6 +95,17 @@ class AccuracyPage(Page):
     gaps: Gaps
     fitted: Sequence[FittedFile]
     runs: Sequence[RunView]
+    """A stretch of the chosen runs."""
+    run_count: int
+    """All of them."""
+    start: int = 0
+    """Those before the stretch."""
+    earlier: str | None = None
+    """Cursor of the stretch before; empty for the first one."""
+    later: str | None = None
+    """Cursor of the stretch behind."""
+    choice_query: str
+    """What was chosen, as the query of an address."""
     families: dict[str, str]
     """What families are called, by code."""
     report_url: str

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from app.sizing.strict_json import read_json
 from app.web.auth import get_principal
+from app.web.narrowing import narrowed
 from app.web.problems import UnsupportedMediaType
 from app.web.tags import conditional
 
@@ -47,6 +48,6 @@ class StrictRoute(APIRoute):
                     raise UnsupportedMediaType("send the body as application/json")
             elif await strict.body():
                 raise UnsupportedMediaType("send the body as application/json")
-            return conditional(strict, await handle(strict))
+            return conditional(strict, narrowed(strict, await handle(strict)))
 
         return strictly

@@ -1,5 +1,5 @@
-// Draws the charts of a page from the figures embedded in it. A page without this script shows the
-// same numbers as tables.
+// Draws the charts of a page from the figures embedded in it, each when the reader comes near it. A page
+// without this script shows the same numbers as tables.
 "use strict";
 
 (() => {
@@ -8,8 +8,9 @@
     plotlyServerURL: "",
     displaylogo: false,
     responsive: true,
-    displayModeBar: "hover",
+    displayModeBar: false,
   };
+  const NEAR = "400px 0px";
   const NARROW = 520;
   const SHORT_LEGEND = 4;
   const LONG_LEGEND = 8;
@@ -57,14 +58,6 @@
       return drawn;
     });
 
-  // The one button a chart has: a picture for a slide, made here and sent nowhere.
-  const saving = (box) => ({
-    name: "save",
-    title: box.dataset.save,
-    icon: Plotly.Icons.camera,
-    click: (drawn) => Plotly.downloadImage(drawn, { format: "png", scale: 2, filename: box.id }),
-  });
-
   // What a mouse finds by pointing the arrow keys find one by one; Tab goes on as everywhere.
   const values = (box) =>
     box.data.flatMap((trace, curveNumber) =>
@@ -97,13 +90,12 @@
   };
 
   const walkable = (box) => {
-    if (box.dataset.walked) return;
-    box.dataset.walked = "yes";
     box.tabIndex = 0;
     box.setAttribute("role", "application");
     const live = document.getElementById(`${box.id}-value`);
     let at = -1;
     const leave = () => {
+      if (at < 0) return;
       at = -1;
       Plotly.Fx.unhover(box);
       live.textContent = "";
@@ -112,6 +104,7 @@
     box.addEventListener("keydown", (event) => {
       if (event.target !== box || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "Escape") leave();
+      draw(box);
       const points = values(box);
       const next = points.length ? stepped(event.key, at, points) : -1;
       if (next < 0) return;
@@ -123,20 +116,33 @@
     });
   };
 
-  const draw = (box) => {
+  const draw = (box, again = false) => {
     const source = document.getElementById(box.dataset.figure);
-    if (!source || !window.Plotly) return;
+    if (!source || !window.Plotly || (box.dataset.drawn && !again)) return;
     const figure = JSON.parse(source.textContent);
     const names = figure.data.filter((trace) => trace.showlegend !== false).length;
-    const layout = inked(figure.layout, box.clientWidth < NARROW, names);
-    Plotly.react(box, traces(figure.data), layout, { ...CONFIG, modeBarButtons: [[saving(box)]] });
+    Plotly.react(box, traces(figure.data), inked(figure.layout, box.clientWidth < NARROW, names), CONFIG);
     box.dataset.drawn = "yes";
-    walkable(box);
   };
 
-  const drawAll = (again) => {
-    for (const box of document.querySelectorAll("[data-figure]")) {
-      if (again || !box.dataset.drawn) draw(box);
+  const boxes = (which = "[data-figure]") => document.querySelectorAll(which);
+
+  // Each in a task of its own: the first is seen while the next is drawn.
+  const near = new IntersectionObserver(
+    (seen) => {
+      for (const { isIntersecting, target } of seen) {
+        if (!isIntersecting) continue;
+        near.unobserve(target);
+        setTimeout(() => draw(target));
+      }
+    },
+    { rootMargin: NEAR },
+  );
+
+  const watch = () => {
+    for (const box of boxes("[data-figure]:not([tabindex])")) {
+      walkable(box);
+      near.observe(box);
     }
   };
 
@@ -144,10 +150,12 @@
   const whenLettersAreThere = (work) => document.fonts.load('13px "Rackline Sans"').then(work, work);
 
   const start = () => {
-    whenLettersAreThere(() => drawAll(false));
-    document.addEventListener("htmx:after:swap", () => drawAll(false));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(true));
-    addEventListener("beforeprint", () => drawAll(true));
+    whenLettersAreThere(watch);
+    document.addEventListener("htmx:after:swap", watch);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+      boxes("[data-drawn]").forEach((box) => draw(box, true)),
+    );
+    addEventListener("beforeprint", () => boxes().forEach((box) => draw(box, true)));
   };
 
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", start) : start();

@@ -159,3 +159,15 @@ def test_events_that_break_off_say_so() -> None:
     stream = httpx.MockTransport(lambda _: httpx.Response(200, text=": nothing new\n\n"))
     with pytest.raises(Unreachable, match="broke off"):
         list(Rackline(transport=stream).follow_sweep("swp_x"))
+
+
+def test_a_part_of_an_answer_is_plain_values(rackline: Rackline, asynchronous: AsyncRackline) -> None:
+    whole = rackline.create_estimate(RESNET)
+    part = rackline.get_estimate.narrowed("id", "cost.run")(whole.id)
+    assert whole.cost is not None
+    assert part == {"id": whole.id, "cost": {"run": whole.cost.run.model_dump()}}
+
+    async def short() -> dict[str, object]:
+        return await asynchronous.get_estimate.narrowed(view="summary")(whole.id)
+
+    assert {"trace", "time_to_train"} & run(short()).keys() == {"time_to_train"}

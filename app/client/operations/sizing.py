@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 from pydantic import TypeAdapter
 
@@ -54,9 +56,12 @@ class SizingOperations:
         return compute(address("searches"), document(Search), request)
 
     @operation
-    def create_sizing(self, request: SizingRequest | Given, *, key: str | None = None) -> Call[Sizing]:
-        """Find the systems that keep a deadline and a budget."""
-        return store(address("sizings"), document(Sizing), request, key)
+    def create_sizing(
+        self, request: SizingRequest | Given, *, key: str | None = None, limit: int | None = None
+    ) -> Call[Sizing]:
+        """Find the systems that keep a deadline and a budget; a hundred options, or fewer by ``limit``."""
+        made = store(address("sizings"), document(Sizing), request, key)
+        return replace(made, query={"limit": limit})
 
     @operation
     def list_sizings(self, cursor: str | None = None, limit: int | None = None) -> Call[Page[SizingSummary]]:
@@ -64,9 +69,11 @@ class SizingOperations:
         return get(address("sizings"), document(Page[SizingSummary]), cursor=cursor, limit=limit)
 
     @operation
-    def get_sizing(self, identifier: str, cursor: str | None = None) -> Call[Sizing]:
+    def get_sizing(
+        self, identifier: str, cursor: str | None = None, limit: int | None = None
+    ) -> Call[Sizing]:
         """Read a sizing as it was answered; with a cursor, the options that follow."""
-        return get(address("sizings", identifier), document(Sizing), cursor=cursor)
+        return get(address("sizings", identifier), document(Sizing), cursor=cursor, limit=limit)
 
     @operation
     def scale_system(self, request: SizingRequest | Given) -> Call[ScalingCurve]:

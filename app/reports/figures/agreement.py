@@ -165,8 +165,8 @@ def _traces(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "x": [place for _, x, *_ in members for place in (x, x, None)],
-                "y": [end for *_, low, high in members for end in (low, high, None)],
+                "x": [place for _, x, *_ in members for place in (short(x), short(x), None)],
+                "y": [end for *_, low, high in members for end in (short(low), short(high), None)],
                 "line": {"color": colour, "width": 1},
                 "opacity": 0.28,
                 "hoverinfo": "skip",
@@ -180,14 +180,19 @@ def _traces(
                 "mode": "markers",
                 "name": plain(name),
                 "legendgroup": name,
-                "x": [x for _, x, *_ in members],
-                "y": [y for _, _, y, *_ in members],
+                "x": [short(x) for _, x, *_ in members],
+                "y": [short(y) for _, _, y, *_ in members],
                 "marker": {"color": colour, "symbol": symbol, "size": 6.5, "opacity": 0.85},
                 "hovertext": [mark.text for mark, *_ in members],
                 "hoverinfo": "text",
             }
         )
     return [*ranges, *points]
+
+
+def short(value: float) -> float:
+    """Return a value to the digits that a chart can show; a page holds thousands of them."""
+    return float(f"{value:.5g}")
 
 
 def spread_out(devices: Sequence[int]) -> list[float]:

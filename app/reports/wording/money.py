@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from babel import Locale
-from babel.numbers import format_currency, format_decimal
+from babel.numbers import format_currency
 
-from app.reports.wording.scales import decimals_of
+from app.reports.wording.scales import decimal, decimals_of
 
 GROUPS = {
     "ko": ((1e12, "조"), (1e8, "억"), (1e4, "만")),
@@ -41,23 +41,19 @@ class Grouping:
             decimals = digits - math.floor(math.log10(abs(amount))) - 1
         return cls(size, word, decimals)
 
-    def digits(self, amount: float, locale: Locale, trim: bool = False) -> str:
+    def digits(self, amount: float, trim: bool = False) -> str:
         """Write an amount in this unit; trimmed of the zeros a round value ends on."""
-        places = ("#" if trim else "0") * max(self.decimals, 0)
-        written = format_decimal(
-            round(amount / self.size, self.decimals) if self.decimals < 0 else amount / self.size,
-            f"#,##0.{places}" if places else "#,##0",
-            locale=locale,
-        )
-        return f"{written}{self.word}"
+        size = amount / self.size
+        known = round(size, self.decimals) if self.decimals < 0 else size
+        return f"{decimal(known, max(self.decimals, 0), trim)}{self.word}"
 
 
-def compact(amount: float, currency: str, language: str, locale: Locale, trim: bool = False) -> str:
+def compact(amount: float, currency: str, language: str, trim: bool = False) -> str:
     """Write an amount in three significant digits.
 
-    >>> compact(437_800_000, "KRW", "ko", Locale("ko"))
+    >>> compact(437_800_000, "KRW", "ko")
     '₩4.38억'
-    >>> compact(437_800_000, "KRW", "en", Locale("en"))
+    >>> compact(437_800_000, "KRW", "en")
     '₩438M'
     """
     grouping = Grouping.of(amount, language)
@@ -66,7 +62,7 @@ def compact(amount: float, currency: str, language: str, locale: Locale, trim: b
     elif not grouping.word and abs(amount) >= 1:
         grouping = Grouping(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
     sign = "-" if amount < 0 else ""
-    return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), locale, trim)}"
+    return f"{sign}{SYMBOLS[currency]}{grouping.digits(abs(amount), trim)}"
 
 
 def full(amount: float, currency: str, locale: Locale) -> str:

@@ -7,20 +7,18 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from gettext import NullTranslations
 from typing import Any
 
 from babel import Locale
 from babel.dates import format_date
-from babel.numbers import format_decimal
 
 from app.errors import Message
 from app.reports.wording import money
 from app.reports.wording.catalogs import translations
 from app.reports.wording.labels import words
 from app.reports.wording.particles import agree
-from app.reports.wording.scales import Scale, decimals_of, scale_of
+from app.reports.wording.scales import Scale, decimal, decimals_of, scale_of
 from app.sizing.document import Quantity, Text
 from app.sizing.quantities import COUNTS, MONEY, SENTENCES, chance
 
@@ -53,16 +51,6 @@ NAMED = {"part": "memory"}
 def template_of(sentence: Text | Message | Mapping[str, object]) -> str:
     """Return the template of a sentence, which may have been read back from a document."""
     return str(sentence["template"]) if isinstance(sentence, Mapping) else sentence.template
-
-
-@functools.cache
-def _plain_symbols(language: str) -> bool:
-    """Return whether a language writes 1,234.5 with these signs and groups of three."""
-    spoken = Locale.parse(language)
-    signs = spoken.number_symbols.get("latn", {})
-    wanted = {"decimal": ".", "group": ",", "minusSign": "-"}
-    plain = all(signs.get(name) == sign for name, sign in wanted.items())
-    return plain and spoken.decimal_formats[None].pattern == "#,##0.###"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +102,7 @@ class Voice:
 
     def count(self, value: float) -> str:
         """Write a large count as it is spoken: 174.6 B, 1,746억, or 1746亿."""
-        return money.Grouping.of(value, self.language, digits=4).digits(value, self.locale)
+        return money.Grouping.of(value, self.language, digits=4).digits(value)
 
     def _placed(self, place: str, value: object) -> str:
         """Write the value of a place; in some places it is an identifier that stands for words."""
@@ -132,9 +120,7 @@ class Voice:
                 return self.value(stated["amount"], stated["currency"])
             if self.language != "en" and template_of(value) in COUNT_WORDS:
                 counted: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
-                return money.Grouping.of(counted["count"], self.language).digits(
-                    counted["count"], self.locale, trim=True
-                )
+                return money.Grouping.of(counted["count"], self.language).digits(counted["count"], trim=True)
             return self.say(value)
         if isinstance(value, bool):
             return self.gettext("yes") if value else self.gettext("no")
@@ -154,15 +140,7 @@ class Voice:
 
     def decimal(self, value: float, decimals: int, trim: bool = False) -> str:
         """Write a number with so many decimals."""
-        if _plain_symbols(self.language):
-            # The same rounding as the general way, of the same digits, in a fortieth of its time: pages write
-            # thousands of numbers.
-            text = f"{Decimal(str(value)):,.{decimals}f}"
-            if text.startswith("-") and not text.strip("-0.,"):
-                text = text[1:]  # what rounds to nothing has no sign
-            return text.rstrip("0").rstrip(".") if trim and decimals else text
-        places = ("#" if trim else "0") * decimals
-        return str(format_decimal(value, f"#,##0.{places}" if places else "#,##0", locale=self.locale))
+        return decimal(value, decimals, trim)
 
     def number(self, value: float | None, digits: int = 3) -> str:
         """Write a bare number in significant digits, whole numbers in full.
@@ -231,7 +209,7 @@ class Voice:
             return ""
         if quantity.unit in CURRENCIES:
             shown = money.Grouping.of(quantity.value, self.language)
-            return self._between(*(shown.digits(end, self.locale) for end in (quantity.low, quantity.high)))
+            return self._between(*(shown.digits(end) for end in (quantity.low, quantity.high)))
         if quantity.unit == "1":
             decimals = self._decimals_of_share(quantity)
             return self._between(
@@ -268,7 +246,7 @@ class Voice:
         if value is None:
             return MISSING
         if unit in CURRENCIES:
-            return money.compact(value, unit, self.language, self.locale)
+            return money.compact(value, unit, self.language)
         if unit == "1":
             return self.percent(value)
         shown = scale or scale_of(value, unit)
@@ -279,7 +257,7 @@ class Voice:
 
     def tick(self, value: float, currency: str) -> str:
         """Write a round amount of money on an axis."""
-        return money.compact(value, currency, self.language, self.locale, trim=True) if value else "0"
+        return money.compact(value, currency, self.language, trim=True) if value else "0"
 
     def full(self, value: float | None, unit: str) -> str:
         """Write an amount of money to the last digit that counts: won without decimals."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Depends, Path
 
 from app.services.listing import Page
 from app.sizing.catalogue.documents import (
@@ -20,11 +20,12 @@ from app.sizing.document import SourceRef
 from app.web.api.responses import LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery
+from app.web.narrowing import CHIPS, FABRICS, MACHINES, MODELS, SOFTWARE, SYSTEMS
 
 router = APIRouter(prefix="/catalog", tags=["catalogue"], route_class=StrictRoute)
 
 
-@router.get("/chips", summary="All chips", responses=LIST)
+@router.get("/chips", summary="All chips", responses=LIST, dependencies=[Depends(CHIPS)])
 def list_chips(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Chip]:
     """Accelerators with peaks, memory, bandwidths and what follows from them."""
     return bench.catalogue.chips.page(limit, cursor)
@@ -38,7 +39,7 @@ def get_chip(
     return bench.catalogue.chips.get(identifier)
 
 
-@router.get("/machines", summary="All machines", responses=LIST)
+@router.get("/machines", summary="All machines", responses=LIST, dependencies=[Depends(MACHINES)])
 def list_machines(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Machine]:
     """Nodes and IPU machines with the links inside them."""
     return bench.catalogue.machines.page(limit, cursor)
@@ -52,7 +53,7 @@ def get_machine(
     return bench.catalogue.machines.get(identifier)
 
 
-@router.get("/systems", summary="All systems", responses=LIST)
+@router.get("/systems", summary="All systems", responses=LIST, dependencies=[Depends(SYSTEMS)])
 def list_systems(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[System]:
     """Systems that can be bought or rented, with bill, price and power."""
     return bench.catalogue.systems.page(limit, cursor)
@@ -66,7 +67,7 @@ def get_system(
     return bench.catalogue.systems.get(identifier)
 
 
-@router.get("/fabrics", summary="All fabrics", responses=LIST)
+@router.get("/fabrics", summary="All fabrics", responses=LIST, dependencies=[Depends(FABRICS)])
 def list_fabrics(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Fabric]:
     """Scale-out networks, per port."""
     return bench.catalogue.fabrics.page(limit, cursor)
@@ -80,7 +81,7 @@ def get_fabric(
     return bench.catalogue.fabrics.get(identifier)
 
 
-@router.get("/models", summary="All model presets", responses=LIST)
+@router.get("/models", summary="All model presets", responses=LIST, dependencies=[Depends(MODELS)])
 def list_models(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Model]:
     """Models as published, with the parameters counted from their operators."""
     return bench.catalogue.models.page(limit, cursor)
@@ -94,7 +95,7 @@ def get_model(
     return bench.catalogue.model_with_operators(identifier)
 
 
-@router.get("/software", summary="All software profiles", responses=LIST)
+@router.get("/software", summary="All software profiles", responses=LIST, dependencies=[Depends(SOFTWARE)])
 def list_software(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Software]:
     """Software stacks as dated, sourced sets of a few efficiencies."""
     return bench.catalogue.software.page(limit, cursor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Response
 
 from app.services import comparisons
 from app.services.comparisons import BOUNDS, BasisAsked, ComparisonSummary
@@ -15,10 +15,12 @@ from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.narrowing import COMPARISONS
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = APIRouter(prefix="/comparisons", tags=["comparisons"], route_class=StrictRoute)
 
+NARROW = [Depends(COMPARISONS)]
 ComparisonId = Annotated[str, Path(alias="id", description=ID, examples=["cmp_a2b3c4d5e6f7g2h3"])]
 Efficiency = Annotated[
     float,
@@ -53,7 +55,7 @@ TermYears = Annotated[
 ]
 
 
-@router.post("", status_code=201, summary="Put options side by side", responses=ASK)
+@router.post("", status_code=201, summary="Put options side by side", responses=ASK, dependencies=NARROW)
 def create_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -72,7 +74,9 @@ def list_comparisons(
     return comparisons.list_comparisons(bench, workspace, limit, cursor)
 
 
-@router.get("/{id}", summary="Read a comparison", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+@router.get(
+    "/{id}", summary="Read a comparison", responses={**READ, **TAGGED}, dependencies=[*REMEMBER, *NARROW]
+)
 def get_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -89,7 +93,7 @@ def get_comparison(
     return found.comparison
 
 
-@router.patch("/{id}", summary="Change a comparison", responses={**ASK, **CHANGED})
+@router.patch("/{id}", summary="Change a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
 def change_comparison(
     bench: BenchDep,
     workspace: WorkspaceDep,

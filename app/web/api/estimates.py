@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import APIRouter, Body, Depends, Path
 
 from app.services import estimates
 from app.services.estimates import EstimateSummary
@@ -15,11 +15,14 @@ from app.web.api.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RES
 from app.web.api.responses import ASK, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.narrowing import ESTIMATES
 
 router = APIRouter(prefix="/estimates", tags=["estimates"], route_class=StrictRoute)
 
+NARROW = [Depends(ESTIMATES)]
 
-@router.post("", status_code=201, summary="Make an estimate", responses=ASK)
+
+@router.post("", status_code=201, summary="Make an estimate", responses=ASK, dependencies=NARROW)
 def create_estimate(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -42,7 +45,7 @@ def list_estimates(
     return estimates.list_estimates(bench, workspace, limit, cursor)
 
 
-@router.get("/{id}", summary="Read an estimate", responses=READ)
+@router.get("/{id}", summary="Read an estimate", responses=READ, dependencies=NARROW)
 def get_estimate(
     bench: BenchDep,
     workspace: WorkspaceDep,

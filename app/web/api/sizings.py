@@ -4,35 +4,45 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import APIRouter, Body, Depends, Path, Query
 
 from app.services import sizings
 from app.services.listing import Page
-from app.services.sizings import SizingSummary
+from app.services.sizings import OPTIONS, SizingSummary
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest
 from app.web.api.examples import SCALING, SIZING
 from app.web.api.responses import ASK, LIST, READ
 from app.web.bodies import StrictRoute
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.web.narrowing import SIZINGS
 
 router = APIRouter(tags=["sizings"], route_class=StrictRoute)
 
+NARROW = [Depends(SIZINGS)]
+OptionsQuery = Annotated[
+    int, Query(ge=1, le=OPTIONS, description="Most options of the answer.", examples=[20])
+]
 
-@router.post("/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK)
+
+@router.post(
+    "/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK, dependencies=NARROW
+)
 def create_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[SizingRequest, Body(examples=[SIZING])],
     key: KeyHeader = None,
+    limit: OptionsQuery = OPTIONS,
 ) -> Sizing:
     """Options over systems and counts, the cheapest and the fastest that meet, and the front of both.
 
     ``budget_kind`` says what the budget has to pay. ``margin`` says how far the winner is ahead and which
     price would overturn it. Where none meets it, ``nearest`` names the closest option and what would change
-    the answer. The first hundred options are answered; read those that follow ``next`` with its cursor.
+    the answer. A hundred options are answered, or fewer by ``limit``; read those that follow ``next`` with
+    its cursor.
     """
-    return sizings.paged(sizings.create_sizing(bench, workspace, body, key), None)
+    return sizings.paged(sizings.create_sizing(bench, workspace, body, key), limit, None)
 
 
 @router.get("/sizings", summary="Sizings made so far", responses=LIST)
@@ -43,15 +53,16 @@ def list_sizings(
     return sizings.list_sizings(bench, workspace, limit, cursor)
 
 
-@router.get("/sizings/{id}", summary="Read a sizing", responses=READ)
+@router.get("/sizings/{id}", summary="Read a sizing", responses=READ, dependencies=NARROW)
 def get_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["siz_a2b3c4d5e6f7g2h3"])],
+    limit: OptionsQuery = OPTIONS,
     cursor: CursorQuery = None,
 ) -> Sizing:
     """Read the answer as it was given when the sizing was made; a cursor gives the options that follow."""
-    return sizings.paged(sizings.get_sizing(bench, workspace, identifier), cursor)
+    return sizings.paged(sizings.get_sizing(bench, workspace, identifier), limit, cursor)
 
 
 @router.post("/scalings", summary="Scaling curve of a system", responses=ASK)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.services.accuracy import AccuracyFindings, allowed, choice_of, findings_of
+from app.services.listing import start_of
 from app.web.accuracy_contexts import AccuracyPage
-from app.web.deps import BenchDep
+from app.web.deps import BenchDep, CursorQuery
 from app.web.locale import voice_of
 from app.web.pages.accuracy_view import accuracy_page
 from app.web.pages.documents import WrittenDocument, available, page_of, written
@@ -24,18 +26,41 @@ REPORT = f"{ADDRESS}/report"
 Asked = Annotated[str, Query(max_length=100)]
 
 
+RUNS = 100
+"""Runs of one stretch of their list."""
+
+
 class AccuracyData(AccuracyFindings, WrittenDocument):
-    """How well measured runs are predicted; title and sections are the written report."""
+    """How well measured runs are predicted, a hundred of them listed; title and sections are the report."""
+
+    next: str | None
+    """Cursor of the runs that follow; null at the end."""
 
 
 @router.get(f"{ADDRESS}.json")
 def show_accuracy_data(
-    bench: BenchDep, family: Asked = "", chip: Asked = "", scale: Asked = "", errors: Asked = ""
+    bench: BenchDep,
+    family: Asked = "",
+    chip: Asked = "",
+    scale: Asked = "",
+    errors: Asked = "",
+    run: Asked = "",
+    cursor: CursorQuery = None,
 ) -> AccuracyData:
     """Return predictions against measured runs."""
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
-    findings, report = findings_of(choice, bench.sizing), written("accuracy")
-    return AccuracyData.model_construct(**dict(findings), title=report.title, sections=report.sections)
+    found, report = dict(findings_of(choice, bench.sizing)), written("accuracy")
+    start, later = stretch_of([one.id for one in found["runs"]], run, cursor)
+    found["runs"] = found["runs"][start : start + RUNS]
+    return AccuracyData.model_construct(**found, next=later, title=report.title, sections=report.sections)
+
+
+def stretch_of(runs: Sequence[str], run: str, cursor: str | None) -> tuple[int, str | None]:
+    """Return where the stretch of a cursor begins, or the one with a run in it, and the next cursor."""
+    start = start_of(len(runs), cursor)
+    if cursor is None and run in runs:
+        start = runs.index(run) // RUNS * RUNS
+    return start, str(start + RUNS) if start + RUNS < len(runs) else None
 
 
 @router.get(ADDRESS, response_class=HTMLResponse)
@@ -46,6 +71,8 @@ def show_accuracy(
     chip: Asked = "",
     scale: Asked = "",
     errors: Asked = "",
+    run: Asked = "",
+    cursor: CursorQuery = None,
 ) -> Response:
     """Show predictions against measured runs."""
     choice = choice_of(family=family, chip=chip, scale=scale, errors=errors)
@@ -58,7 +85,16 @@ def show_accuracy(
 
     # Everything on it follows from the catalogue and what was chosen.
     kept = bench.pages.get((ADDRESS, choice, speaker.language), made)
-    page = dataclasses.replace(kept, data_url=f"{ADDRESS}.json{query}", documents=available())
+    start, later = stretch_of([view.run.id for view in kept.runs], run, cursor)
+    page = dataclasses.replace(
+        kept,
+        data_url=f"{ADDRESS}.json{query}",
+        documents=available(),
+        runs=kept.runs[start : start + RUNS],
+        start=start,
+        earlier=(str(start - RUNS) if start > RUNS else "") if start else None,
+        later=later,
+    )
     return render(request, "accuracy.html", page, lasting=bench.pages)
 
 

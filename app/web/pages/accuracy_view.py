@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from urllib.parse import urlencode
 
 from app.reports.figures.agreement import Mark, curve, families, ratios, throughputs
 from app.reports.wording import Voice
 from app.services.accuracy import (
-    APART,
     IN_SAMPLE,
     SETS,
     UNITS,
@@ -69,9 +70,6 @@ def accuracy_page(
     """Return the page."""
     choice = data.choice
     views = {one.id: run_view(one, choice.errors, data, voice) for one in data.runs}
-    listed = sorted(
-        data.runs, key=lambda one: (one.scope == APART, one.family, one.chip, one.devices, one.id)
-    )
     return AccuracyPage(
         choice=choice,
         filters=filters(choice, allowed, catalogue, voice),
@@ -91,8 +89,10 @@ def accuracy_page(
         worst=[views[one.id] for one in data.worst],
         gaps=data.gaps,
         fitted=by_file(data.fitted),
-        runs=[views[one.id] for one in listed],
+        runs=list(views.values()),
         families=NAMES,
+        run_count=len(views),
+        choice_query=urlencode(asdict(choice)),
         report_url=report_url,
     )
 

@@ -13,12 +13,12 @@ from starlette.datastructures import FormData
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.services.estimates import create_estimate
-from app.services.sizings import create_sizing, get_sizing, list_sizings, option_request
+from app.services.sizings import OPTIONS, create_sizing, get_sizing, list_sizings, option_request, paged
 from app.services.workbench import Workbench
 from app.sizing.size.documents import Sizing
 from app.sizing.size.request import KINDS, SizingRequest
 from app.web.contexts import Choice, Form
-from app.web.deps import BenchDep, WorkspaceDep
+from app.web.deps import BenchDep, CursorQuery, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages import choices, filling
 from app.web.pages.documents import available
@@ -28,7 +28,7 @@ from app.web.pages.forms import nested, plain_number, refused, typed
 from app.web.pages.sizings_views import kinds, sizing_page
 from app.web.pages.start import read_form
 from app.web.rendering import render
-from app.web.sizing_contexts import SizingFormPage
+from app.web.sizing_contexts import SizingFormPage, SizingPage
 
 router = APIRouter(include_in_schema=False)
 
@@ -143,22 +143,35 @@ def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form
 
 
 @router.get("/sizings/{identifier}.json")
-def show_sizing_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Sizing:
-    """Return the sizing of the page of the same address."""
-    return get_sizing(bench, workspace, identifier, limit_fields(dict(request.query_params)))
+def show_sizing_data(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, cursor: CursorQuery = None
+) -> Sizing:
+    """Return the sizing of the page of the same address, a hundred options at a time."""
+    found = get_sizing(bench, workspace, identifier, limit_fields(dict(request.query_params)))
+    return paged(found, OPTIONS, cursor)
 
 
 @router.get("/sizings/{identifier}", response_class=HTMLResponse)
 def show_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show a sizing, judged under the limits of the query."""
     query = {name: request.query_params[name][:40] for name in KEPT if name in request.query_params}
+    speaker = voice_of(request)
     errors: Sequence[FieldError] = ()
+
+    def made() -> SizingPage:
+        found = get_sizing(bench, workspace, identifier, limits)
+        form = Form(_shown(found, query, bool(errors)), errors)
+        return sizing_page(found, speaker, available(), form, query)
+
     try:
-        found = get_sizing(bench, workspace, identifier, limit_fields(query))
+        limits = limit_fields(query)
+        if limits:
+            page = made()
+        else:
+            page = bench.sizings.get((workspace, identifier, speaker.language, *query.items()), made)
     except BadInput as error:
-        found, errors = get_sizing(bench, workspace, identifier), error.errors
-    form = Form(_shown(found, query, bool(errors)), errors)
-    page = sizing_page(found, voice_of(request), available(), form, query)
+        limits, errors = {}, error.errors
+        page = made()
     return render(request, "sizing.html", page, status=400 if errors else 200)
 
 

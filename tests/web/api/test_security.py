@@ -121,6 +121,13 @@ def test_what_a_customer_keeps_is_not_stored_on_the_way(ask: Ask) -> None:
     assert ask("GET", "/api/v1/workloads").headers["cache-control"] == "no-store"
 
 
+def test_long_answers_are_compressed(ask: Ask) -> None:
+    for path, coding in (("/", "gzip"), ("/api/v1/catalog/chips", "gzip"), ("/healthz", None)):
+        assert ask("GET", path).headers.get("content-encoding") == coding
+    plain = ask("GET", "/", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+
+
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "＝", "＋", "－", "＠"])
 def test_no_cell_of_text_begins_as_a_formula(sign: str) -> None:
     note = f"{sign}HYPERLINK(1)"

@@ -103,6 +103,7 @@ def test_events_end_with_the_sweep(ask: Ask, swept: str, kind: str) -> None:
     address = f"{swept}/events" if kind == "sweeps" else swept.replace("sweeps", "jobs")
     response = ask("GET", address, headers={"accept": "text/event-stream"})
     assert response.headers["content-type"].startswith("text/event-stream")
+    assert "content-encoding" not in response.headers
     (name, data), last = events(response.text)
     assert name == "progress" and json.loads(data)["done"] == 10
     assert last == ("end", "done")

@@ -33,6 +33,16 @@ def cells(row: Any) -> list[str]:
     return [" ".join(cell.get_text(" ", strip=True).split()) for cell in row.select("td")]
 
 
+def all_runs(reader: Reader, query: str) -> list[dict[str, Any]]:
+    """Return every chosen run, stretch by stretch."""
+    found, cursor = [], ""
+    while cursor is not None:
+        data = reader.data(f"/accuracy.json?{query}" + (f"&cursor={cursor}" if cursor else ""))
+        found += data["runs"]
+        cursor = data["next"]
+    return found
+
+
 @pytest.mark.parametrize("query", CHOICES)
 def test_headline_is_that_of_the_data(reader: Reader, query: str) -> None:
     page, data = reader.page(f"/accuracy{query}"), reader.data(f"/accuracy.json{query}")
@@ -73,7 +83,7 @@ def test_twin_has_what_the_page_shows(reader: Reader, query: str) -> None:
 
 
 def test_filters_narrow_the_runs(reader: Reader) -> None:
-    everything = reader.data("/accuracy.json?family=all")["runs"]
+    everything = all_runs(reader, "family=all")
     assert len(everything) == len(predictions())
     for query, holds in (
         ("family=bert", lambda one: one["family"] == "bert"),
@@ -81,7 +91,7 @@ def test_filters_narrow_the_runs(reader: Reader) -> None:
         ("family=all&scale=65-512", lambda one: 65 <= one["devices"] <= 512),
         ("family=all&scale=513-", lambda one: one["devices"] >= 513),
     ):
-        found = reader.data(f"/accuracy.json?{query}")["runs"]
+        found = all_runs(reader, query)
         assert 0 < len(found) < len(everything)
         assert [one["id"] for one in found] == [one["id"] for one in everything if holds(one)]
 
@@ -117,7 +127,7 @@ def test_an_unknown_value_is_refused_by_its_field(reader: Reader, field: str) ->
 
 def test_charts_have_a_table_that_holds_their_runs(reader: Reader) -> None:
     page = reader.page("/accuracy?family=resnet50")
-    listed = page.select("#runs tbody tr")
+    listed = all_runs(reader, "family=resnet50")
     for box in page.select("figure.chart-box"):
         assert box.select_one("figcaption a")["href"] == "#runs"
         figure = json.loads(box.select_one("script").string)
@@ -139,6 +149,31 @@ def test_a_list_of_runs_marks_ranges_that_miss(reader: Reader) -> None:
     }
     marked = {row["id"] for row in page.select("#runs tbody tr") if row.select_one("strong")}
     assert len(marked ^ missed) <= 2, "values are shown rounded"
+
+
+def test_runs_are_listed_a_hundred_at_a_time(reader: Reader) -> None:
+    page, ids = reader.page("/accuracy"), []
+    while True:
+        ids += [row["id"] for row in page.select("#runs tbody tr")]
+        link = page.find("a", string="Next runs")
+        if link is None:
+            break
+        page = reader.page(link["href"].partition("#")[0])
+    assert len(ids) == len(set(ids)) == len(predictions())
+    back = page.find("a", string="Previous runs")["href"].partition("#")[0]
+    assert [row["id"] for row in reader.page(back).select("#runs tbody tr")] == ids[
+        -(len(ids) % 100) - 100 :
+    ][:100]
+    assert reader.get("/accuracy.json?cursor=nonesuch").status_code == 400
+
+
+def test_a_run_that_is_asked_for_is_in_the_list(reader: Reader) -> None:
+    last = all_runs(reader, "family=all")[-1]["id"]
+    for address in (f"/accuracy?run={last}", f"/accuracy.json?run={last}"):
+        assert last in reader.get(address).text
+    for link in reader.page("/accuracy").select("#worst tbody a"):
+        address, anchor = link["href"].split("#")
+        assert reader.page(address).find(id=anchor) is not None
 
 
 def test_links_lead_somewhere(reader: Reader) -> None:
