@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
@@ -47,7 +47,7 @@ from app.web.folders import Assets, folder
 from app.web.observing import Observer
 from app.web.rates import RateHeaders
 from app.web.reach import Reach
-from app.web.rights import admitted
+from app.web.routers import routes_of
 from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
@@ -76,7 +76,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="Rackline",
         version=__version__,
         openapi_url="/api/v1/openapi.json",
-        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -104,12 +103,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.add_middleware(Observer)
     problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
-    members_only = [Depends(admitted)]
-    app.include_router(health.router)
-    app.include_router(operation.router)
-    app.include_router(pages.open_router)
-    app.include_router(api.router, dependencies=members_only)
-    app.include_router(pages.router, dependencies=members_only)
+    app.router.routes += routes_of((health.router, operation.router))
+    app.router.routes += [*pages.open_routes, *api.routes, *pages.routes]
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
