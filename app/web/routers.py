@@ -12,26 +12,12 @@ from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from app.web.api.responses import KNOWN
-from app.web.bodies import StrictRoute
 from app.web.rights import admitted
 
 
 def name_of(route: APIRoute) -> str:
     """Return what an operation is called: as its function."""
     return route.name
-
-
-def api_router(tag: str, prefix: str = "") -> APIRouter:
-    """Return a router of the JSON API, for members only."""
-    return APIRouter(
-        prefix=f"/api/v1{prefix}",
-        tags=[tag],
-        route_class=StrictRoute,
-        responses=KNOWN,
-        dependencies=[Depends(admitted)],
-        generate_unique_id_function=name_of,
-    )
 
 
 def page_router() -> APIRouter:

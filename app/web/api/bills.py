@@ -14,9 +14,9 @@ from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest
 from app.web.api.examples import BILL, BILL_OF_POD
 from app.web.api.responses import ASK, CHANGE, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.locale import voice_of
-from app.web.routers import api_router
 
 router = api_router("bills", "/boms")
 

@@ -11,8 +11,8 @@ from app.sizing.break_even.documents import BreakEven
 from app.sizing.break_even.request import BreakEvenRequest
 from app.web.api.examples import BREAK_EVEN, BREAK_EVEN_PRICED
 from app.web.api.responses import ASK
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("planning")
 

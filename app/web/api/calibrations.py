@@ -12,8 +12,8 @@ from app.services.listing import Page
 from app.sizing.calibration_documents import AnyCalibration, AnyCalibrationRequest
 from app.web.api.examples import CALIBRATION, FABRIC_GAIN
 from app.web.api.responses import ASK, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("calibrations", "/calibrations")
 

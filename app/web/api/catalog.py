@@ -18,8 +18,8 @@ from app.sizing.catalogue.documents import (
 )
 from app.sizing.document import SourceRef
 from app.web.api.responses import LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery
-from app.web.routers import api_router
 
 router = api_router("catalogue", "/catalog")
 

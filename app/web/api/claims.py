@@ -10,8 +10,8 @@ from app.services import claims
 from app.sizing.claims.documents import VendorClaim, VendorClaims
 from app.sizing.claims.request import ClaimsRequest
 from app.web.api.responses import READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, BenchDep, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("claims", "/claims")
 

@@ -13,8 +13,8 @@ from app.sizing.document import Comparison
 from app.sizing.questions import LEAST_SHARE, ComparisonPatch, ComparisonRequest
 from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("comparisons", "/comparisons")

@@ -13,8 +13,8 @@ from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
 from app.web.api.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.web.api.responses import ASK, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("estimates", "/estimates")
 

@@ -11,8 +11,8 @@ from app.sizing.fabric_choice.documents import FabricChoice
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.web.api.examples import FABRIC_CHOICE, FABRICS_MEASURED
 from app.web.api.responses import ASK
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("fabric choices")
 

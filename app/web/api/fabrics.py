@@ -11,7 +11,7 @@ from app.sizing.bill.documents import FabricPlan
 from app.sizing.bill.request import FabricRequest
 from app.web.api.examples import FABRIC
 from app.web.api.responses import ASK
-from app.web.routers import api_router
+from app.web.api.routers import api_router
 
 router = api_router("bills")
 

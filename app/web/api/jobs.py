@@ -12,8 +12,8 @@ from app.services import sweeps
 from app.services.sweeps import Job
 from app.web import event_stream
 from app.web.api.responses import READ, event_stream_content
+from app.web.api.routers import api_router
 from app.web.deps import ID, BenchDep, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("operation", "/jobs")
 

@@ -12,8 +12,8 @@ from app.sizing.integration.documents import ApiKey, NewApiKey
 from app.sizing.integration.request import KeyRequest, RotationRequest
 from app.web.api.examples import KEY, ROTATION
 from app.web.api.responses import ASK, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("keys", "/keys")
 

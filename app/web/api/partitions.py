@@ -11,8 +11,8 @@ from app.sizing.tenancy.documents import PartitionPlan, QueueAnswer
 from app.sizing.tenancy.request import PartitionRequest, QueueRequest
 from app.web.api.examples import PARTITIONS, QUEUE, SLICES
 from app.web.api.responses import ASK
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("planning")
 

@@ -10,8 +10,8 @@ from app.services import planning
 from app.sizing.questions import Checks, ChecksRequest, Mapping, MappingRequest
 from app.web.api.examples import CHECK, MAPPING
 from app.web.api.responses import ASK
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep
-from app.web.routers import api_router
 
 router = api_router("planning")
 

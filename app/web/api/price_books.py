@@ -15,8 +15,8 @@ from app.sizing.complaints import from_validation
 from app.web.api.examples import BOOK, BOOK_CHANGE
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("price books", "/price-books")

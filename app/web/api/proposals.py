@@ -13,9 +13,9 @@ from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Repl
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
 from app.web.api.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
 from app.web.api.responses import ASK, CHANGE, CHANGED, LIST, READ, TAGGED
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.files import CSV, PDF, XLSX, attachment
-from app.web.routers import api_router
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("proposals", "/proposals")

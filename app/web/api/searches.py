@@ -10,8 +10,8 @@ from app.services import searches
 from app.sizing.search_documents import Search, SearchRequest
 from app.web.api.examples import MIXTURE_SEARCH, SEARCH
 from app.web.api.responses import ASK
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("searches", "/searches")
 

@@ -13,8 +13,8 @@ from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest
 from app.web.api.examples import SCALING, SIZING
 from app.web.api.responses import ASK, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("sizings")
 

@@ -20,8 +20,8 @@ from app.sizing.study.request import (
 )
 from app.web.api.examples import STUDY, STUDY_COPY, STUDY_FILE, STUDY_PATCH, STUDY_STATE, STUDY_TO_COMPARE
 from app.web.api.responses import ASK, CHANGED, DELETE, LIST, READ, TAGGED
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
 router = api_router("studies", "/studies")

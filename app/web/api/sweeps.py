@@ -16,8 +16,8 @@ from app.sizing.sweep.request import SweepRequest
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
 from app.web.api.responses import ASK, CHANGE, LIST, READ, TAGGED, event_stream_content
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 from app.web.tags import REMEMBER, write_tag
 
 router = api_router("sweeps", "/sweeps")

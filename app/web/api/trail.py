@@ -15,9 +15,9 @@ from app.services import trail
 from app.services.listing import Page
 from app.sizing.trail.documents import TrailEvent
 from app.web.api.responses import LIST
+from app.web.api.routers import api_router
 from app.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
 from app.web.files import CSV
-from app.web.routers import api_router
 
 
 def as_written(value: object) -> object:

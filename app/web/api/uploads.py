@@ -17,8 +17,8 @@ from app.sizing.questions import ProfileRequest
 from app.web.api.examples import CONFIG, TRANSFORMER
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGE, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("uploads")
 

@@ -12,8 +12,8 @@ from app.sizing.integration.documents import Delivery, NewWebhook, Webhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
 from app.web.api.examples import ROTATION, WEBHOOK, WEBHOOK_CHANGED
 from app.web.api.responses import ASK, CHANGE, LIST, READ
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
-from app.web.routers import api_router
 
 router = api_router("webhooks", "/webhooks")
 
