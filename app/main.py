@@ -27,7 +27,6 @@ from app.services.identity import Identity, SessionTimes
 from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
 from app.services.oidc import SingleSignOn
-from app.services.oidc_provider import Provider
 from app.services.rates import Asker, Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
@@ -185,6 +184,9 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
         return None
     if not settings.oidc_client_id:
         raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+    # Few servers have one, and what it takes is slow to load.
+    from app.services.oidc_provider import Provider
+
     provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
     return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
