@@ -172,9 +172,11 @@ def session_times_of(settings: Settings) -> SessionTimes:
 
 def reach_now(settings: Settings) -> Reach:
     """Return how a server started now is reached; brings the tables up to date."""
-    bench = make_bench(settings)
-    alone = not any_account(identity_of(settings, bench.store))
-    bench.store.close()
+    make_data_directory(settings.data_dir)
+    store = Store(settings.database_url)
+    store.migrate()
+    alone = not any_account(identity_of(settings, store))
+    store.close()
     return reach_of(settings, alone)
 
 
