@@ -63,10 +63,11 @@ def about() -> None:
 
 def main() -> None:
     """Run the command; an error of ours becomes a sentence, never a traceback."""
-    # What is loaded stays. To look through it for garbage meanwhile takes a seventh of the time.
+    # What is loaded stays; to look through it for garbage would take a seventh of the time.
     gc.disable()
     try:
         commands = command_line(*sys.argv[1:2])
+        gc.freeze()
         gc.enable()
         commands()
     except AppError as error:

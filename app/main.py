@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -64,7 +63,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        set_apart(bench)
         if settings.jobs == "here":
             jobs.start()
         yield
@@ -199,16 +197,6 @@ def reach_of(settings: Settings, alone: bool) -> Reach:
         return Reach(LOOPBACK)
     hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
     return Reach(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
-
-
-def set_apart(bench: Workbench) -> None:
-    """Take what is loaded for good out of what is looked through for garbage.
-
-    Each look through all of it would stop every answer for a fifth of a second.
-    """
-    assert bench.catalogue.models.documents, "the catalogue is part of what is loaded"
-    gc.collect()
-    gc.freeze()
 
 
 def make_data_directory(path: Path) -> None:

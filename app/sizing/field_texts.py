@@ -22,9 +22,7 @@ class Described(BaseModel):
     """Base of models whose schemas describe fields by the texts below them."""
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Return the schema of a model with the texts put in where fields have no description."""
         made = handler(core)
         properties = handler.resolve_ref_schema(made).get("properties", {})
