@@ -2,7 +2,7 @@
 """Set up, run and check Rackline. Needs Python 3.11 and nothing else.
 
 python3 dev.py run [arguments]    set up what is missing, then `rackline serve [arguments]`
-python3 dev.py test               every check, one after the other, with a summary
+python3 dev.py test               every check, with a summary
 python3 dev.py test [arguments]   pytest alone, from the project's directory
 python3 dev.py audit              known weaknesses of what the locks name, where their list can be reached
 
@@ -20,13 +20,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent
 RUNTIME_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
-ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile")
+ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""A file's tests share what is slow to make; in which order the files come, tests/conftest.py says."""
+USUAL = "not endurance and not benchmark"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -127,22 +131,24 @@ class Check:
 
     name: str
     command: tuple[str, ...]
+    alone: bool = False
+    """Whether it has all processors to itself."""
 
 
 def checks(environment: Environment) -> list[Check]:
-    """Give every check, the quick ones first."""
+    """Give every check: the long ones first of those that use one processor, then those that use all."""
     python = environment.command("python")
     rackline = environment.command("rackline")
     return [
-        Check("ruff check", (python, "-m", "ruff", "check", ".")),
-        Check("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
+        Check("generated documents", (rackline, "docs", "--check")),
         Check("mypy --strict", (python, "-m", "mypy")),
         Check("import-linter", (environment.command("lint-imports"),)),
         Check("catalogue", (rackline, "check-catalog")),
-        Check("generated documents", (rackline, "docs", "--check")),
-        Check("pytest", (python, "-m", "pytest", *ALL_PROCESSORS, "-m", "not endurance and not benchmark")),
-        # Alone on the machine: what is measured must not share it with other tests.
-        Check("benchmarks", (python, "-m", "pytest", "-m", "benchmark")),
+        Check("ruff check", (python, "-m", "ruff", "check", ".")),
+        Check("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
+        Check("pytest", (python, "-m", "pytest", *ALL_PROCESSORS, "-m", USUAL), alone=True),
+        # What is measured must not share the machine with other tests.
+        Check("benchmarks", (python, "-m", "pytest", "-m", "benchmark"), alone=True),
     ]
 
 
@@ -170,12 +176,12 @@ def plain_environment() -> dict[str, str]:
     return {**kept, "NO_COLOR": "1", "UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}
 
 
-def call(command: Sequence[str], *, quiet: bool = False) -> int:
+def call(command: Sequence[str], *, quiet: bool = False, output: IO[str] | None = None) -> int:
     """Run a command from the project's directory and give its exit code."""
-    output = subprocess.DEVNULL if quiet else None
+    into = subprocess.DEVNULL if quiet else output
     try:
         finished = subprocess.run(
-            command, cwd=ROOT, env=plain_environment(), stdout=output, stderr=output, check=False
+            command, cwd=ROOT, env=plain_environment(), stdout=into, stderr=into, check=False
         )
     except OSError as error:
         say(f"{command[0]} cannot be run: {error}")
@@ -203,17 +209,31 @@ def left_out() -> list[str]:
     return [] if find_browser() else ["browser tests: there is no Chromium on PATH"]
 
 
+def ended(check: Check, *, said_at_end: bool = False) -> tuple[int, float, str]:
+    """Run a check; give its exit code, how long it took, and what it said unless it said so meanwhile."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        code = call(check.command, output=said if said_at_end else None)
+        said.seek(0)
+        return code, time.monotonic() - started, said.read()
+
+
 def test_everything(environment: Environment) -> int:
-    """Run every check, then say which failed and what was left out."""
+    """Run every check, then say which failed and what was left out.
+
+    Those that use one processor run beside one another, and are told of in their order.
+    """
     install_browser()
     failed: list[str] = []
-    for check in checks(environment):
-        say(f"\n=== {check.name} ===")
-        started = time.monotonic()
-        code = call(check.command)
-        say(f"--- {check.name}: {'ok' if code == 0 else 'FAILED'} ({time.monotonic() - started:.1f} s)")
-        if code != 0:
-            failed.append(check.name)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        all_checks = checks(environment)
+        ends = {check: pool.submit(ended, check, said_at_end=True) for check in all_checks if not check.alone}
+        for check in all_checks:
+            say(f"\n=== {check.name} ===")
+            code, seconds, said = ended(check) if check.alone else ends[check].result()
+            say(f"{said}--- {check.name}: {'ok' if code == 0 else 'FAILED'} ({seconds:.1f} s)")
+            if code != 0:
+                failed.append(check.name)
     omissions = left_out()
     say("\n=== summary ===")
     for omission in omissions:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from app import __version__
@@ -27,7 +26,6 @@ from app.services.identity import Identity, SessionTimes
 from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
 from app.services.oidc import SingleSignOn
-from app.services.oidc_provider import Provider
 from app.services.rates import Asker, Effort, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
@@ -47,7 +45,7 @@ from app.web.folders import Assets, folder
 from app.web.observing import Observer
 from app.web.rates import RateHeaders
 from app.web.reach import Reach
-from app.web.rights import admitted
+from app.web.routers import routes_of
 from app.web.security import HEADERS_OF_FAULTS, Guard
 
 SMALL = 1024
@@ -65,7 +63,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        set_apart(bench)
         if settings.jobs == "here":
             jobs.start()
         yield
@@ -76,7 +73,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="Rackline",
         version=__version__,
         openapi_url="/api/v1/openapi.json",
-        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -106,12 +102,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.add_middleware(Observer)
     problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
-    members_only = [Depends(admitted)]
-    app.include_router(health.router)
-    app.include_router(operation.router)
-    app.include_router(pages.open_router)
-    app.include_router(api.router, dependencies=members_only)
-    app.include_router(pages.router, dependencies=members_only)
+    app.router.routes += routes_of((health.router, operation.router))
+    app.router.routes += [*pages.open_routes, *api.routes, *pages.routes]
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
@@ -180,9 +172,11 @@ def session_times_of(settings: Settings) -> SessionTimes:
 
 def reach_now(settings: Settings) -> Reach:
     """Return how a server started now is reached; brings the tables up to date."""
-    bench = make_bench(settings)
-    alone = not any_account(identity_of(settings, bench.store))
-    bench.store.close()
+    make_data_directory(settings.data_dir)
+    store = Store(settings.database_url)
+    store.migrate()
+    alone = not any_account(identity_of(settings, store))
+    store.close()
     return reach_of(settings, alone)
 
 
@@ -192,6 +186,9 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
         return None
     if not settings.oidc_client_id:
         raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+    # Few servers have one, and what it takes is slow to load.
+    from app.services.oidc_provider import Provider
+
     provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
     return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
@@ -202,16 +199,6 @@ def reach_of(settings: Settings, alone: bool) -> Reach:
         return Reach(LOOPBACK)
     hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
     return Reach(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
-
-
-def set_apart(bench: Workbench) -> None:
-    """Take what is loaded for good out of what is looked through for garbage.
-
-    Each look through all of it would stop every answer for a fifth of a second.
-    """
-    assert bench.catalogue.models.documents, "the catalogue is part of what is loaded"
-    gc.collect()
-    gc.freeze()
 
 
 def make_data_directory(path: Path) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from app.errors import BadInput
+from app.sizing.field_texts import field_texts
 
 VARIABLES = {
     "RACKLINE_DATABASE_URL": "database_url",
@@ -68,7 +69,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 class Settings(BaseModel):
     """Every setting; :data:`VARIABLES` names the environment variables that give them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_dir: Path
     """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
@@ -271,12 +272,13 @@ def with_settings(page: str) -> str:
 def settings_table() -> str:
     """Return every setting with its default and its meaning, as a table in Markdown."""
     lines = ["| variable | default | meaning |", "|---|---|---|"]
+    texts = field_texts(Settings)
     for name, field in VARIABLES.items():
         info = Settings.model_fields[field]
         default = "" if info.is_required() or not info.default else f"`{info.default}`"
         if isinstance(info.default, SecretStr):
             default = ""
-        meaning = re.sub(r":\w+:(`[^`]+`)", r"\1", " ".join((info.description or "").split()))
+        meaning = re.sub(r":\w+:(`[^`]+`)", r"\1", " ".join(texts[field].split()))
         if name in SECRETS:
             meaning += f" As a file: `{name}_FILE`."
         lines.append(f"| `{name}` | {default} | {meaning} |")

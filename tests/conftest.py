@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -20,11 +20,16 @@ from tests.windows import window as window
 settings.register_profile("seeded", derandomize=True, deadline=None, database=None)
 settings.load_profile("seeded")
 
+LONG = ("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/web/")
+"""Folders with files that take minutes; begun last, one of them would keep one processor when the others
+have nothing more to do."""
+
 NO_BROWSER = "there is no Chromium on PATH"
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Leave browser tests out where there is no browser to drive."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, and leave browser tests out where there is no browser to drive."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     if dev.find_browser() is None:
         for item in items:
             if item.get_closest_marker("browser"):

@@ -75,12 +75,13 @@ def test_installing_takes_hashes_and_nothing_for_the_project_itself(
 ) -> None:
     monkeypatch.setattr(dev.shutil, "which", lambda name: f"/bin/{name}")
     environment.install(DEV)
-    locked, project = calls
+    locked, project, compiling = calls
     assert "--require-hashes" in locked
     assert {"--no-deps", "--no-build-isolation", "--editable"} <= set(project)
     assert environment.is_current(DEV)
+    assert compiling[1:] == ["-m", "app.compiled"]
     environment.install(DEV)
-    assert len(calls) == 2
+    assert len(calls) == 3
 
 
 def test_a_failed_installation_is_tried_by_pip_and_leaves_no_stamp(
@@ -128,7 +129,7 @@ def test_arguments_of_run_go_to_the_server(monkeypatch: pytest.MonkeyPatch) -> N
 def test_every_check_runs_even_after_one_failed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(dev, "call", lambda command, quiet=False: int("mypy" in command))
+    monkeypatch.setattr(dev, "call", lambda command, **more: int("mypy" in command))
     monkeypatch.setattr(dev, "find_browser", lambda: "/bin/chromium")
     assert dev.test_everything(dev.Environment(dev.ROOT)) == 1
     printed = capsys.readouterr().out
@@ -141,7 +142,7 @@ def test_leaving_tests_out_fails_in_ci_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ci: str, code: int
 ) -> None:
     monkeypatch.setenv("CI", ci)
-    monkeypatch.setattr(dev, "call", lambda command, quiet=False: 0)
+    monkeypatch.setattr(dev, "call", lambda command, **more: 0)
     monkeypatch.setattr(dev, "find_browser", lambda: None)
     assert dev.test_everything(dev.Environment(dev.ROOT)) == code
     assert "Left out: browser tests" in capsys.readouterr().out

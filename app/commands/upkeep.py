@@ -11,13 +11,10 @@ from app.commands.inputs import data_directory, decoded, written
 from app.errors import BadInput, Message
 from app.reports.evidence import HELD_OUT, counts_of, in_headline
 from app.reports.fits import count_lines, error_cells, figure_cells
-from app.reports.generated import generated_documents
 from app.reports.text import table
-from app.settings import with_settings
 from app.sizing.context import load_context
 from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
 from app.sizing.validation.run import read_rows
-from app.web.api.reference import PAGE, with_reference
 
 OPERATIONS = "docs/operations.md"
 """Page with the table of settings."""
@@ -44,6 +41,11 @@ def docs(
     ] = False,
 ) -> None:
     """Write the generated parts of the documentation."""
+    # The API is described by the server, which the other commands need not wait for.
+    from app.reports.generated import generated_documents
+    from app.settings import with_settings
+    from app.web.api.reference import PAGE, with_reference
+
     root = data_directory().parent
     page = root / PAGE
     if not page.is_file():

@@ -7,8 +7,6 @@ import importlib.util
 import unicodedata
 from pathlib import Path
 
-from fontTools.ttLib import TTFont
-
 FAMILIES = ("Pretendard", "Noto Sans CJK KR", "Noto Sans CJK SC")
 """In the order they are tried: text, Hanja in their Korean form, everything else of Chinese."""
 
@@ -40,6 +38,8 @@ def font_files() -> list[Path]:
 @functools.cache
 def coverage() -> frozenset[int]:
     """Return the code points that some font has and that may be printed."""
+    from fontTools.ttLib import TTFont
+
     found: set[int] = set()
     for path in font_files():
         with TTFont(path, lazy=True) as font:

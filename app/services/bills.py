@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from app.errors import BadInput, FieldError, NotFound
-from app.reports.bill_sheets import bill_csv, bill_workbook
 from app.reports.wording import Voice
 from app.services.estimates import get_estimate_request
 from app.services.listing import Page, read_cursor, write_cursor
@@ -86,9 +85,13 @@ def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
 
 def export_csv(bench: Workbench, workspace_id: str, identifier: str, voice: Voice) -> str:
     """Return a bill as a CSV file."""
+    from app.reports.bill_sheets import bill_csv
+
     return bill_csv(get_bill(bench, workspace_id, identifier), voice)
 
 
 def export_workbook(bench: Workbench, workspace_id: str, identifier: str, voice: Voice) -> bytes:
     """Return a bill as a workbook."""
+    from app.reports.bill_sheets import bill_workbook
+
     return bill_workbook(get_bill(bench, workspace_id, identifier), voice)

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from app.errors import Conflict
 from app.reports.pdf import proposal_pdf
-from app.reports.proposal_sheets import proposal_csv, proposal_workbook
 from app.services.proposals import answered, changed_meanwhile, existing, get_proposal, status_of
 from app.services.workbench import Workbench
 from app.sizing.proposal.documents import Frozen, ProposalContent
@@ -63,11 +62,15 @@ def pdf_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
 
 def csv_of(bench: Workbench, workspace_id: str, identifier: str) -> str:
     """Return every line of a proposal as CSV."""
+    from app.reports.proposal_sheets import proposal_csv
+
     return proposal_csv(get_proposal(bench, workspace_id, identifier))
 
 
 def workbook_of(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
     """Return a proposal as a workbook."""
+    from app.reports.proposal_sheets import proposal_workbook
+
     return proposal_workbook(get_proposal(bench, workspace_id, identifier))
 
 

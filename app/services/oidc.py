@@ -6,12 +6,12 @@ import hmac
 import json
 import secrets
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.errors import BadInput
 from app.services.accounts import join, new_account, workspace_of
 from app.services.admission import Role
 from app.services.identity import MOST_NAME, Identity, Visitor, checked_email, folded
-from app.services.oidc_provider import Person, Provider, ProviderDown
 from app.services.sealing import Unsealable
 from app.services.sessions import Started, start
 from app.services.sign_in import SignInRefused
@@ -20,6 +20,9 @@ from app.store.database import Entrance
 from app.store.external_queries import ExternalIdentity
 from app.store.identity_tables import Account
 from app.store.types import now
+
+if TYPE_CHECKING:
+    from app.services.oidc_provider import Person, Provider
 
 PURPOSE = "oidc"
 """What the state of a browser on its way is sealed for."""
@@ -100,6 +103,8 @@ def complete(
     TooMany
         When the address has failed too often.
     """
+    from app.services.oidc_provider import ProviderDown
+
     kept = opened(identity, sealed)
     if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
         raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")

@@ -9,12 +9,12 @@ import secrets
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-
-from joserfc import jwe
-from joserfc.errors import JoseError
-from joserfc.jwk import OctKey
+from typing import TYPE_CHECKING
 
 from app.errors import BadInput
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OctKey
 
 SECRET_FILE = "secret"
 """Name of the file with the server's secret in the data directory."""
@@ -43,10 +43,14 @@ class Sealer:
         return hmac.new(self._secret, purpose.encode(), hashlib.sha256).digest()
 
     def _key(self, purpose: str) -> OctKey:
+        from joserfc.jwk import OctKey
+
         return OctKey.import_key(self._derived(purpose))
 
     def seal(self, purpose: str, text: str) -> str:
         """Return a text sealed for a purpose, such as ``totp:acc_…``, for which alone it opens."""
+        from joserfc import jwe
+
         return jwe.encrypt_compact(dict(HEADER), text.encode(), self._key(purpose))
 
     def open(self, purpose: str, sealed: str) -> str:
@@ -57,6 +61,9 @@ class Sealer:
         Unsealable
             When it was not sealed for this purpose with this secret.
         """
+        from joserfc import jwe
+        from joserfc.errors import JoseError
+
         try:
             opened = jwe.decrypt_compact(sealed, self._key(purpose), algorithms=list(HEADER.values()))
         except (JoseError, ValueError, TypeError) as error:

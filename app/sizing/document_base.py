@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from app.sizing.field_texts import Described
 
 
-class Document(BaseModel):
+class Document(Described):
     """Base of every answer."""
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", defer_build=True)
 
 
 class Quantity(Document):

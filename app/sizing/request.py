@@ -11,8 +11,10 @@ from collections.abc import Hashable, Iterator
 from datetime import date
 from typing import Annotated, Literal, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticKnownError
+
+from app.sizing.field_texts import Described
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=False)]
@@ -24,10 +26,10 @@ class Quoted(str):
     __slots__ = ()
 
 
-class Schema(BaseModel):
+class Schema(Described):
     """Base of every request: unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod

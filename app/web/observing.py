@@ -75,9 +75,7 @@ def request_id(headers: Mapping[str, str]) -> str:
 
 def route_of(scope: Scope) -> str:
     """Return the template of the address."""
-    # A route of a router that was included knows its own part only; the whole stands beside it.
-    whole = scope.get("fastapi", {}).get("effective_route_context")
-    path = getattr(whole, "path", None) or getattr(scope.get("route"), "path", None)
+    path = getattr(scope.get("route"), "path", None)
     if path is None and scope.get("path", "").startswith(FILES):
         # Files lie under a mount, which is no route.
         return FILES

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.errors import NotFound
 from app.reports.drawings.svg import written
-from app.reports.stills import darkened, figure_csv, rows_csv, sketch, still
+from app.reports.stills.table import figure_csv, rows_csv
 from app.web.contexts import DrawingView, FigureView, Page
 from app.web.folders import folder
 
@@ -77,6 +77,9 @@ def charted(view: FigureView, form: str) -> bytes:
     """Return a chart as a file."""
     if form == "csv":
         return figure_csv(view.figure).encode("utf-8-sig")
+    # Few requests draw, and what draws takes half a second to load.
+    from app.reports.stills.picture import darkened, still
+
     if form == "png":
         return still(view.figure, "png", fonts())
     drawn = still(view.figure, "svg", fonts(), title=view.caption)
@@ -87,7 +90,11 @@ def drawn(view: DrawingView, form: str) -> bytes:
     """Return a drawing as a file."""
     if form == "csv":
         return rows_csv(view.rows).encode("utf-8-sig")
-    return written(view.drawing, view.id).encode() if form == "svg" else sketch(view.drawing, fonts())
+    if form == "svg":
+        return written(view.drawing, view.id).encode()
+    from app.reports.stills.sketch import sketch
+
+    return sketch(view.drawing, fonts())
 
 
 def chart_address(request: Request, view: FigureView | DrawingView, form: str) -> str:

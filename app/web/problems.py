@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import compile_path
 
 from app.errors import (
     AppError,
@@ -187,7 +186,7 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
         written = route.path_format
         if written is None or not route.methods:
             continue
-        if first is None and compile_path(written)[0].match(path):
+        if first is None and route.path_regex.match(path):
             first = written
         if written == first:
             found |= set(route.methods)

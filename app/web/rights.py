@@ -10,16 +10,16 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 
 from app.errors import Message, NotFound
 from app.services.acting import acting, actor_of, through_link
 from app.services.admission import Principal, Role, Scope
 from app.services.holdings import holds
-from app.web.auth import PrincipalDep, address_of
-from app.web.deps import BenchDep
+from app.web.auth import address_of, get_principal
+from app.web.deps import get_workbench
 from app.web.problems import Forbidden
 
 
@@ -183,7 +183,7 @@ def may(request: Request, right: str) -> bool:
     return principal is not None and allows(principal, Right(right))
 
 
-def entitled(request: Request, bench: BenchDep, principal: PrincipalDep) -> Principal:
+def entitled(request: Request) -> Principal:
     """Return who asks, if the table allows what the address is for.
 
     Raises
@@ -194,19 +194,21 @@ def entitled(request: Request, bench: BenchDep, principal: PrincipalDep) -> Prin
     Forbidden
         When the right is missing.
     """
+    principal = get_principal(request)
     right = right_of(request.method, request.scope["route"].path)
     if right is not None and allows(principal, right):
         return principal
+    bench = get_workbench(request)
     for identifier in request.path_params.values():
         if not holds(bench, principal.workspace_id, str(identifier)):
             raise NotFound(Message("there is nothing at {path}", {"path": request.url.path[:200]}))
     raise Forbidden(REASONS[right] if right is not None else Message("nobody may do this"))
 
 
-async def admitted(
-    request: Request, principal: Annotated[Principal, Depends(entitled)]
-) -> AsyncIterator[Principal]:
+async def admitted(request: Request) -> AsyncIterator[Principal]:
     """Let in who may do what the address is for; what follows is done in their name."""
+    # Dependencies of its own would be looked through for each of three hundred addresses.
+    principal = await run_in_threadpool(entitled, request)
     with acting(actor_of(principal, address_of(request), request.state.request_id)):
         yield principal
 

@@ -18,7 +18,8 @@ from app.engine.schedule import Schedule, lockstep, one_forward_one_backward
 from app.reports.drawings.excerpt import excerpt
 from app.reports.drawings.schedule import pipeline_drawing, schedule_rows, stage_times
 from app.reports.drawings.svg import Area, Box, Label, written
-from app.reports.stills import rows_csv, sketch
+from app.reports.stills.sketch import sketch
+from app.reports.stills.table import rows_csv
 from app.reports.wording import voice
 from app.sizing.document import PipelineSchedule
 from app.web.pictures import fonts

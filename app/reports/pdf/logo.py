@@ -13,7 +13,6 @@ from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 import typst
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
-from PIL import Image, UnidentifiedImageError
 
 from app.errors import BadInput
 from app.reports.fonts import font_folder
@@ -78,6 +77,8 @@ def read_logo(asked: LogoInput) -> Logo:
 
 def png(data: bytes) -> Logo:
     """Return a PNG by its pixels, made smaller where it is large."""
+    from PIL import Image, UnidentifiedImageError
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

@@ -8,7 +8,6 @@ import re
 import textwrap
 from typing import Any
 
-from app.reports import prints
 from app.reports.fonts import SUBSTITUTE, printable
 from app.reports.wording.proposals import View
 from app.reports.wording.proposals.options import running, weighed
@@ -75,6 +74,9 @@ FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
 def charts(proposal: Proposal, voice: Voice) -> dict[str, str]:
     """Return the charts there is something to show in, as SVG by name."""
     content = proposal.content
+    # What draws takes half a second to load, and few requests print.
+    from app.reports import prints
+
     found = {"time": prints.time(content.comparison, voice)}
     if any(row.estimate is not None and row.estimate.cost is not None for row in content.comparison.rows):
         found["cost"] = prints.cost(content.comparison, voice)

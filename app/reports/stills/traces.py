@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from app.reports.figures import palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK, RULE = "#1f2430", "#d9dde3"
 """Ranges and lines without a colour of their own, on white."""

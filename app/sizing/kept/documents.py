@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Generic, Literal, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from app.sizing.catalogue.documents import OperatorSummary
 from app.sizing.document import CheckWarning, Document, Quantity
@@ -15,9 +15,6 @@ Item = TypeVar("Item", bound=Document)
 
 class Page(Document, Generic[Item]):
     """A stretch of a list."""
-
-    # Looking for texts below the fields of each list's own kind of page would search every module there is.
-    model_config = ConfigDict(use_attribute_docstrings=False)
 
     items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
     next: str | None = Field(description="Cursor of the next stretch; null at the end.")

@@ -6,13 +6,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
-import simpy
 
 from app.engine.pools import Block, Pool
 from app.engine.records import Floats
 from app.sizing.tenancy.jobs import Jobs, Stream
+
+if TYPE_CHECKING:
+    import simpy
 
 PASSING = 100
 """Waiting jobs that are tried at most when one in front is blocked."""
@@ -47,6 +50,8 @@ class Line:
     """
 
     def __init__(self, jobs: Jobs, streams: Sequence[Stream], pool: Pool, discipline: str) -> None:
+        import simpy
+
         self.clock = simpy.Environment()
         self.pool = pool
         self.discipline = discipline

@@ -1,7 +1,5 @@
 """The JSON API under /api/v1."""
 
-from fastapi import APIRouter
-
 from app.web.api import (
     bills,
     breakevens,
@@ -26,31 +24,31 @@ from app.web.api import (
     uploads,
     webhooks,
 )
-from app.web.api.responses import KNOWN
+from app.web.routers import routes_of
 
-router = APIRouter(prefix="/api/v1", responses=KNOWN)
-for part in (
-    catalog,
-    uploads,
-    estimates,
-    searches,
-    sizings,
-    comparisons,
-    studies,
-    calibrations,
-    fabric_choices,
-    planning,
-    partitions,
-    sweeps,
-    proposals,
-    price_books,
-    fabrics,
-    bills,
-    breakevens,
-    jobs,
-    claims,
-    trail,
-    keys,
-    webhooks,
-):
-    router.include_router(part.router)
+routes = routes_of(
+    (
+        catalog.router,
+        uploads.router,
+        estimates.router,
+        searches.router,
+        sizings.router,
+        comparisons.router,
+        studies.router,
+        calibrations.router,
+        fabric_choices.router,
+        planning.router,
+        partitions.router,
+        sweeps.router,
+        proposals.router,
+        price_books.router,
+        fabrics.router,
+        bills.router,
+        breakevens.router,
+        jobs.router,
+        claims.router,
+        trail.router,
+        keys.router,
+        webhooks.router,
+    )
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import Body, Path, Query, Request
 from starlette.responses import Response
 
 from app.services import bills
@@ -14,11 +14,11 @@ from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest
 from app.web.api.examples import BILL, BILL_OF_POD
 from app.web.api.responses import ASK, CHANGE, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.locale import voice_of
 
-router = APIRouter(prefix="/boms", tags=["bills"], route_class=StrictRoute)
+router = api_router("bills", "/boms")
 
 BillId = Annotated[str, Path(alias="id", description=ID, examples=["bom_a2b3c4d5e6f7g2h3"])]
 PairQuery = Annotated[

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from app.services import break_evens
 from app.sizing.break_even.documents import BreakEven
 from app.sizing.break_even.request import BreakEvenRequest
 from app.web.api.examples import BREAK_EVEN, BREAK_EVEN_PRICED
 from app.web.api.responses import ASK
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
 
-router = APIRouter(tags=["planning"], route_class=StrictRoute)
+router = api_router("planning")
 
 
 @router.post("/breakevens", summary="Build or rent", responses=ASK)

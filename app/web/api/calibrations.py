@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import Body, Path
 
 from app.services import calibrations
 from app.services.calibrations import CalibrationSummary
@@ -12,10 +12,10 @@ from app.services.listing import Page
 from app.sizing.calibration_documents import AnyCalibration, AnyCalibrationRequest
 from app.web.api.examples import CALIBRATION, FABRIC_GAIN
 from app.web.api.responses import ASK, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 
-router = APIRouter(prefix="/calibrations", tags=["calibrations"], route_class=StrictRoute)
+router = api_router("calibrations", "/calibrations")
 
 
 @router.post("", status_code=201, summary="Calibrate with measured runs", responses=ASK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Depends, Path
 
 from app.services.listing import Page
 from app.sizing.catalogue.documents import (
@@ -18,11 +18,11 @@ from app.sizing.catalogue.documents import (
 )
 from app.sizing.document import SourceRef
 from app.web.api.responses import LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery
 from app.web.narrowing import CHIPS, FABRICS, MACHINES, MODELS, SOFTWARE, SYSTEMS
 
-router = APIRouter(prefix="/catalog", tags=["catalogue"], route_class=StrictRoute)
+router = api_router("catalogue", "/catalog")
 
 
 @router.get("/chips", summary="All chips", responses=LIST, dependencies=[Depends(CHIPS)])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from app.services import claims
 from app.sizing.claims.documents import VendorClaim, VendorClaims
 from app.sizing.claims.request import ClaimsRequest
 from app.web.api.responses import READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, BenchDep, WorkspaceDep
 
-router = APIRouter(prefix="/claims", tags=["claims"], route_class=StrictRoute)
+router = api_router("claims", "/claims")
 
 ClaimId = Annotated[str, Path(alias="id", description=ID, examples=["bert-large-3-dgx"])]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Response
+from fastapi import Body, Depends, Path, Query, Response
 
 from app.services import comparisons
 from app.services.comparisons import BOUNDS, BasisAsked, ComparisonSummary
@@ -13,12 +13,12 @@ from app.sizing.document import Comparison
 from app.sizing.questions import LEAST_SHARE, ComparisonPatch, ComparisonRequest
 from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.narrowing import COMPARISONS
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
-router = APIRouter(prefix="/comparisons", tags=["comparisons"], route_class=StrictRoute)
+router = api_router("comparisons", "/comparisons")
 
 NARROW = [Depends(COMPARISONS)]
 ComparisonId = Annotated[str, Path(alias="id", description=ID, examples=["cmp_a2b3c4d5e6f7g2h3"])]

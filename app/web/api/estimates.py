@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path
+from fastapi import Body, Depends, Path
 
 from app.services import estimates
 from app.services.estimates import EstimateSummary
@@ -13,11 +13,11 @@ from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
 from app.web.api.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.web.api.responses import ASK, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.narrowing import ESTIMATES
 
-router = APIRouter(prefix="/estimates", tags=["estimates"], route_class=StrictRoute)
+router = api_router("estimates", "/estimates")
 
 NARROW = [Depends(ESTIMATES)]
 

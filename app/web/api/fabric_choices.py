@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from app.services.fabric_choices import weigh_fabrics
 from app.sizing.fabric_choice.documents import FabricChoice
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.web.api.examples import FABRIC_CHOICE, FABRICS_MEASURED
 from app.web.api.responses import ASK
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
 
-router = APIRouter(tags=["fabric choices"], route_class=StrictRoute)
+router = api_router("fabric choices")
 
 
 @router.post("/fabric-choices", summary="Choose a network", responses=ASK)

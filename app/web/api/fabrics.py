@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from app.services import fabrics
 from app.sizing.bill.documents import FabricPlan
 from app.sizing.bill.request import FabricRequest
 from app.web.api.examples import FABRIC
 from app.web.api.responses import ASK
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 
-router = APIRouter(tags=["bills"], route_class=StrictRoute)
+router = api_router("bills")
 
 
 @router.post("/fabrics", summary="Plan a network", responses=ASK)

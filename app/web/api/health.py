@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field
 from app.errors import Unavailable
 from app.web.api.responses import problems
 from app.web.deps import BenchDep
+from app.web.routers import name_of
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], generate_unique_id_function=name_of)
 
 
 class Health(BaseModel):

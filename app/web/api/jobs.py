@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from app.services import sweeps
 from app.services.sweeps import Job
 from app.web import event_stream
 from app.web.api.responses import READ, event_stream_content
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, BenchDep, WorkspaceDep
 
-router = APIRouter(prefix="/jobs", tags=["operation"], route_class=StrictRoute)
+router = api_router("operation", "/jobs")
 
 
 @router.get(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import Body, Path, Response
 
 from app.services import keys
 from app.services.listing import Page
@@ -12,10 +12,10 @@ from app.sizing.integration.documents import ApiKey, NewApiKey
 from app.sizing.integration.request import KeyRequest, RotationRequest
 from app.web.api.examples import KEY, ROTATION
 from app.web.api.responses import ASK, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 
-router = APIRouter(prefix="/keys", tags=["keys"], route_class=StrictRoute)
+router = api_router("keys", "/keys")
 
 KeyId = Annotated[str, Path(alias="id", description=ID, examples=["key_a2b3c4d5e6f7g2h3"])]
 USUAL_ROTATION = RotationRequest()

@@ -19,9 +19,10 @@ from app.telemetry import exposition
 from app.web.auth import BEARER
 from app.web.deps import BenchDep
 from app.web.problems import Forbidden
+from app.web.routers import name_of
 from app.web.security import FORWARDED
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], generate_unique_id_function=name_of)
 
 
 @router.get("/metrics", include_in_schema=False)

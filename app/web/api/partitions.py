@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from app.services import tenancy
 from app.sizing.tenancy.documents import PartitionPlan, QueueAnswer
 from app.sizing.tenancy.request import PartitionRequest, QueueRequest
 from app.web.api.examples import PARTITIONS, QUEUE, SLICES
 from app.web.api.responses import ASK
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
 
-router = APIRouter(tags=["planning"], route_class=StrictRoute)
+router = api_router("planning")
 
 
 @router.post("/partitions", summary="Share a system among teams", responses=ASK)

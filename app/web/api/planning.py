@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from app.services import planning
 from app.sizing.questions import Checks, ChecksRequest, Mapping, MappingRequest
 from app.web.api.examples import CHECK, MAPPING
 from app.web.api.responses import ASK
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep
 
-router = APIRouter(tags=["planning"], route_class=StrictRoute)
+router = api_router("planning")
 
 
 @router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi import Body, Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.services import price_books
@@ -15,11 +15,11 @@ from app.sizing.complaints import from_validation
 from app.web.api.examples import BOOK, BOOK_CHANGE
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
-router = APIRouter(prefix="/price-books", tags=["price books"], route_class=StrictRoute)
+router = api_router("price books", "/price-books")
 
 CSV = "text/csv; charset=utf-8"
 REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import Body, Path, Query, Response
 
 from app.services import freezing, proposals, replaying, sharing
 from app.services.listing import Page
@@ -13,12 +13,12 @@ from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Repl
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
 from app.web.api.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE
 from app.web.api.responses import ASK, CHANGE, CHANGED, LIST, READ, TAGGED
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.files import CSV, PDF, XLSX, attachment
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
-router = APIRouter(prefix="/proposals", tags=["proposals"], route_class=StrictRoute)
+router = api_router("proposals", "/proposals")
 
 ProposalId = Annotated[str, Path(alias="id", description=ID, examples=["prp_a2b3c4d5e6f7g2h3"])]
 

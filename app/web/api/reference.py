@@ -31,8 +31,7 @@ class WarningCode:
 
 def with_reference(text: str) -> str:
     """Return the page about the API with its generated parts brought up to date."""
-    app = FastAPI()
-    app.include_router(api.router)
+    app = FastAPI(routes=api.routes)
     parts = {
         "endpoints": endpoints(document(app)),
         "problems": failures(),

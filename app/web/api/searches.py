@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from app.services import searches
 from app.sizing.search_documents import Search, SearchRequest
 from app.web.api.examples import MIXTURE_SEARCH, SEARCH
 from app.web.api.responses import ASK
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import BenchDep, WorkspaceDep
 
-router = APIRouter(prefix="/searches", tags=["searches"], route_class=StrictRoute)
+router = api_router("searches", "/searches")
 
 
 @router.post("", summary="Search for the best plans", responses=ASK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path, Query
+from fastapi import Body, Depends, Path, Query
 
 from app.services import sizings
 from app.services.listing import Page
@@ -13,11 +13,11 @@ from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest
 from app.web.api.examples import SCALING, SIZING
 from app.web.api.responses import ASK, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.narrowing import SIZINGS
 
-router = APIRouter(tags=["sizings"], route_class=StrictRoute)
+router = api_router("sizings")
 
 NARROW = [Depends(SIZINGS)]
 OptionsQuery = Annotated[

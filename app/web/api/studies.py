@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import Body, Path, Query, Response
 
 from app.services import deletions, studies, study_states
 from app.services.listing import Page
@@ -20,11 +20,11 @@ from app.sizing.study.request import (
 )
 from app.web.api.examples import STUDY, STUDY_COPY, STUDY_FILE, STUDY_PATCH, STUDY_STATE, STUDY_TO_COMPARE
 from app.web.api.responses import ASK, CHANGED, DELETE, LIST, READ, TAGGED
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
 
-router = APIRouter(prefix="/studies", tags=["studies"], route_class=StrictRoute)
+router = api_router("studies", "/studies")
 
 StudyId = Annotated[str, Path(alias="id", description=ID, examples=["stu_a2b3c4d5e6f7g2h3"])]
 VersionQuery = Annotated[

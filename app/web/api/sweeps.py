@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import Body, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
@@ -16,11 +16,11 @@ from app.sizing.sweep.request import SweepRequest
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
 from app.web.api.responses import ASK, CHANGE, LIST, READ, TAGGED, event_stream_content
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.web.tags import REMEMBER, write_tag
 
-router = APIRouter(prefix="/sweeps", tags=["sweeps"], route_class=StrictRoute)
+router = api_router("sweeps", "/sweeps")
 
 SweepId = Annotated[str, Path(alias="id", description=ID, examples=["swp_a2b3c4d5e6f7g2h3"])]
 LabelQuery = Annotated[str | None, Query(max_length=200, description="Only rows with this label.")]

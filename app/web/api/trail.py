@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
@@ -15,7 +15,7 @@ from app.services import trail
 from app.services.listing import Page
 from app.sizing.trail.documents import TrailEvent
 from app.web.api.responses import LIST
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
 from app.web.files import CSV
 
@@ -29,7 +29,7 @@ def as_written(value: object) -> object:
 
 Moment = Annotated[datetime, BeforeValidator(as_written)]
 
-router = APIRouter(prefix="/audit-events", tags=["audit"], route_class=StrictRoute)
+router = api_router("audit", "/audit-events")
 
 
 class Narrowing:

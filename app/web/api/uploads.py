@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import Depends, Path, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.errors import Unprocessable
@@ -17,10 +17,10 @@ from app.sizing.questions import ProfileRequest
 from app.web.api.examples import CONFIG, TRANSFORMER
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGE, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 
-router = APIRouter(tags=["uploads"], route_class=StrictRoute)
+router = api_router("uploads")
 
 PROFILE: TypeAdapter[ProfileRequest] = TypeAdapter(ProfileRequest)
 

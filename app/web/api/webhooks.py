@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import Body, Path, Response
 
 from app.services import webhooks
 from app.services.listing import Page
@@ -12,10 +12,10 @@ from app.sizing.integration.documents import Delivery, NewWebhook, Webhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
 from app.web.api.examples import ROTATION, WEBHOOK, WEBHOOK_CHANGED
 from app.web.api.responses import ASK, CHANGE, LIST, READ
-from app.web.bodies import StrictRoute
+from app.web.api.routers import api_router
 from app.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 
-router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=StrictRoute)
+router = api_router("webhooks", "/webhooks")
 
 WebhookId = Annotated[str, Path(alias="id", description=ID, examples=["whk_a2b3c4d5e6f7g2h3"])]
 MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"])]

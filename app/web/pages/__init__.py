@@ -1,7 +1,5 @@
 """Pages for people: the same documents as the JSON API, as HTML that works without JavaScript."""
 
-from fastapi import APIRouter
-
 from app.web.pages import (
     account,
     accuracy,
@@ -42,48 +40,45 @@ from app.web.pages import (
 )
 from app.web.pages.documents import available
 from app.web.pages.problems import problem_page
+from app.web.routers import routes_of
 
-open_router = APIRouter(include_in_schema=False)
+open_routes = routes_of((shared.router, sign_in.router, sign_in_oidc.router, entrances.router))
 """Pages that ask for no session: links to proposals, and where sessions begin."""
-for part in (shared, sign_in, sign_in_oidc, entrances):
-    open_router.include_router(part.router)
 
-router = APIRouter(include_in_schema=False)
-for part in (
-    start,
-    comparisons,
-    estimates,
-    costs,
-    price_books,
-    plans,
-    sizings,
-    calibrations,
-    catalog,
-    mappings,
-    sweeps,
-    decisions,
-    fabric_choices,
-    proposal_networks,
-    proposals,
-    partitions,
-    queues,
-    claims,
-    fabrics,
-    bills,
-    breakevens,
-    uploads,
-    studies_guide,
-    studies_shelf,
-    studies,
-    trail,
-    account,
-    people,
-    keys,
-    webhooks,
-):
-    router.include_router(part.router)
-if available():
-    router.include_router(documents.router)
-    router.include_router(accuracy.router)
+routes = routes_of(
+    (
+        start.router,
+        comparisons.router,
+        estimates.router,
+        costs.router,
+        price_books.router,
+        plans.router,
+        sizings.router,
+        calibrations.router,
+        catalog.router,
+        mappings.router,
+        sweeps.router,
+        decisions.router,
+        fabric_choices.router,
+        proposal_networks.router,
+        proposals.router,
+        partitions.router,
+        queues.router,
+        claims.router,
+        fabrics.router,
+        bills.router,
+        breakevens.router,
+        uploads.router,
+        studies_guide.router,
+        studies_shelf.router,
+        studies.router,
+        trail.router,
+        account.router,
+        people.router,
+        keys.router,
+        webhooks.router,
+        *((documents.router, accuracy.router) if available() else ()),
+    )
+)
 
-__all__ = ["open_router", "problem_page", "router"]
+__all__ = ["open_routes", "problem_page", "routes"]

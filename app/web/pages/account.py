@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooMany
@@ -28,8 +28,9 @@ from app.web.pages.entrances import same_twice
 from app.web.pages.sign_in import FormDep, private, secret_of, text_of, waiting
 from app.web.redirects import SIGN_IN, go
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 DoneQuery = Annotated[str, Query(max_length=20)]
 

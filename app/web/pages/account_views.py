@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import segno
 from markupsafe import Markup
 
 from app.errors import Message
@@ -90,6 +89,8 @@ def account_page(
 
 def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
     """Return the page that offers a second factor; the picture is drawn here and leaves no trace."""
+    import segno
+
     picture = segno.make(offered.uri, error="m", micro=False)
     secret = offered.secret
     return SecondFactorPage(

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.services.accuracy import AccuracyFindings, allowed, choice_of, findings_of
@@ -17,8 +17,9 @@ from app.web.locale import voice_of
 from app.web.pages.accuracy_view import accuracy_page
 from app.web.pages.documents import WrittenDocument, available, page_of, written
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 ADDRESS = "/accuracy"
 REPORT = f"{ADDRESS}/report"

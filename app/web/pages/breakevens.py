@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
 from app.errors import AppError
@@ -22,8 +22,9 @@ from app.web.pages.choices import RENTED, system_names
 from app.web.pages.documents import available
 from app.web.pages.forms import typed
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 
 def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:

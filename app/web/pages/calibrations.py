@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -33,8 +33,9 @@ from app.web.pages.documents import available
 from app.web.pages.forms import nested, plain_number, refused, typed, whole
 from app.web.pages.start import read_form
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 

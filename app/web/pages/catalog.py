@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import SerializeAsAny
 
@@ -12,8 +12,9 @@ from app.web.locale import voice_of
 from app.web.pages import shelves
 from app.web.pages.documents import available
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 
 class KindCount(Document):

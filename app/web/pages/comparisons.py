@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, BadInput, FieldError
@@ -27,8 +27,9 @@ from app.web.pages.presenting import comparison_page
 from app.web.pages.scaling_views import scaling_page
 from app.web.pages.stretches import at, older
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 PARAMETER, UTILISATION, YEARS = ASKED = ("scaling_efficiency", "utilisation", "term_years")
 STEPS = (0.25, 0.5, 1, 2, 4)

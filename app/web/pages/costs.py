@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
@@ -26,8 +26,9 @@ from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.presenting import REFUSAL, basis_rows, grouped
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 WORDS = ("acquisition", "region", "tariff_tier", "rental", "price_date", "price_book_id", "currency")
 NUMBERS = (

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.errors import Message
 from app.web.contexts import Choice, ChoiceGroup, DecisionsPage
 from app.web.pages.documents import available
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
     (

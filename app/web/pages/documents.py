@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -22,8 +22,9 @@ from app.sizing.document import Document
 from app.web.contexts import Contents, DocumentPage
 from app.web.folders import folder
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
 """Name in the address → file, or folder of files, under docs/."""

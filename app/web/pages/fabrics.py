@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError
@@ -21,8 +21,9 @@ from app.web.pages.documents import available
 from app.web.pages.forms import checked, plain_number, refused, typed
 from app.web.pages.presenting import grouped
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 TWENTY = {
     "nodes": "20",

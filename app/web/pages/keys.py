@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
@@ -18,8 +18,9 @@ from app.web.pages.forms import typed
 from app.web.pages.integration_views import asked, keys_page, refusal
 from app.web.pages.start import FormDep
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 SECRET = {"Cache-Control": "no-store"}
 """Of pages with a secret: no browser keeps them."""

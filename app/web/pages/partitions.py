@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError, Message
@@ -26,9 +26,10 @@ from app.web.pages.forms import checked, plain_number, typed
 from app.web.pages.presenting import grouped
 from app.web.pages.sharing_forms import Values, filled_rows, refused_form, shown_rows
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.tenancy_contexts import PartitionsPage, PlacedTeam
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 GROUP = "requests"
 FIELDS = ("system", "count", "isolation", "orchestrator")

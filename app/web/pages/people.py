@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData
 
@@ -20,8 +20,9 @@ from app.web.pages.entrances import general
 from app.web.pages.sign_in import FormDep, private, text_of
 from app.web.redirects import go
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 ROLES = [role.value for role in (Role.CONSULTANT, Role.VIEWER, Role.OWNER)]
 

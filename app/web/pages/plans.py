@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
@@ -33,8 +33,9 @@ from app.web.pages.presenting import REFUSAL, grouped
 from app.web.pages.start import read_form
 from app.web.plan_contexts import Origin, PlansPage
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
@@ -25,8 +25,9 @@ from app.web.pages.documents import available
 from app.web.pages.forms import plain_number, whole
 from app.web.pages.price_books_views import EDITED, Typed, book_page
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
 MOST_FIELDS = (EDITED + 10) * (len(COLUMNS) + 1) + 20

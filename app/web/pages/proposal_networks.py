@@ -6,7 +6,7 @@ import re
 from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import QueryParams
 
@@ -18,8 +18,9 @@ from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import language_of
 from app.web.pages.fabric_choices import OF_ESTIMATE
 from app.web.pages.fabric_choices_asked import asked, placed, read_query, written_query
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 PAGE = re.compile(r"/estimates/(?P<estimate>[a-z0-9_-]{1,40})/fabrics(?:\.json)?/?")
 LONGEST = 4_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -33,8 +33,9 @@ from app.web.pages.proposals_views import proposal_page, replay_page
 from app.web.pages.start import read_form
 from app.web.proposal_contexts import ProposalFormPage, ProposalRow, ProposalsPage
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 LISTED = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError, Message
@@ -25,9 +25,10 @@ from app.web.pages.forms import checked, plain_number, typed
 from app.web.pages.presenting import SEVERITIES, grouped, view
 from app.web.pages.sharing_forms import Values, filled_rows, refused_form, shown_rows
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.tenancy_contexts import QueuesPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 GROUP = "teams"
 FIELDS = ("system", "count", "discipline", "failures", "days", "target_wait_hours", "seed")

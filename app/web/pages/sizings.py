@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -28,9 +28,10 @@ from app.web.pages.forms import nested, plain_number, refused, typed
 from app.web.pages.sizings_views import kinds, sizing_page
 from app.web.pages.start import read_form
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.sizing_contexts import SizingFormPage, SizingPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -25,8 +25,9 @@ from app.web.pages.drafts import Draft, filled_draft, read_draft
 from app.web.pages.forms import typed
 from app.web.problems import UnsupportedMediaType
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FIELDS = "application/x-www-form-urlencoded"
 """Kind of a form without files."""

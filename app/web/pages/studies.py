@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams
@@ -29,9 +29,10 @@ from app.web.pages.start import read_form
 from app.web.pages.studies_knobs import address_query, knobs_in, shown
 from app.web.pages.studies_views import assumptions_page, study_page, trace_page
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.study_contexts import Clash, StudyVersionsPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 BOOKS = 30

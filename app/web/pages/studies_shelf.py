@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams, UploadFile
@@ -33,9 +33,10 @@ from app.web.pages.start import read_form
 from app.web.pages.studies import address, clashed, version_in
 from app.web.pages.studies_knobs import knobs_in
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.study_contexts import StudiesPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
@@ -30,9 +30,10 @@ from app.web.pages.documents import available
 from app.web.pages.start import read_form
 from app.web.pages.sweep_views import MOST_PICTURED, sweep_page
 from app.web.rendering import environment, render
+from app.web.routers import page_router
 from app.web.sweep_contexts import SweepsPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 

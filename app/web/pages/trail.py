@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
 from app.errors import BadInput
@@ -23,9 +23,10 @@ from app.web.files import CSV
 from app.web.locale import voice_of
 from app.web.pages.documents import available
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.trail_contexts import TrailLine, TrailPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 PLACES = {
     "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",

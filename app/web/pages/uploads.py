@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, Conflict, Message
@@ -17,9 +17,10 @@ from app.web.api.uploads import attachment
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.pages.documents import available
 from app.web.rendering import render
+from app.web.routers import page_router
 from app.web.storage_contexts import DeletePage, UploadsPage
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 
 def listed(request: Request, bench: Workbench, workspace: str) -> Uploads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
@@ -17,8 +17,9 @@ from app.web.pages.integration_views import asked, refusal, webhook_page, webhoo
 from app.web.pages.keys import SECRET
 from app.web.pages.start import FormDep
 from app.web.rendering import render
+from app.web.routers import page_router
 
-router = APIRouter(include_in_schema=False)
+router = page_router()
 
 LISTS = frozenset({"events"})
 
