@@ -1,50 +1,97 @@
-"""Distinct columns of a matrix: what many plans share is computed once."""
+"""Distinct columns of numbers, found by hashing."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from app.compiled import Matrix, Places, kernel
+from app.compiled import Matrix, Places, Vector, inner, kernel
 from app.engine.records import Floats, Indices
+
+MIX = 6_364_136_223_846_793_005
+"""Multiplier that spreads neighbouring numbers over all digits (Knuth, MMIX)."""
+
+DIGITS = 0x7FFF_FFFF_FFFF_FFFF
+
+
+@inner
+def _slot(columns: Matrix, place: int, slots: int) -> int:
+    """Return where the search for a column begins."""
+    code = 17
+    for row in range(columns.shape[0]):
+        # Parts of a sample are no whole numbers.
+        code = ((code ^ int(columns[row, place] * 4096.0)) * MIX) & DIGITS
+        code ^= code >> 31
+    return code & (slots - 1)
+
+
+@inner
+def _alike(columns: Matrix, one: int, other: int) -> bool:
+    alike = True
+    for row in range(columns.shape[0]):
+        alike &= columns[row, one] == columns[row, other]
+    return alike
 
 
 @kernel
-def number_columns(columns: Matrix, slots: Places, first: Places, which: Places) -> None:
-    """Write numbers of distinct columns as they appear; ``slots`` is a table of -1, a power of two long."""
-    mask = slots.shape[0] - 1
-    count = 0
+def number_columns(columns: Matrix, slots: Places, first: Places, index: Places, count: Places) -> None:
+    """Write the places of distinct columns, which of them each column is, and how many there are."""
+    for slot in range(slots.size):
+        slots[slot] = -1
+    found = 0
     for place in range(columns.shape[1]):
-        code = 0
-        for row in range(columns.shape[0]):
-            code = ((code ^ int(columns[row, place])) * 0x9E3779B1) & 0xFFFFFFFF
-            code ^= code >> 15
-        slot = code & mask
-        while True:
-            known = slots[slot]
-            if known < 0:
-                slots[slot] = count
-                first[count] = place
-                which[place] = count
-                count += 1
-                break
-            same = True
-            for row in range(columns.shape[0]):
-                same = same and columns[row, place] == columns[row, first[known]]
-            if same:
-                which[place] = known
-                break
-            slot = (slot + 1) & mask
+        slot = _slot(columns, place, slots.size)
+        while slots[slot] >= 0 and not _alike(columns, first[slots[slot]], place):
+            slot = (slot + 1) & (slots.size - 1)
+        if slots[slot] < 0:
+            slots[slot], first[found] = found, place
+            found += 1
+        index[place] = slots[slot]
+    count[0] = found
 
 
 def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
-    """Return the first place of each distinct column, (K,), and which of them each column is, (N,).
+    """Return the places at which distinct columns stand first, and which of them each column is.
 
-    >>> first, which = distinct_columns(np.array([[2.0, 1.0, 2.0], [5.0, 5.0, 5.0]]))
-    >>> first.tolist(), which.tolist()
-    ([0, 1], [0, 1, 0])
+    >>> [part.tolist() for part in distinct_columns(np.array([[8.0, 2.0, 8.0], [1.0, 1.0, 1.0]]))]
+    [[0, 1], [0, 1, 0]]
     """
-    count = columns.shape[1]
-    slots = np.full(1 << (2 * count).bit_length(), -1, dtype=np.int64)
-    first, which = np.zeros((2, count), dtype=np.int64)
-    number_columns(np.ascontiguousarray(columns), slots, first, which)
-    return first[: which.max(initial=-1) + 1], which
+    size = columns.shape[1]
+    slots = np.empty(1 << (2 * size).bit_length(), dtype=np.int64)
+    first, index, count = (np.empty(length, dtype=np.int64) for length in (size, size, 1))
+    number_columns(np.ascontiguousarray(columns, dtype=float), slots, first, index, count)
+    return first[: count[0]], index
+
+
+def first_seen(known: Floats, columns: Floats) -> Indices:
+    """Return the places of columns that neither stand before nor are known.
+
+    >>> known, columns = np.array([[1.0, 2.0]]), np.array([[2.0, 3.0, 1.0, 3.0]])
+    >>> first_seen(known, columns).tolist()
+    [1]
+    """
+    first, _ = distinct_columns(np.concatenate([known, columns], axis=1))
+    return np.asarray(first[first >= known.shape[1]] - known.shape[1])
+
+
+@kernel
+def write_least(index: Places, cost: Vector, ties: Vector, least: Places) -> None:
+    """Write the place of the least cost of each group, of equal ones the least tie, then the first."""
+    for group in range(least.size):
+        least[group] = -1
+    for place in range(index.size):
+        best = least[index[place]]
+        if best < 0 or cost[place] < cost[best] or (cost[place] == cost[best] and ties[place] < ties[best]):
+            least[index[place]] = place
+
+
+def least_of_each(keys: Floats, cost: Floats, ties: Floats) -> Indices:
+    """Return the place of the least cost among columns of equal keys, in the order in which these come first.
+
+    >>> keys, cost = np.array([[1.0, 2.0, 1.0]]), np.array([3.0, 4.0, 2.0])
+    >>> least_of_each(keys, cost, cost).tolist()
+    [2, 1]
+    """
+    first, index = distinct_columns(keys)
+    least = np.empty(first.size, dtype=np.int64)
+    write_least(index, *(np.ascontiguousarray(values, dtype=float) for values in (cost, ties)), least)
+    return least

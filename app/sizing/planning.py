@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE, phases_needed
+from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE, evaluate_ipu_plans, phases_needed
 from app.engine.plans import MemoryUse, Plans, Recompute
 from app.engine.records import Floats, GpuChip, IpuChip
 from app.engine.search import (
@@ -375,11 +374,11 @@ Found = tuple[Plans, Evaluated, int, int, float]
 def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
     """Search below the strict limit, and below the loose one where nothing else fits."""
     plans, enumerated = gpu_plans(space)
-    limit, evaluated = strict, _evaluated_gpu(scenario, plans, strict)
+    limit, evaluated = strict, _evaluated(scenario, plans, strict)
     if space.lean and not evaluated.fits.any():
         return _gpu_search(scenario, replace(space, lean=False), strict, loose)
     if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
-        evaluated = _evaluated_gpu(scenario, plans, loose)
+        evaluated = _evaluated(scenario, plans, loose)
         limit = loose if evaluated.fits.any() else strict
     if space.lean and "offload" not in space.allowed:
         best = plans.take(np.array([np.argmin(evaluated.seconds)]))
@@ -387,33 +386,29 @@ def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -
             # Memory is short: the optimizer may be better kept on the host.
             more, tried = gpu_plans(replace(space, allowed={**space.allowed, "offload": (1.0,)}))
             plans = Plans.joined([plans, more])
-            evaluated = Evaluated.joined([evaluated, _evaluated_gpu(scenario, more, limit)])
+            evaluated = Evaluated.joined([evaluated, _evaluated(scenario, more, limit)])
             enumerated += tried
     return plans, evaluated, enumerated, int(plans.tensor.size), limit
 
 
-def _evaluated_gpu(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
-    evaluated = evaluate_gpu_plans(scenario.gpu_case(), plans, limit=limit)
-    evaluated.seconds[:] *= scenario.time_factor()
-    return evaluated
-
-
 def _evaluated(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
     """Return memory and time of plans that may fill so much of a device."""
-    if not scenario.is_ipu:
-        return _evaluated_gpu(scenario, plans, limit)
-    return _timed(scenario, plans, scenario.memory(plans), limit)
-
-
-def _timed(scenario: Scenario, plans: Plans, memory: MemoryUse, limit: float) -> Evaluated:
-    """Return memory and time of plans whose memory is known."""
-    fits = np.broadcast_to(_fits(memory, limit), plans.tensor.shape)
-    seconds = np.full(fits.shape, np.inf)
-    kept = np.flatnonzero(fits)
-    if kept.size:
-        seconds[kept] = scenario.step(plans.take(kept)).total
-    total, streaming = (np.broadcast_to(part, fits.shape) for part in (memory.total, memory.streaming))
-    return Evaluated(total, streaming, fits, seconds)
+    if isinstance(scenario.hardware, IpuChip):
+        memory, streaming, seconds = evaluate_ipu_plans(
+            scenario.table,
+            plans,
+            scenario.hardware,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+            limit=limit,
+            split=scenario.stage_layers,
+        )
+        evaluated = Evaluated(memory, streaming, np.isfinite(seconds), seconds)
+    else:
+        evaluated = evaluate_gpu_plans(scenario.gpu_case(), plans, limit=limit)
+    evaluated.seconds[:] *= scenario.time_factor()
+    return evaluated
 
 
 def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
@@ -422,18 +417,20 @@ def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -
     if not plans.tensor.size:
         nothing = np.empty(0)
         return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated, 0, strict
-    memory = scenario.memory(plans)
-    count = plans.tensor.size
+    evaluated = _evaluated(scenario, plans, strict)
     if "phases" not in space.allowed:
         # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
-        outside = np.flatnonzero(~_fits(memory, strict))
+        outside = np.flatnonzero(~evaluated.fits)
         in_phases = _phased(scenario, plans.take(outside)) if outside.size else None
         if in_phases is not None:
-            count, enumerated = count + in_phases.tensor.size, enumerated + in_phases.tensor.size
-            plans = Plans.joined([plans, in_phases])
-            memory = scenario.memory(plans)
-    limit = next((limit for limit in (strict, loose) if _fits(memory, limit).any()), strict)
-    return plans, _timed(scenario, plans, memory, limit), enumerated, count, limit
+            plans, enumerated = Plans.joined([plans, in_phases]), enumerated + in_phases.tensor.size
+            evaluated = Evaluated.joined([evaluated, _evaluated(scenario, in_phases, strict)])
+    count = plans.tensor.size
+    if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
+        loosely = _evaluated(scenario, plans, loose)
+        if loosely.fits.any():
+            return plans, loosely, enumerated, count, loose
+    return plans, evaluated, enumerated, count, strict
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
@@ -453,13 +450,6 @@ def default_margin(scenario: Scenario) -> float:
     if isinstance(scenario.hardware, IpuChip):
         return 1.0 - FITS_BELOW
     return scenario.hardware.kernels.memory_margin
-
-
-def _fits(memory: MemoryUse, limit: float) -> NDArray[np.bool_]:
-    inside = memory.total <= limit
-    if memory.streaming_capacity:
-        inside = inside & (memory.streaming <= memory.streaming_capacity)
-    return np.asarray(inside)
 
 
 def _phased(scenario: Scenario, plans: Plans) -> Plans | None:

@@ -1,6 +1,6 @@
 """Search over plans: every legal one as arrays, memory first, then time for what fits."""
 
-from app.engine.search.distinct import first_seen
+from app.engine.distinct import first_seen
 from app.engine.search.evaluate import Evaluated, evaluate_gpu_plans
 from app.engine.search.gpu_plans import gpu_plans, options_of
 from app.engine.search.ipu_plans import ipu_plans, phased

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from app.engine.distinct import distinct_columns
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.evaluate import (
     EXCHANGE_COLUMNS,
@@ -21,7 +22,6 @@ from app.engine.gpu.weights import WEIGHT_KEYS
 from app.engine.gpu.work import WORK_KEYS
 from app.engine.plans import Plans
 from app.engine.records import Floats
-from app.engine.search.distinct import distinct_columns
 
 WORK_ROWS = [Plans.__slots__.index(name) for name in WORK_KEYS]
 EXCHANGE_ROWS = [Plans.__slots__.index(name) for name in WEIGHT_KEYS]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.engine.distinct import least_of_each
 from app.engine.plans import Plans
 from app.engine.records import Floats, Indices
-from app.engine.search.distinct import least_of_each
 
 
 def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int) -> Indices:

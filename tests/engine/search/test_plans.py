@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.distinct import distinct_columns
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.search import Space, gpu_plans, ipu_plans, phased
-from app.engine.search.distinct import distinct_columns
 from app.engine.search.evaluate import EXCHANGE_ROWS, WORK_ROWS
 from app.engine.search.space import LARGEST_MICRO_BATCH
 from app.errors import TooLarge
