@@ -89,7 +89,6 @@ class Environment:
             if not self.install_with(self.pip(), lock):
                 raise SystemExit(f"Installing {lock} failed; the messages above say why.")
         self.mark(lock)
-        self.compile()
 
     def compile(self) -> None:
         """Compile the engine, so that nobody waits for it later; where it cannot be, it runs interpreted."""
@@ -284,6 +283,7 @@ def weaknesses(report: Path) -> list[str] | None:
 def run(environment: Environment, arguments: Sequence[str]) -> int:
     """Serve the application with the runtime lock."""
     environment.install(RUNTIME_LOCK)
+    environment.compile()
     command = [environment.command("rackline"), "serve", *arguments]
     if os.name == "nt":
         return subprocess.run(command, check=False).returncode
@@ -294,6 +294,7 @@ def run(environment: Environment, arguments: Sequence[str]) -> int:
 def test(environment: Environment, arguments: Sequence[str]) -> int:
     """Run every check, or with arguments pytest alone."""
     environment.install(DEV_LOCK)
+    environment.compile()
     if arguments:
         return call([environment.command("python"), "-m", "pytest", *arguments])
     return test_everything(environment)

@@ -21,6 +21,7 @@ import importlib
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,8 @@ ENGINE = Path(__file__).parent / "engine"
 FOLDER = "rackline-engine"
 SWITCH = "RACKLINE_COMPILED"
 """Environment variable; ``0`` runs everything interpreted."""
+KEPT = 8
+"""Compilations of other sources that are kept, the newest; each takes a megabyte."""
 TIMEOUT = 600.0
 """Seconds after which a compilation is given up. [s]"""
 
@@ -318,10 +321,15 @@ def build(folder: Path) -> None:
             symbol, code = _compiled(made, numba)
             (Path(draft) / f"{made.name}.o").write_bytes(code)
             (Path(draft) / f"{made.name}.symbol").write_text(symbol, encoding="ascii")
+            # What refers to something unknown is found here, not at somebody's first call.
+            Library(Path(draft), "").address(made.name)
         folder.mkdir(exist_ok=True)
         for path in Path(draft).iterdir():
             path.replace(folder / path.name)
         (folder / "complete").touch()
+    others = sorted(folder.parent.glob("*/complete"), key=lambda path: path.stat().st_mtime)
+    for path in others[:-KEPT]:
+        shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
