@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import app.engine.search.evaluate as evaluating
+from app.compiled import Kernel
 from app.engine.gpu import GpuCase, gpu_memory, gpu_step
-from app.engine.gpu.evaluate import evaluate_plans
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
@@ -20,6 +20,7 @@ from tests.engine.search.spaces import space
 SYSTEM = replace(dgx(), host_memory=0.0)
 """Machines of whose own memory nothing is known, so that everything fits into it."""
 LENGTHS = {"gpt2-1.5b": 1024, "llama-7b": 2048, "mixtral-8x7b": 512, "bert-large": 128, "resnet50": None}
+KERNELS = {place: made for place, made in vars(evaluating).items() if isinstance(made, Kernel)}
 STACKS = ("gpu-tuned", "gpu-fused", "gpu-eager", "megatron-deepspeed-2022", "megatron-2022", "fsdp-flash")
 
 
@@ -88,6 +89,7 @@ def test_every_evaluated_plan_equals_that_plan_alone(
 def test_compiled_plans_equal_the_same_functions_interpreted(
     name: str, stack: str, devices: int, batch: int, precision: Precision, optimizer: str, seed: int
 ) -> None:
+    assert KERNELS
     model, figures = table(name, LENGTHS[name]), software(stack)
     every, _ = gpu_plans(space_of(model, figures, devices, batch))
     if not every.tensor.size:
@@ -98,7 +100,8 @@ def test_compiled_plans_equal_the_same_functions_interpreted(
     asked = {"limit": limit, "precision": precision, "optimizer": optimizer}
     found = evaluated(model, plans, figures, **asked)
     with pytest.MonkeyPatch.context() as patched, np.errstate(all="ignore"):
-        patched.setattr(evaluating, "evaluate_plans", evaluate_plans.function)
+        for place, made in KERNELS.items():
+            patched.setattr(evaluating, place, made.function)
         same = evaluated(model, plans, figures, **asked)
     assert np.array_equal(found.fits, same.fits)
     for part in ("memory", "elsewhere", "seconds"):
