@@ -56,12 +56,7 @@ def texts_of_module(name: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def texts_of_class(made: ast.ClassDef) -> dict[str, str]:
-    r"""Return the texts below the attributes of a class.
-
-    >>> source = "class A:\n    x: int\n    'How many.'\n    y: int\n    z: int\n    'How long.'"
-    >>> texts_of_class(ast.parse(source).body[0])
-    {'x': 'How many.', 'z': 'How long.'}
-    """
+    """Return the texts below the attributes of a class."""
     found: dict[str, str] = {}
     for field, below in zip(made.body, made.body[1:], strict=False):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
