@@ -119,8 +119,8 @@ def throughputs(marks: Sequence[Mark], order: Sequence[str], unit: str, voice: V
         for share, width, dash in ((1.0, 1.2, "solid"), (1 + NEAR, 0.8, "dot"), (1 / (1 + NEAR), 0.8, "dot"))
     ]
     ends = [math.log10(least), math.log10(most)]
-    decades = [10.0**power for power in range(math.ceil(ends[0]), math.floor(ends[1]) + 1)]
-    ticks = {"tickmode": "array", "tickvals": decades, "ticktext": [voice.number(tick) for tick in decades]}
+    # Written out, the larger ones would stand aslant.
+    ticks = {"dtick": 1, "tickformat": "~s"}
     written = voice.gettext(unit)
     return figure(
         [
