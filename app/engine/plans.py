@@ -32,8 +32,15 @@ class Sharding(IntEnum):
     PARAMETERS = 3
 
 
+class _Laid:
+    """Room for the matrix that fields are rows of, which what is replaced of plans does not take along."""
+
+    __slots__ = ("_matrix",)
+    _matrix: Floats
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plans:
+class Plans(_Laid):
     """How a model is laid over devices, one entry per plan."""
 
     tensor: Floats
@@ -81,7 +88,10 @@ class Plans:
     @classmethod
     def of_matrix(cls, rows: Floats) -> Plans:
         """Return the plans whose fields are the rows of a matrix, (15, N)."""
-        return cls(**dict(zip(cls.__slots__, rows, strict=True)))
+        matrix = np.ascontiguousarray(rows)
+        found = cls(**dict(zip(PLAN_FIELDS, matrix, strict=True)))
+        object.__setattr__(found, "_matrix", matrix)
+        return found
 
     @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
@@ -90,23 +100,22 @@ class Plans:
 
     def take(self, index: Indices) -> Plans:
         """Return some of the plans, whose fields all have the same shape."""
-        return Plans.of_matrix(self.matrix[:, index])
+        return Plans.of_matrix(np.take(self.matrix, index, axis=1))
 
     @property
     def matrix(self) -> Floats:
         """The fields of plans as the rows of a matrix, (15, N), whatever shape they broadcast to."""
-        values = [getattr(self, name) for name in PLAN_FIELDS]
-        base = self.tensor.base
-        if isinstance(base, np.ndarray) and base.shape == (len(values), *self.tensor.shape):
-            # Fields that were replaced lie elsewhere, or elsewhere in the same matrix.
-            places = zip(values, base, strict=True)
-            if base.flags.c_contiguous and all(_place(value) == _place(row) for value, row in places):
-                return base
+        try:
+            return self._matrix
+        except AttributeError:
+            values = [getattr(self, name) for name in PLAN_FIELDS]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         matrix = np.empty((len(values), *shape))
         for place, value in enumerate(values):
             matrix[place] = value
-        return matrix.reshape(len(values), -1)
+        matrix = matrix.reshape(len(values), -1)
+        object.__setattr__(self, "_matrix", matrix)
+        return matrix
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -125,11 +134,6 @@ class Plans:
 
 
 PLAN_FIELDS = Plans.__slots__
-
-
-def _place(array: Floats) -> object:
-    """Return where an array lies in memory, and how."""
-    return array.__array_interface__
 
 
 PARTS = (

@@ -365,8 +365,21 @@ def band(samples: Floats, value: FloatLike) -> tuple[Floats, Floats]:
     >>> float(low), float(high)
     (1.0, 9.5)
     """
-    low, high = np.quantile(samples, [LOW, HIGH], axis=-1)
+    ordered = np.sort(samples, axis=-1)
+    low, high = (_between(ordered, share * (ordered.shape[-1] - 1)) for share in (LOW, HIGH))
     return np.minimum(low, value), np.maximum(high, value)
+
+
+def _between(ordered: Floats, place: float) -> Floats:
+    """Return what lies at a place of ordered samples, on a straight line between two of them."""
+    below = int(place)
+    above = min(below + 1, ordered.shape[-1] - 1)
+    part = place - below
+    return (
+        ordered[..., below]
+        if part == 0.0
+        else (ordered[..., below] + (ordered[..., above] - ordered[..., below]) * part)
+    )
 
 
 def probability_below(samples: Floats, limit: FloatLike) -> Floats:
