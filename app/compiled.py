@@ -64,7 +64,7 @@ SWITCH = "RACKLINE_COMPILED"
 """Environment variable; ``0`` runs everything interpreted."""
 KEPT = 8
 """Compilations of other sources that are kept, the newest; each takes a megabyte."""
-TIMEOUT = 600.0
+TIMEOUT = 1800.0
 """Seconds after which a compilation is given up. [s]"""
 
 STUBS = """
@@ -251,6 +251,12 @@ def state() -> str:
     return library().why_not
 
 
+def make_ready() -> None:
+    """See to it that everything is compiled, and tell whoever waits where it runs interpreted."""
+    if state():
+        say(f"Formulas run interpreted, some hundred times slower: {state()}")
+
+
 def say(text: str) -> None:
     """Tell who waits, beside what a command prints."""
     print(text, file=sys.stderr, flush=True)
@@ -363,8 +369,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments:
         build(Path(arguments[0]))
         return 0
-    if state():
-        say(f"Formulas run interpreted: {state()}")
+    make_ready()
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.compiled import make_ready
 from app.errors import BadInput
 from app.logs import set_up_logs
 from app.main import reach_now
@@ -29,6 +30,7 @@ def serve(
     """Serve pages and JSON API."""
     settings = logging_settings()
     check_reach(host, reach_now(settings))
+    make_ready()
     with listening(host, port) as listener:
         address = f"[{host}]" if ":" in host else host
         typer.echo(f"Rackline answers at http://{address}:{listener.getsockname()[1]}", err=True)
@@ -46,7 +48,9 @@ def worker(
     ] = 1,
 ) -> None:
     """Do the jobs of servers that leave them to others, beside them or on another machine."""
-    work(logging_settings(), threads)
+    settings = logging_settings()
+    make_ready()
+    work(settings, threads)
 
 
 def logging_settings() -> Settings:
