@@ -60,7 +60,7 @@ def test_processes_end_with_the_sweep() -> None:
     assert isinstance(pool, ProcessPoolExecutor)
     (process,) = pool._processes.values()
     run.close()
-    process.join(5)
+    process.join(30)
     assert process.exitcode is not None
 
 

@@ -49,6 +49,7 @@ def test_a_platform_lead_asks_whether_to_build(seat: Seat) -> None:
     page = seat.open("/breakevens")
     asks_what_if_the_bill_doubles(page)
     expect(page.locator("#figure-cash")).to_have_attribute("data-drawn", "yes")
+    page.locator("#figure-tornado").scroll_into_view_if_needed()
     expect(page.locator("#figure-tornado")).to_have_attribute("data-drawn", "yes")
     words = spoken(page)
     page.get_by_label(BILL).fill("40,000,000")

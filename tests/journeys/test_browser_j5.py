@@ -78,6 +78,7 @@ def test_two_pods_are_one_session(seat: Seat) -> None:
 
 def test_waits_are_drawn_and_told(seat: Seat) -> None:
     page = seat.open("/queues")
+    page.locator("#figure-teams").scroll_into_view_if_needed()
     expect(page.locator("#figure-teams .main-svg").first).to_be_visible()
     expect(page.locator("#figure-counts .main-svg").first).to_be_visible()
     assert page.locator("#counts tr.chosen").count() == 1
