@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from app.compiled import Matrix, Vector, inner
-from app.engine.collectives import Links, Network
+from app.engine.collectives import Links, Network, node_bandwidth
 from app.engine.gpu.passes import EMBEDDING_PASSES, pointwise_passes
 from app.engine.gpu.spatial import NORMS, STATISTICS_BYTES, halo_elements
-from app.engine.operators import Kind, OperatorTable, Section, Split
+from app.engine.operators import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.records import Fabric, Floats, GpuSoftware, GpuSystem, Precision
 
 OPTIMIZER_TRAFFIC = {
@@ -172,10 +172,13 @@ class Columns(NamedTuple):
     forward_passes: int
     backward_passes: int
     special: int
-    """1 for a loss, 2 for weights that are unpacked, else 0."""
+    """:data:`LOSS`, :data:`UNPACKING`, else 0."""
 
 
 AT = Columns(*range(len(Columns._fields)))
+
+LOSS, UNPACKING = 1.0, 2.0
+"""A loss over logits; weights that are turned from 4 bit."""
 
 
 class Case(NamedTuple):
@@ -357,7 +360,8 @@ def _columns(table: OperatorTable) -> Matrix:
     lookup = table.kind == Kind.EMBEDDING
     gathered = np.stack([np.full(len(table), EMBEDDING_PASSES[0]), EMBEDDING_PASSES[1] * table.trained])
     forward, backward = np.where(lookup, gathered, passes)
-    loss = np.where(table.pointwise == 16, 1.0, np.where(table.pointwise == 23, 2.0, 0.0))
+    loss, packed = (table.pointwise == kind for kind in (Pointwise.CROSS_ENTROPY, Pointwise.DEQUANTISE))
+    special = np.where(loss, LOSS, np.where(packed, UNPACKING, 0.0))
     # fmt: off
     return np.stack([
         table.kind, table.section, table.count, table.rows, table.inner, table.columns, table.batch,
@@ -365,7 +369,7 @@ def _columns(table: OperatorTable) -> Matrix:
         table.input_elements + table.output_elements, table.squared, table.causal, table.elements,
         table.saved, table.masks, table.saved_split,
         table.input_gradient, table.aligned, table.active, table.sparse, table.trained,
-        forward, backward, loss,
+        forward, backward, special,
     ]).astype(float)
     # fmt: on
 
@@ -519,9 +523,6 @@ def software_rows(
         passes = software.layout_passes_tf32
     elif precision is Precision.FP32:
         passes = 0.0
-    bandwidth = (
-        fabric.port_bandwidth * fabric.ports_per_node * np.asarray(software.network_efficiency)
-    ) / fabric.oversubscription
     columns = (
         software.matrix_efficiency,
         software.attention_efficiency,
@@ -539,7 +540,7 @@ def software_rows(
         software.optimizer_kernels,
         software.row_exchange,
         passes,
-        bandwidth,
+        node_bandwidth(fabric, software.network_efficiency),
         fabric.hop_latency,
         fabric.tree_latency,
         fabric.message_latency,

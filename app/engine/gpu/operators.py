@@ -7,7 +7,7 @@ a tensor degree, a micro-batch and an expert degree, and samples of the software
 from __future__ import annotations
 
 from app.compiled import Matrix, inner
-from app.engine.gpu.case import AT, Case, Software
+from app.engine.gpu.case import AT, LOSS, UNPACKING, Case, Software
 from app.engine.gpu.passes import SOFTMAX_PASSES
 from app.engine.gpu.products import misalignment, roofline_time, tiled_product_time
 from app.engine.operators import Kind, Split
@@ -42,7 +42,6 @@ CONVOLUTION, DEPTHWISE, ATTENTION = float(Kind.CONVOLUTION), float(Kind.DEPTHWIS
 POINTWISE, EMBEDDING, RECURRENT = float(Kind.POINTWISE), float(Kind.EMBEDDING), float(Kind.RECURRENT)
 COLUMNS, INNER, BATCH = float(Split.COLUMNS), float(Split.INNER), float(Split.BATCH)
 COMPUTE, MEMORY = float(Bound.COMPUTE), float(Bound.MEMORY)
-LOSS, UNPACKING = 1.0, 2.0
 
 
 @inner
