@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.engine.plans import Plans
-from app.engine.records import Floats, IpuChip
+from app.engine.records import IpuChip
 from app.engine.search import divisors
 from app.errors import BadInput
 from app.profiles.model import ModelProfile
@@ -16,10 +15,11 @@ from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning
 from app.sizing.failures import reliability
 from app.sizing.hardware import Hardware
-from app.sizing.planning import Choice, Totals, choose_plan, space_of
+from app.sizing.plan_search import Totals
+from app.sizing.planning import Choice, choose_plan, space_of
 from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.risk import RANKED_AT, risk_of
-from app.sizing.runtime import central_runs
+from app.sizing.runtime import run_figures
 from app.sizing.scenario import Scenario
 from app.sizing.software_choice import choose_software
 from app.sizing.workload import Training, is_convolutional, largest_batch, resolve_training
@@ -145,14 +145,8 @@ def run_totals(scenario: Scenario, training: Training, hardware: Hardware, conte
     What the request assumes of failures, input and money changes no plan.
     """
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-
-    def totals(plans: Plans, step: Floats) -> Floats:
-        machines = hardware.machines_used(plans)
-        return central_runs(
-            scenario, plans, step, training, machines=machines, assumed=assumed, input_rate=None
-        ).total
-
-    return totals
+    machine = hardware.devices_per_machine
+    return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 
 def divided_batch(batch: int, devices: int) -> int:

@@ -20,7 +20,8 @@ from app.sizing.deciding import Sizing, decide, run_totals
 from app.sizing.document import CheckWarning, Part, Quantity
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
-from app.sizing.planning import Risk, Searched, memory_of, search_space
+from app.sizing.plan_search import Risk
+from app.sizing.planning import Searched, memory_of, search_space
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput, WorkloadInput

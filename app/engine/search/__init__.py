@@ -1,7 +1,7 @@
 """Search over plans: every legal one as arrays, memory first, then time for what fits."""
 
 from app.engine.distinct import first_seen
-from app.engine.search.evaluate import Evaluated, evaluate_gpu_plans
+from app.engine.search.evaluate import Evaluated, GpuEvaluator, evaluate_gpu_plans, fitting
 from app.engine.search.gpu_plans import gpu_plans, options_of
 from app.engine.search.ipu_plans import ipu_plans, phased
 from app.engine.search.nearby import nearby_plans
@@ -11,11 +11,13 @@ from app.engine.search.space import LARGEST_MICRO_BATCH, Space, divisors, layout
 __all__ = [
     "LARGEST_MICRO_BATCH",
     "Evaluated",
+    "GpuEvaluator",
     "Space",
     "best_that_differ",
     "divisors",
     "evaluate_gpu_plans",
     "first_seen",
+    "fitting",
     "gpu_plans",
     "ipu_plans",
     "layouts",

@@ -29,19 +29,19 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    return options_of(space, np.ascontiguousarray(layouts(space)))
+    return options_of(space, layouts(space))
 
 
 def options_of(space: Space, found: Floats) -> tuple[Plans, int]:
-    """Return the plans of layouts, (5, L), with every option, and how many combinations there were."""
+    """Return the plans of layouts, (L, 5), with every option, and how many combinations there were."""
     ranks = _ranks(space, found)
-    pipelines = sorted(set(found[1].astype(int).tolist()))
+    pipelines = sorted(set(found[:, 1].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
     chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
     for row, values in enumerate(parts):
         chunks[row, : len(values)] = values
     # Layouts of the same traits have the same options.
-    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:3] > 1).T @ [4, 2, 1]
+    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:, :3] > 1) @ [4, 2, 1]
     occurring = set(traits.tolist())
     options = [
         _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
@@ -66,8 +66,8 @@ def options_of(space: Space, found: Floats) -> tuple[Plans, int]:
         )
         _check_count(int(count[0]))
 
-    matrix = filled(write, rows=len(Plans.__slots__), expected=32 * found.shape[1])
-    return Plans.of_matrix(np.ascontiguousarray(matrix)), _enumerated(space, found.shape[1])
+    rows = filled(write, width=len(Plans.__slots__), expected=32 * len(found))
+    return Plans.of_rows(rows), _enumerated(space, len(found))
 
 
 def _check_count(count: int) -> None:
@@ -98,7 +98,7 @@ def _ranks(space: Space, found: Floats) -> Floats:
 
     Plans that share nothing take the first: all copies where that is allowed.
     """
-    tensor, data = found[0], found[2]
+    tensor, data = found[:, 0], found[:, 2]
     if "sharding_ranks" in space.allowed:
         given = sorted(space.allowed["sharding_ranks"])
         ranks = np.array([np.where(data % value == 0, value, 0.0) for value in given])

@@ -244,7 +244,7 @@ def shares_of_layouts(
 ) -> None:
     """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and how many there are.
 
-    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (5, N), is counted.
+    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (N, 5), is counted.
     """
     bounds, given = bounds_of(numbers), Given(data, micro_batch, accumulation)
     total = 0
@@ -256,10 +256,10 @@ def shares_of_layouts(
         else:
             made = whole_shares(bounds, given, divisors, most, shares)
         for share in range(min(made, shares.shape[1])):
-            if total < found.shape[1]:
-                found[0, total], found[1, total] = tensor, pipeline
+            if total < found.shape[0]:
+                found[total, 0], found[total, 1] = tensor, pipeline
                 for row in range(3):
-                    found[2 + row, total] = shares[row, share]
+                    found[total, 2 + row] = shares[row, share]
             total += 1
     count[0] = total
 
@@ -281,11 +281,11 @@ def spread_options(
 
     ``ranks`` says over how many copies shards may lie, (R, L), ``chunks`` into how many parts the stages of
     each pipeline degree are cut, (P, C), both 0 where there is no more; ``options`` of trait ``t``, (5, …),
-    lie from ``starts[t]`` to ``starts[t + 1]``. What does not fit into ``plans``, (15, N), is counted.
+    lie from ``starts[t]`` to ``starts[t + 1]``. What does not fit into ``plans``, (N, 15), is counted.
     """
     total = 0
-    for place in range(layouts.shape[1]):
-        tensor, pipeline, data = int(layouts[0, place]), int(layouts[1, place]), int(layouts[2, place])
+    for place in range(layouts.shape[0]):
+        tensor, pipeline, data = int(layouts[place, 0]), int(layouts[place, 1]), int(layouts[place, 2])
         several = 0
         for row in range(ranks.shape[0]):
             several += 1 if ranks[row, place] > 0.0 else 0
@@ -298,20 +298,20 @@ def spread_options(
         for at in range(chunks.shape[1]):
             parts = chunks[degree, at]
             # Chunks need rounds of one micro-batch per stage.
-            if parts == 0.0 or (parts > 1.0 and int(layouts[4, place]) % pipeline != 0):
+            if parts == 0.0 or (parts > 1.0 and int(layouts[place, 4]) % pipeline != 0):
                 continue
             for spread in range(experts.size):
                 expert = experts[spread]
                 if data % expert != 0 or (expert != 1 and expert_count % expert != 0):
                     continue
                 for option in range(starts[trait], starts[trait + 1]):
-                    if total < plans.shape[1]:
+                    if total < plans.shape[0]:
+                        plan = plans[total]
                         for row in range(5):
-                            plans[row, total] = layouts[row, place]
-                        plans[5, total], plans[14, total] = parts, expert
-                        plans[6, total], plans[7, total] = options[0, option], options[1, option]
-                        plans[8, total], plans[10, total] = options[2, option], options[4, option]
-                        plans[9, total] = ranks[int(options[3, option]), place]
-                        plans[11, total], plans[12, total], plans[13, total] = 1.0, 1.0, 1.0
+                            plan[row] = layouts[place, row]
+                        plan[5], plan[14] = parts, expert
+                        plan[6], plan[7], plan[8] = options[0, option], options[1, option], options[2, option]
+                        plan[9], plan[10] = ranks[int(options[3, option]), place], options[4, option]
+                        plan[11], plan[12], plan[13] = 1.0, 1.0, 1.0
                     total += 1
     count[0] = total

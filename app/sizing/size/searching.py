@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -140,14 +140,12 @@ class Searcher:
         hardware, group = candidate.hardware, candidate.group
         asked = estimate_request(self.request, hardware.entry.id, hardware.count, group.software)
         try:
-            sizing = decide(asked, self.profile, hardware, self.context)
+            return decide(asked, self.profile, hardware, self.context)
         except AppError as error:
             if not allowed(error):
                 raise
             self.refusal = error
             return None
-        choice = sizing.choice
-        return replace(sizing, choice=replace(choice, found=choice.found.alone()))
 
     def _run(self, group: Group, sizings: Sequence[Sizing]) -> list[Found]:
         fitting = [sizing for sizing in sizings if sizing.choice.fits]

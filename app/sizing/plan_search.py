@@ -1,0 +1,309 @@
+"""A search over plans: every legal one, memory first, then time and rank of what fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.engine.ipu import evaluate_ipu_plans, phases_needed
+from app.engine.plans import Plans, Recompute
+from app.engine.records import Floats, Indices, IpuChip
+from app.engine.search import (
+    Evaluated,
+    GpuEvaluator,
+    Space,
+    best_that_differ,
+    first_seen,
+    fitting,
+    gpu_plans,
+    ipu_plans,
+    layouts,
+    least_on_any_number,
+    nearby_plans,
+    options_of,
+    phased,
+)
+from app.sizing.scenario import Scenario
+
+PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
+"""Multiples of the fewest phases."""
+
+CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
+"""Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
+
+MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
+"""Fields in which plans differ from which fewer devices are tried."""
+
+MOST_DEGREES = 96
+"""Combinations of them that are followed to fewer devices."""
+
+WHOLE = 2
+"""Layouts of which every option is tried where few were before."""
+
+CLOSELY = 6
+"""Plans around which micro-batches and batches are varied finely."""
+
+Risk = Callable[[Plans], Floats]
+"""Factors on the times of plans, for what is not known of their kind."""
+
+Totals = Callable[[Plans, Floats], Floats]
+"""Time of the whole run of plans, from the time of one step of each. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Plans with memory, time and rank."""
+
+    plans: Plans
+    evaluated: Evaluated
+    totals: Floats
+    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
+    cost: Floats
+    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+
+
+class PlanSearch:
+    """The plans of a space, found in rounds: of a lean space those that fit, else all, each once."""
+
+    def __init__(self, scenario: Scenario, space: Space, risk: Risk | None, totals: Totals | None) -> None:
+        self.scenario = scenario
+        self.space = space
+        self.limit = 0.0
+        """Memory of one device that a plan may fill. [B]"""
+        self.enumerated = 0
+        """Combinations of the dimensions that span the plans. [-]"""
+        self.count = 0
+        """Legal plans whose memory was computed. [-]"""
+        self.parts: list[Ranked] = []
+        self._least_memory = math.inf
+        self._risk = risk
+        self._totals = totals
+        self._gpu = None if scenario.is_ipu else GpuEvaluator(scenario.gpu_case())
+
+    def run(self, strict: float, loose: float) -> None:
+        """Search below the strict limit of memory, and below the loose one where nothing else fits."""
+        space = self.space
+        plans = self._every_plan(space, strict)
+        if not self.feasible and space.lean and not space.ipu:
+            space = replace(space, lean=False)
+            plans = self._every_plan(space, strict)
+        if not plans.tensor.size:
+            return
+        if not self.feasible and self._least_memory <= loose:
+            self._start(plans, loose)
+            if not self.feasible:
+                self._start(plans, strict)
+        if space.lean and not space.ipu and "offload" not in space.allowed:
+            self._add_offloaded()
+        if space.spare and self.feasible:
+            if self.space.lean and not space.ipu:
+                self._add(self._every_option())
+            self._add(self._nearby())
+
+    @property
+    def feasible(self) -> int:
+        """Plans that fit. [-]"""
+        return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
+
+    def joined(self) -> Ranked:
+        """Return all plans, one round after the other."""
+        return _joined(self.parts)
+
+    def best(self) -> int:
+        """Return the place of the plan that is chosen; the one that comes closest where none fits."""
+        if not self.feasible:
+            found = self.joined()
+            return int(np.argmin(fullness(found.evaluated, self.limit, self.scenario.memory_elsewhere)))
+        cost = np.concatenate([part.cost for part in self.parts])
+        if not self.space.spare:
+            return int(np.argmin(cost))
+        totals = np.concatenate([part.totals for part in self.parts])
+        return least_on_any_number(np.concatenate([part.plans.devices for part in self.parts]), cost, totals)
+
+    def fastest(self) -> int:
+        """Return the place of the plan with the least central time."""
+        return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
+
+    def take(self, places: Indices) -> Ranked:
+        """Return some of the plans."""
+        ends = np.cumsum([part.cost.size for part in self.parts])
+        of_part = np.searchsorted(ends, places, side="right")
+        chosen = [
+            _taken(part, places[of_part == at] - (ends[at] - part.cost.size))
+            for at, part in enumerate(self.parts)
+        ]
+        return _taken(_joined(chosen), np.argsort(np.argsort(of_part, kind="stable")))
+
+    def _best_that_differ(self, by: str, names: Sequence[str], keep: int) -> Indices:
+        """Return the places of the best plans that differ, by cost or by time, the best first."""
+        found, start = [], 0
+        for part in self.parts:
+            found.append(start + best_that_differ(part.plans, getattr(part, by), names, keep))
+            start += part.cost.size
+        if len(found) == 1:
+            return found[0]
+        places = np.concatenate(found)
+        leading = self.take(places)
+        return places[best_that_differ(leading.plans, getattr(leading, by), names, keep)]
+
+    def _every_plan(self, space: Space, limit: float) -> Plans:
+        """Begin with every plan of a space, and return those plans."""
+        self.limit = limit
+        find = self._ipu_plans if space.ipu else gpu_plans
+        plans, self.enumerated = find(space)
+        self._start(plans, limit)
+        return plans
+
+    def _start(self, plans: Plans, limit: float) -> None:
+        """Begin anew with plans that may fill so much of a device."""
+        self.limit = limit
+        self.parts, self.count = [], plans.tensor.size
+        self._least_memory = math.inf
+        if plans.tensor.size:
+            self._rank(plans)
+
+    def _add(self, plans: Plans) -> None:
+        """Add plans of another round."""
+        if not self.space.lean:
+            plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
+        if plans.tensor.size:
+            self.enumerated += plans.tensor.size
+            self.count += plans.tensor.size
+            self._rank(plans)
+
+    def _rank(self, plans: Plans) -> None:
+        """Add plans with memory, time and rank, of a lean space those that fit."""
+        evaluated = self._evaluated(plans)
+        if self.space.lean:
+            elsewhere = self.scenario.memory_elsewhere
+            kept = fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere)
+            plans, evaluated = kept.plans, kept.evaluated
+            self._least_memory = min(self._least_memory, kept.least_memory)
+            if self.parts and not evaluated.fits.any():
+                return
+        else:
+            self._least_memory = min(self._least_memory, float(np.min(evaluated.memory)))
+        totals = np.full(evaluated.seconds.shape, np.inf)
+        cost = totals.copy()
+        fits = np.flatnonzero(evaluated.fits)
+        if fits.size:
+            some = plans if fits.size == totals.size else plans.take(fits)
+            steps = evaluated.seconds[fits]
+            totals[fits] = steps if self._totals is None else self._totals(some, steps)
+            cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(some))
+        self.parts.append(Ranked(plans, evaluated, totals, cost))
+
+    def _evaluated(self, plans: Plans) -> Evaluated:
+        """Return memory and time of plans."""
+        scenario = self.scenario
+        if self._gpu is not None:
+            evaluated = self._gpu(plans, self.limit)
+        else:
+            assert isinstance(scenario.hardware, IpuChip)
+            found = evaluate_ipu_plans(
+                scenario.table,
+                plans,
+                scenario.hardware,
+                scenario.ipu_software(),
+                precision=scenario.precision,
+                optimizer=scenario.optimizer,
+                limit=self.limit,
+                split=scenario.stage_layers,
+            )
+            evaluated = Evaluated(*found)
+        if scenario.software.calibration is not None:
+            evaluated.seconds[:] *= scenario.time_factor()
+        return evaluated
+
+    def _add_offloaded(self) -> None:
+        """Add plans that keep the optimizer on the host where memory is short: it may be better there."""
+        part = self.parts[0]
+        if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
+            plans, enumerated = gpu_plans(
+                replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
+            )
+            self.enumerated += enumerated - plans.tensor.size
+            self._add(plans)
+
+    def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
+        """Return plans that stay in the processor, and what does not, cut into phases."""
+        plans, enumerated = ipu_plans(space)
+        if plans.tensor.size and "phases" not in space.allowed:
+            # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
+            outside = np.flatnonzero(~self._evaluated(plans).fits)
+            in_phases = self._phased(plans.take(outside)) if outside.size else None
+            if in_phases is not None:
+                plans, enumerated = Plans.joined([plans, in_phases]), enumerated + in_phases.tensor.size
+        return plans, enumerated
+
+    def _phased(self, plans: Plans) -> Plans | None:
+        """Return the plans that keep their optimizer off chip, cut into the phases they need."""
+        off_chip = np.flatnonzero(plans.offload > 0)
+        offloaded = plans.take(off_chip) if off_chip.size else plans
+        scenario, chip = self.scenario, self.scenario.hardware
+        assert isinstance(chip, IpuChip)
+        least = phases_needed(
+            scenario.table,
+            offloaded,
+            chip,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+        )
+        found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
+        return found if found.tensor.size else None
+
+    def _every_option(self) -> Plans:
+        """Return the plans of the best layouts with every option."""
+        layout = ("tensor", "pipeline", "micro_batch")
+        best = np.union1d(*(self._best_that_differ(by, layout, WHOLE) for by in ("cost", "totals")))
+        seeds = self.take(best).plans
+        found = [layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)]
+        return options_of(replace(self.space, lean=False), np.concatenate(found))[0]
+
+    def _layout(self, layout: Plans) -> Space:
+        """Return the space of a layout, with all its options, also with micro-batches twice as large."""
+        space, micro_batch = self.space, float(layout.micro_batch[0])
+        most = space.global_batch / float(layout.data[0])
+        larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
+        sizes = space.choices("micro_batch", [micro_batch, *larger])
+        degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
+        return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
+
+    def _nearby(self) -> Plans:
+        """Return plans on fewer devices and around the best."""
+        materially = self._best_that_differ("cost", MATERIAL_DEGREES, MOST_DEGREES)
+        # A plan that is less certain may be the faster one.
+        degrees = ("tensor", "pipeline")
+        best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
+        best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
+        seeds = np.concatenate([best, np.setdiff1d(materially, best)])
+        return nearby_plans(self.space, self.take(seeds).plans, np.arange(best.size))
+
+
+def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
+    """Return the fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
+    device = evaluated.memory / limit
+    if not elsewhere_limit:
+        return np.asarray(device)
+    return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
+
+
+def _joined(parts: Sequence[Ranked]) -> Ranked:
+    if len(parts) == 1:
+        return parts[0]
+    return Ranked(
+        Plans.joined([part.plans for part in parts]),
+        Evaluated.joined([part.evaluated for part in parts]),
+        np.concatenate([part.totals for part in parts]),
+        np.concatenate([part.cost for part in parts]),
+    )
+
+
+def _taken(part: Ranked, places: Indices) -> Ranked:
+    values = part.evaluated
+    evaluated = Evaluated(values.memory[places], values.elsewhere[places], values.seconds[places])
+    return Ranked(part.plans.take(places), evaluated, part.totals[places], part.cost[places])
