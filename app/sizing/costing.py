@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Container, Mapping
 
 import numpy as np
 from pydantic import JsonValue
@@ -20,7 +19,7 @@ from app.engine.cost import (
     run_cost,
 )
 from app.engine.energy import emissions, facility_power, run_energy
-from app.engine.records import Floats
+from app.engine.records import FloatLike, Floats
 from app.engine.units import HOURS_PER_YEAR, YEAR
 from app.sizing.cost.documents import Carbon, CostLine
 from app.sizing.cost.figures import shown, taken
@@ -163,12 +162,19 @@ def hourly_samples(
     """
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
-    central = hourly_cost(_lines(hardware, found, np.array([1.0])))
-    lines = _lines(hardware, found, factor)
-    sampled = hourly_cost(
-        {name: line * _converted(found, name, currency, normals) for name, line in lines.items()}
+    # A line is linear in the factor on prices: its ends give every sample of it.
+    lines = _lines(hardware, found, np.array([0.0, 1.0]))
+    paid: dict[str, Floats] = {}
+    for name, ends in lines.items():
+        paid[found.paid_in(name)] = paid.get(found.paid_in(name), 0.0) + ends
+    sampled = sum(
+        (
+            (free + (whole - free) * factor) * _converted(found, unit, currency, normals)
+            for unit, (free, whole) in paid.items()
+        ),
+        np.zeros_like(factor),
     )
-    return float(central[0]) * exchange, np.asarray(sampled * exchange)
+    return float(hourly_cost(lines)[1]) * exchange, sampled * exchange
 
 
 def capital_quantity(found: Prices, *, normals: Mapping[str, Floats], currency: str) -> Quantity:
@@ -179,26 +185,26 @@ def capital_quantity(found: Prices, *, normals: Mapping[str, Floats], currency: 
 def _capital_samples(found: Prices, normals: Mapping[str, Floats], currency: str) -> tuple[float, Floats]:
     exchange = found.rate if currency == "KRW" else 1.0
     factor = np.exp(found.deviation * normals["price"])
+    paid: dict[str, float] = {}
+    for name, price in found.capital.items():
+        paid[found.paid_in(name)] = paid.get(found.paid_in(name), 0.0) + price
     sampled = sum(
-        (
-            price * factor * _converted(found, name, currency, normals)
-            for name, price in found.capital.items()
-        ),
+        (price * factor * _converted(found, unit, currency, normals) for unit, price in paid.items()),
         np.zeros_like(factor),
     )
     return sum(found.capital.values()) * exchange, sampled * exchange
 
 
-def _converted(found: Prices, name: str, currency: str, normals: Mapping[str, Floats]) -> Floats:
-    """Return the factor by which a line moves with the exchange rate; 1 in the currency it is paid in."""
-    paid = found.paid_in(name)
+def _converted(found: Prices, paid: str, currency: str, normals: Mapping[str, Floats]) -> Floats | float:
+    """Return the factor by which what is paid in a currency moves with the exchange rate; 1 in its own."""
+    if paid == currency:
+        return 1.0
     deviation = {
         "USD": 0.0,
         "KRW": log_deviation(found.defaults.won_per_dollar),
         "EUR": log_deviation(found.defaults.euro_per_dollar),
     }
-    power = deviation[currency] - deviation[paid] if paid != currency else 0.0
-    return np.exp(power * normals["exchange_rate"])
+    return np.exp((deviation[currency] - deviation[paid]) * normals["exchange_rate"])
 
 
 def purchase_samples(
@@ -225,27 +231,28 @@ def price_shares(hardware: Hardware, found: Prices) -> tuple[float, float]:
 
     Costs are linear in that price: the share is what they grow by where it doubles.
     """
-    whole = hourly_cost(_lines(hardware, found, np.array([1.0])))
-    if not found.owned:
-        doubled = replace(found, hourly=2.0 * (found.hourly or 0.0))
-    else:
-        capital = dict(found.capital)
-        for name, basis in found.figures.items():
-            # A network without a bill costs a share of everything else.
-            shared = any(getattr(one, "parameter", "") == "network_share" for one in basis)
-            if name in capital and (name == "machines" or shared):
-                capital[name] *= 2.0
-        doubled = replace(found, capital=capital)
+    doubled = {
+        name
+        for name, basis in found.figures.items()
+        # A network without a bill costs a share of everything else.
+        if name == "machines" or any(getattr(one, "parameter", "") == "network_share" for one in basis)
+    }
+    whole, grown = hourly_cost(_lines(hardware, found, np.array([1.0, 2.0]), doubled))
     bought = sum(found.capital.values())
-    return (
-        sum(doubled.capital.values()) / bought - 1.0 if bought else 0.0,
-        float((hourly_cost(_lines(hardware, doubled, np.array([1.0]))) / whole)[0]) - 1.0,
-    )
+    more = sum(price for name, price in found.capital.items() if name in doubled)
+    return more / bought if bought else 0.0, float(grown / whole) - 1.0
 
 
-def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
-    """Return the lines that are counted, each in the shape of the factor on prices."""
-    lines = _owned(hardware, found, factor) if found.owned else _rented(hardware, found, factor)
+def _lines(
+    hardware: Hardware, found: Prices, factor: Floats, moving: Container[str] | None = None
+) -> dict[str, Floats]:
+    """Return the lines that are counted, in the shape of the factor on the prices of all, or of some lines."""
+    if found.owned:
+        moves = {name: moving is None or name in moving for name in found.capital}
+        capital = {name: price * factor if moves[name] else price for name, price in found.capital.items()}
+        lines = _owned(hardware, found, capital)
+    else:
+        lines = _rented(hardware, found, factor)
     return {
         name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
     }
@@ -265,11 +272,11 @@ def _rented(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floa
     return {name: value for name, value in lines.items() if counted[name]}
 
 
-def _owned(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+def _owned(hardware: Hardware, found: Prices, capital: Mapping[str, FloatLike]) -> dict[str, Floats]:
     defaults, include = found.defaults, found.include
     lines = owned_hourly_cost(
         OwnedSystem(
-            equipment={name: price * factor for name, price in found.capital.items()},
+            equipment=capital,
             install_share=defaults.installation_share.si,
             spares_share=defaults.spares_share.si,
             residual_share=found.residual,

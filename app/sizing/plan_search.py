@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.engine.ipu import evaluate_ipu_plans, phases_needed
-from app.engine.plans import Plans, Recompute
+from app.engine.plans import PLAN_FIELDS, Plans, Recompute
 from app.engine.records import Floats, Indices, IpuChip
 from app.engine.search import (
     Evaluated,
@@ -68,7 +68,14 @@ class Ranked:
 class PlanSearch:
     """The plans of a space, found in rounds: of a lean space those that fit, else all, each once."""
 
-    def __init__(self, scenario: Scenario, space: Space, risk: Risk | None, totals: Totals | None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        space: Space,
+        risk: Risk | None,
+        totals: Totals | None,
+        evaluator: GpuEvaluator | None = None,
+    ) -> None:
         self.scenario = scenario
         self.space = space
         self.limit = 0.0
@@ -81,7 +88,9 @@ class PlanSearch:
         self._least_memory = math.inf
         self._risk = risk
         self._totals = totals
-        self._gpu = None if scenario.is_ipu else GpuEvaluator(scenario.gpu_case())
+        self._gpu = evaluator
+        if evaluator is None and not scenario.is_ipu:
+            self._gpu = GpuEvaluator(scenario.gpu_case())
 
     def run(self, strict: float, loose: float) -> None:
         """Search below the strict limit of memory, and below the loose one where nothing else fits."""
@@ -127,27 +136,38 @@ class PlanSearch:
         """Return the place of the plan with the least central time."""
         return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
 
-    def take(self, places: Indices) -> Ranked:
+    def take(self, places: Indices) -> Plans:
         """Return some of the plans."""
-        ends = np.cumsum([part.cost.size for part in self.parts])
-        of_part = np.searchsorted(ends, places, side="right")
-        chosen = [
-            _taken(part, places[of_part == at] - (ends[at] - part.cost.size))
-            for at, part in enumerate(self.parts)
-        ]
-        return _taken(_joined(chosen), np.argsort(np.argsort(of_part, kind="stable")))
+        if len(self.parts) == 1:
+            return self.parts[0].plans.take(places)
+        rows, start = np.empty((places.size, len(PLAN_FIELDS))), 0
+        for part in self.parts:
+            mine = (places >= start) & (places < start + part.cost.size)
+            rows[mine] = part.plans.rows[places[mine] - start]
+            start += part.cost.size
+        return Plans.of_rows(rows)
+
+    def one(self, place: int) -> Ranked:
+        """Return one of the plans with what was found of it."""
+        for part in self.parts:
+            if place < part.cost.size:
+                return _taken(part, np.array([place]))
+            place -= part.cost.size
+        raise IndexError(place)
 
     def _best_that_differ(self, by: str, names: Sequence[str], keep: int) -> Indices:
         """Return the places of the best plans that differ, by cost or by time, the best first."""
-        found, start = [], 0
+        found, values, start = [], [], 0
         for part in self.parts:
-            found.append(start + best_that_differ(part.plans, getattr(part, by), names, keep))
-            start += part.cost.size
+            ranks: Floats = getattr(part, by)
+            best = best_that_differ(part.plans, ranks, names, keep)
+            found.append(start + best)
+            values.append(ranks[best])
+            start += ranks.size
         if len(found) == 1:
             return found[0]
         places = np.concatenate(found)
-        leading = self.take(places)
-        return places[best_that_differ(leading.plans, getattr(leading, by), names, keep)]
+        return places[best_that_differ(self.take(places), np.concatenate(values), names, keep)]
 
     def _every_plan(self, space: Space, limit: float) -> Plans:
         """Begin with every plan of a space, and return those plans."""
@@ -260,7 +280,7 @@ class PlanSearch:
         """Return the plans of the best layouts with every option."""
         layout = ("tensor", "pipeline", "micro_batch")
         best = np.union1d(*(self._best_that_differ(by, layout, WHOLE) for by in ("cost", "totals")))
-        seeds = self.take(best).plans
+        seeds = self.take(best)
         found = [layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)]
         return options_of(replace(self.space, lean=False), np.concatenate(found))[0]
 
@@ -281,7 +301,7 @@ class PlanSearch:
         best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
         best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
         seeds = np.concatenate([best, np.setdiff1d(materially, best)])
-        return nearby_plans(self.space, self.take(seeds).plans, np.arange(best.size))
+        return nearby_plans(self.space, self.take(seeds), np.arange(best.size))
 
 
 def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:

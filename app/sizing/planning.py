@@ -10,7 +10,7 @@ import numpy as np
 from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE
 from app.engine.plans import MemoryUse, Plans
 from app.engine.records import Floats, GpuChip, IpuChip
-from app.engine.search import LARGEST_MICRO_BATCH, Evaluated, Space
+from app.engine.search import LARGEST_MICRO_BATCH, Evaluated, GpuEvaluator, Space
 from app.sizing.asked_plan import GPU_ONLY, IPU_ONLY, check_devices, check_kind, nothing_legal
 from app.sizing.plan_search import PlanSearch, Risk, Totals, fullness
 from app.sizing.request import PlanInput
@@ -162,6 +162,7 @@ def search_space(
     margin: float | None = None,
     risk: Risk | None = None,
     totals: Totals | None = None,
+    evaluator: GpuEvaluator | None = None,
 ) -> Searched:
     """Return the legal plans of a space with memory, time and rank.
 
@@ -180,17 +181,19 @@ def search_space(
         Factors on the times by which plans are ranked; none where None. [-]
     totals : callable or None
         Times of whole runs, by which plans of several batches are compared; those of one step where None. [s]
+    evaluator : GpuEvaluator or None
+        Of the scenario, where several searches share one. [-]
     """
     strict, loose = _limits(scenario, margin)
-    search = PlanSearch(scenario, space, risk, totals)
+    search = PlanSearch(scenario, space, risk, totals, evaluator)
     search.run(strict, loose)
     if not search.count:
         raise nothing_legal(space)
     best, fastest = search.best(), None
     if search.feasible:
-        quickest = search.take(np.array([search.fastest()]))
+        quickest = search.one(search.fastest())
         fastest = Fastest(quickest.plans, float(quickest.totals[0]))
-    found = search.take(np.array([best])) if space.lean else search.joined()
+    found = search.one(best) if space.lean else search.joined()
     return Searched(
         plans=found.plans,
         evaluated=found.evaluated,
@@ -214,6 +217,7 @@ def choose_plan(
     margin: float | None = None,
     risk: Risk | None = None,
     totals: Totals | None = None,
+    evaluator: GpuEvaluator | None = None,
 ) -> Choice:
     """Return the best legal plan that fits, or the one that comes closest to fitting.
 
@@ -229,8 +233,10 @@ def choose_plan(
         Factors on the times by which plans are ranked; none where None. [-]
     totals : callable or None
         Times of whole runs; those of one step where None. [s]
+    evaluator : GpuEvaluator or None
+        Of the scenario, where several searches share one. [-]
     """
-    found = search_space(scenario, space, margin=margin, risk=risk, totals=totals)
+    found = search_space(scenario, space, margin=margin, risk=risk, totals=totals, evaluator=evaluator)
     chosen = found.plans.take(np.array([found.best]))
     elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
     given = {name for name, values in space.allowed.items() if len(values) == 1}

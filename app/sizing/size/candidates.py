@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
+from pydantic import JsonValue
 
 from app.catalog import ChipKind, Figure
 from app.engine.records import Floats, IpuChip
@@ -24,6 +26,7 @@ from app.sizing.costing import (
     system_power,
     term_hours,
 )
+from app.sizing.deciding import Question, question_of
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
@@ -32,19 +35,29 @@ from app.sizing.size.documents import OptionPrice, PriceShares
 from app.sizing.size.lattice import lattice
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals
-from app.sizing.workload import ADAPTER_PAPERS, Training, resolve_training
+from app.sizing.workload import ADAPTER_PAPERS
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Group:
     """Systems that share chip, node, host memory and fabric: a plan for so many machines serves them all."""
 
     hardware: Hardware
     """One machine or the smallest system of them."""
-    software: str | None
-    """Software asked for, where it is of this kind."""
-    training: Training
+    question: Question
     reliability: Reliability
+
+    @cached_property
+    def asked(self) -> dict[str, JsonValue]:
+        """The request of an estimate, but for its system and its plan."""
+        return self.question.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+    @cached_property
+    def workload(self) -> dict[str, JsonValue]:
+        """The workload of it."""
+        return self.question.request.workload.model_dump(
+            mode="json", exclude_none=True, exclude_defaults=True
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -192,13 +205,7 @@ class Candidates:
                 return group
         software = self._software(hardware.entry.chip_kind)
         asked = estimate_request(self.request, hardware.entry.id, hardware.count, software)
-        chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
-        group = Group(
-            hardware=hardware,
-            software=software,
-            training=resolve_training(asked, self.profile, chip, self.context),
-            reliability=assumed,
-        )
+        group = Group(hardware, question_of(asked, self.profile, hardware, self.context), assumed)
         self._groups.append(group)
         return group
 

@@ -10,7 +10,7 @@ from app.sizing.planning import memory_of
 from app.sizing.quantities import quantity
 from app.sizing.request import PlanInput
 from app.sizing.size.documents import OptionCosts, SizingOption
-from app.sizing.size.request import SizingRequest, estimate_request
+from app.sizing.size.request import SizingRequest
 from app.sizing.size.searching import Option
 
 GPU_FIELDS = ("interleave", "sharding_ranks")
@@ -31,10 +31,10 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
     hardware, scenario, choice = candidate.hardware, sizing.scenario, sizing.choice
     currency = request.currency
     plan = plan_input(option)
-    chosen = {"global_batch": sizing.batch} if sizing.batch_searched else {}
-    asked = estimate_request(request, hardware.entry.id, hardware.count, candidate.group.software, **chosen)
-    asked = asked.model_copy(update={"plan": plan})
-    document: dict[str, JsonValue] = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    document: dict[str, JsonValue] = dict(candidate.group.asked)
+    if sizing.batch_searched:
+        document["workload"] = {**candidate.group.workload, "global_batch": sizing.batch}
+    document["plan"] = plan.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     document["system"] = {"id": hardware.entry.id, "count": hardware.count}
     priced = candidate.priced
     cost = term = None
