@@ -106,6 +106,7 @@ def samples_to_target(
     --------
     BERT needs about the same number of samples at any batch up to 4,600:
 
+    >>> import numpy as np
     >>> batches = np.array([448.0, 1536.0, 4608.0])
     >>> samples = np.array([2_625_459.0, 2_777_588.0, 2_794_752.0])
     >>> round(samples_to_target(1536.0, batches, samples, 2.53e6, 14_200.0, 1.32))
