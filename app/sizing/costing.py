@@ -246,7 +246,7 @@ def price_shares(hardware: Hardware, found: Prices) -> tuple[float, float]:
 def _lines(
     hardware: Hardware, found: Prices, factor: Floats, moving: Container[str] | None = None
 ) -> dict[str, Floats]:
-    """Return the lines that are counted, in the shape of the factor on the prices of all, or of some lines."""
+    """Return the lines that are counted, in the shape of the factor on all prices, or on some of them."""
     if found.owned:
         moves = {name: moving is None or name in moving for name in found.capital}
         capital = {name: price * factor if moves[name] else price for name, price in found.capital.items()}

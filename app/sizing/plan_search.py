@@ -13,18 +13,20 @@ from app.engine.plans import PLAN_FIELDS, Plans, Recompute
 from app.engine.records import Floats, Indices, IpuChip
 from app.engine.search import (
     Evaluated,
+    Fitting,
     GpuEvaluator,
     Space,
     best_that_differ,
+    combinations,
     first_seen,
     fitting,
-    gpu_plans,
     ipu_plans,
     layouts,
     least_on_any_number,
     nearby_plans,
-    options_of,
     phased,
+    plans_of,
+    spread_of,
 )
 from app.sizing.scenario import Scenario
 
@@ -95,22 +97,22 @@ class PlanSearch:
     def run(self, strict: float, loose: float) -> None:
         """Search below the strict limit of memory, and below the loose one where nothing else fits."""
         space = self.space
-        plans = self._every_plan(space, strict)
+        self._start(space, strict)
         if not self.feasible and space.lean and not space.ipu:
             space = replace(space, lean=False)
-            plans = self._every_plan(space, strict)
-        if not plans.tensor.size:
-            return
+            self._start(space, strict)
         if not self.feasible and self._least_memory <= loose:
-            self._start(plans, loose)
+            self._start(space, loose)
             if not self.feasible:
-                self._start(plans, strict)
+                self._start(space, strict)
         if space.lean and not space.ipu and "offload" not in space.allowed:
             self._add_offloaded()
         if space.spare and self.feasible:
             if self.space.lean and not space.ipu:
-                self._add(self._every_option())
-            self._add(self._nearby())
+                self._add_layouts(replace(self.space, lean=False), self._best_layouts())
+            around = self._nearby()
+            self.enumerated += around.tensor.size
+            self._add(around)
 
     @property
     def feasible(self) -> int:
@@ -169,43 +171,47 @@ class PlanSearch:
         places = np.concatenate(found)
         return places[best_that_differ(self.take(places), np.concatenate(values), names, keep)]
 
-    def _every_plan(self, space: Space, limit: float) -> Plans:
-        """Begin with every plan of a space, and return those plans."""
-        self.limit = limit
-        find = self._ipu_plans if space.ipu else gpu_plans
-        plans, self.enumerated = find(space)
-        self._start(plans, limit)
-        return plans
+    def _start(self, space: Space, limit: float) -> None:
+        """Begin anew with every plan of a space; one may fill so much of a device."""
+        self.parts, self.count, self.enumerated = [], 0, 0
+        self.limit, self._least_memory = limit, math.inf
+        if space.ipu:
+            plans, self.enumerated = self._ipu_plans(space)
+            self._add(plans)
+        else:
+            self._add_layouts(space, layouts(space))
 
-    def _start(self, plans: Plans, limit: float) -> None:
-        """Begin anew with plans that may fill so much of a device."""
-        self.limit = limit
-        self.parts, self.count = [], plans.tensor.size
-        self._least_memory = math.inf
-        if plans.tensor.size:
-            self._rank(plans)
+    def _add_layouts(self, space: Space, found: Floats) -> None:
+        """Add the plans of layouts on GPUs with every option."""
+        spread = spread_of(space, found)
+        self.enumerated += combinations(space, len(found))
+        if not self.space.lean:
+            self._add(plans_of(spread))
+            return
+        assert self._gpu is not None
+        self._keep(self._gpu.fitting(spread, self.limit))
 
     def _add(self, plans: Plans) -> None:
-        """Add plans of another round."""
-        if not self.space.lean:
+        """Add plans: of a lean space those that fit, else those that are not there."""
+        if self.parts and not self.space.lean:
             plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
-        if plans.tensor.size:
-            self.enumerated += plans.tensor.size
-            self.count += plans.tensor.size
-            self._rank(plans)
-
-    def _rank(self, plans: Plans) -> None:
-        """Add plans with memory, time and rank, of a lean space those that fit."""
+        if not plans.tensor.size:
+            return
         evaluated = self._evaluated(plans)
         if self.space.lean:
             elsewhere = self.scenario.memory_elsewhere
-            kept = fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere)
-            plans, evaluated = kept.plans, kept.evaluated
-            self._least_memory = min(self._least_memory, kept.least_memory)
-            if self.parts and not evaluated.fits.any():
-                return
+            self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
         else:
-            self._least_memory = min(self._least_memory, float(np.min(evaluated.memory)))
+            self._keep(Fitting(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
+
+    def _keep(self, found: Fitting) -> None:
+        """Add plans with memory, time and rank."""
+        plans, evaluated = found.plans, found.evaluated
+        self.count += found.count
+        self._least_memory = min(self._least_memory, found.least_memory)
+        if not found.count or (self.parts and not evaluated.fits.any()):
+            return
+        evaluated.seconds[:] *= self.scenario.time_factor()
         totals = np.full(evaluated.seconds.shape, np.inf)
         cost = totals.copy()
         fits = np.flatnonzero(evaluated.fits)
@@ -220,33 +226,26 @@ class PlanSearch:
         """Return memory and time of plans."""
         scenario = self.scenario
         if self._gpu is not None:
-            evaluated = self._gpu(plans, self.limit)
-        else:
-            assert isinstance(scenario.hardware, IpuChip)
-            found = evaluate_ipu_plans(
-                scenario.table,
-                plans,
-                scenario.hardware,
-                scenario.ipu_software(),
-                precision=scenario.precision,
-                optimizer=scenario.optimizer,
-                limit=self.limit,
-                split=scenario.stage_layers,
-            )
-            evaluated = Evaluated(*found)
-        if scenario.software.calibration is not None:
-            evaluated.seconds[:] *= scenario.time_factor()
-        return evaluated
+            return self._gpu(plans, self.limit)
+        assert isinstance(scenario.hardware, IpuChip)
+        found = evaluate_ipu_plans(
+            scenario.table,
+            plans,
+            scenario.hardware,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+            limit=self.limit,
+            split=scenario.stage_layers,
+        )
+        return Evaluated(*found)
 
     def _add_offloaded(self) -> None:
         """Add plans that keep the optimizer on the host where memory is short: it may be better there."""
         part = self.parts[0]
         if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
-            plans, enumerated = gpu_plans(
-                replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
-            )
-            self.enumerated += enumerated - plans.tensor.size
-            self._add(plans)
+            space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
+            self._add_layouts(space, layouts(space))
 
     def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
         """Return plans that stay in the processor, and what does not, cut into phases."""
@@ -276,13 +275,12 @@ class PlanSearch:
         found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
         return found if found.tensor.size else None
 
-    def _every_option(self) -> Plans:
-        """Return the plans of the best layouts with every option."""
+    def _best_layouts(self) -> Floats:
+        """Return the best layouts, of which every option is worth trying."""
         layout = ("tensor", "pipeline", "micro_batch")
         best = np.union1d(*(self._best_that_differ(by, layout, WHOLE) for by in ("cost", "totals")))
         seeds = self.take(best)
-        found = [layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)]
-        return options_of(replace(self.space, lean=False), np.concatenate(found))[0]
+        return np.concatenate([layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)])
 
     def _layout(self, layout: Plans) -> Space:
         """Return the space of a layout, with all its options, also with micro-batches twice as large."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
-from app.engine.gpu.case import AT, GpuCase, case_of, plan_at, software_of
+from app.compiled import Matrix, Places, Vector, called, inner, kernel
+from app.engine.gpu.case import AT, Case, GpuCase, Software, case_of, plan_at, software_of
 from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
 from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, operator_costs, operator_loads, operator_time
@@ -92,13 +92,87 @@ def _slot(slots: int, a: float, b: float, c: float, d: float, e: float) -> int:
 
 
 @inner
-def _is_kept(kept: Matrix, slot: int, a: float, b: float, c: float, d: float, e: float) -> bool:
-    """Return whether a slot holds what five numbers lead to; else give it to them."""
+def _holds(kept: Matrix, slot: int, a: float, b: float, c: float, d: float, e: float) -> bool:
+    """Return whether a slot holds what five numbers lead to."""
     row = kept[slot]
-    if row[0] == a and row[1] == b and row[2] == c and row[3] == d and row[4] == e:
-        return True
-    row[0], row[1], row[2], row[3], row[4] = a, b, c, d, e
-    return False
+    return row[0] == a and row[1] == b and row[2] == c and row[3] == d and row[4] == e
+
+
+class Kept(NamedTuple):
+    """What many plans share, behind the five numbers of a plan that it follows from.
+
+    It holds for one case and may be used again for it.
+    """
+
+    works: Matrix
+    exchanges: Matrix
+    costs: Matrix
+    """Room for the operators of a micro-batch."""
+
+
+class Found(NamedTuple):
+    """What evaluating plans gives."""
+
+    memory: Vector
+    """[B]"""
+    elsewhere: Vector
+    """[B]"""
+    seconds: Vector
+    """Of a step; infinite where a plan does not fit. [s]"""
+
+
+@called
+def evaluate_rows(
+    case: Case,
+    software: Software,
+    plans: Matrix,
+    count: int,
+    kept: Kept,
+    limit: float,
+    host_memory: float,
+    found: Found,
+) -> None:
+    """Write memory and step time of the first plans of a matrix."""
+    works, exchanges, costs = kept
+    memory, elsewhere, seconds = found
+    tensor, micro_batch, expert = 0.0, 0.0, 0.0
+    of_work, slot = 0, 0
+    for place in range(count):
+        plan = plan_at(plans, place)
+        t, b, x, again, by_tokens = (
+            plan.tensor,
+            plan.micro_batch,
+            plan.expert,
+            plan.recompute,
+            plan.sequence_parallel,
+        )
+        # Neighbours often share both.
+        if not _holds(works, of_work, t, b, x, again, by_tokens):
+            of_work = _slot(works.shape[0], b, t, again, by_tokens, x)
+        if not _holds(works, of_work, t, b, x, again, by_tokens):
+            if t != tensor or b != micro_batch or x != expert:
+                tensor, micro_batch, expert = t, b, x
+                operator_costs(case, t, b, x, costs, 0)
+            work = micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0)
+            _write((t, b, x, again, by_tokens), works, of_work, 0)
+            _write(work, works, of_work, KEYS)
+            _write(micro_batch_activations(case, t, b, again, by_tokens), works, of_work, KEYS + 12)
+        p, d, ranks = plan.pipeline, plan.data, plan.sharding_ranks
+        if not _holds(exchanges, slot, t, p, d, x, ranks):
+            slot = _slot(exchanges.shape[0], d, p, t, x, ranks)
+        if not _holds(exchanges, slot, t, p, d, x, ranks):
+            weight = device_weights(case, plan)
+            _write((t, p, d, x, ranks), exchanges, slot, 0)
+            _write(weight, exchanges, slot, KEYS)
+            _write(gradient_exchanges(case, plan, weight, software.network), exchanges, slot, KEYS + 11)
+        held = _weights_at(exchanges, slot)
+        use = device_memory(case, plan, held, _activations_at(works, of_work))
+        total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
+        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
+        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
+            work = _work_at(works, of_work)
+            sent = _exchanges_at(exchanges, slot)
+            seconds[place] = step_total(step_time(case, plan, software, held, work, sent))
 
 
 @kernel
@@ -121,45 +195,10 @@ def write_steps(
     elsewhere: Vector,
     seconds: Vector,
 ) -> None:
-    """Write memory and step time of every plan; infinite where it does not fit.
-
-    ``works`` and ``exchanges`` keep what many plans share, behind the numbers that it follows from
-    (:data:`WORK_KEYS`, :data:`WEIGHT_KEYS`); they hold for one case and may be used again for it.
-    """
+    """Write memory and step time of every plan; infinite where it does not fit."""
     case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    software = software_of(stack[0])
-    tensor, micro_batch, expert = 0.0, 0.0, 0.0
-    for place in range(plans.shape[0]):
-        plan = plan_at(plans, place)
-        t, b, x, again, by_tokens = (
-            plan.tensor,
-            plan.micro_batch,
-            plan.expert,
-            plan.recompute,
-            plan.sequence_parallel,
-        )
-        work_slot = _slot(works.shape[0], b, t, again, by_tokens, x)
-        if not _is_kept(works, work_slot, t, b, x, again, by_tokens):
-            if t != tensor or b != micro_batch or x != expert:
-                tensor, micro_batch, expert = t, b, x
-                operator_costs(case, t, b, x, costs, 0)
-            work = micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0)
-            _write(work, works, work_slot, KEYS)
-            _write(micro_batch_activations(case, t, b, again, by_tokens), works, work_slot, KEYS + 12)
-        p, d, ranks = plan.pipeline, plan.data, plan.sharding_ranks
-        slot = _slot(exchanges.shape[0], d, p, t, x, ranks)
-        if not _is_kept(exchanges, slot, t, p, d, x, ranks):
-            weight = device_weights(case, plan)
-            _write(weight, exchanges, slot, KEYS)
-            _write(gradient_exchanges(case, plan, weight, software.network), exchanges, slot, KEYS + 11)
-        held = _weights_at(exchanges, slot)
-        use = device_memory(case, plan, held, _activations_at(works, work_slot))
-        total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
-        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = _work_at(works, work_slot)
-            sent = _exchanges_at(exchanges, slot)
-            seconds[place] = step_total(step_time(case, plan, software, held, work, sent))
+    kept, found = Kept(works, exchanges, costs), Found(memory, elsewhere, seconds)
+    evaluate_rows(case, software_of(stack[0]), plans, plans.shape[0], kept, limit, host_memory, found)
 
 
 @kernel
