@@ -110,9 +110,7 @@ class PlanSearch:
         if space.spare and self.feasible:
             if self.space.lean and not space.ipu:
                 self._add_layouts(replace(self.space, lean=False), self._best_layouts())
-            around = self._nearby()
-            self.enumerated += around.tensor.size
-            self._add(around)
+            self._add(self._nearby())
 
     @property
     def feasible(self) -> int:
@@ -195,6 +193,7 @@ class PlanSearch:
         """Add plans: of a lean space those that fit, else those that are not there."""
         if self.parts and not self.space.lean:
             plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
+            self.enumerated += plans.tensor.size
         if not plans.tensor.size:
             return
         evaluated = self._evaluated(plans)
@@ -209,7 +208,7 @@ class PlanSearch:
         plans, evaluated = found.plans, found.evaluated
         self.count += found.count
         self._least_memory = min(self._least_memory, found.least_memory)
-        if not found.count or (self.parts and not evaluated.fits.any()):
+        if not found.count or (self.space.lean and self.parts and not evaluated.fits.any()):
             return
         evaluated.seconds[:] *= self.scenario.time_factor()
         totals = np.full(evaluated.seconds.shape, np.inf)

@@ -17,11 +17,16 @@ from app.engine.gpu.step import Step, step_time, step_total
 from app.engine.gpu.weights import Weights, device_weights
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators import OperatorTable
-from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
+from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
 KEYS = 5
 """Numbers before what is kept of them."""
+
+SHARED = [
+    PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
+]
+"""Fields that the work of a micro-batch depends on."""
 
 KEPT_WORKS, WORK_COLUMNS = 1024, KEYS + 16
 """Micro-batches that are kept, with :class:`Work` and :class:`Activations`."""
@@ -214,29 +219,33 @@ def sampled_steps(
     plans: Matrix,
     of_plan: Places,
     of_sample: Places,
+    works: Matrix,
     costs: Matrix,
     parts: Matrix,
 ) -> None:
-    """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan."""
+    """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan.
+
+    ``works`` keeps the last micro-batch of each sample, which plans beside one another often share.
+    """
     case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    before = -1
+    tensor, micro_batch, expert = 0.0, 0.0, 0.0
     for pair in range(of_plan.size):
-        plan = plan_at(plans, of_plan[pair])
-        if of_plan[pair] != before:
-            before = of_plan[pair]
-            operator_costs(case, plan.tensor, plan.micro_batch, plan.expert, costs, 0)
-        software = software_of(stacks[of_sample[pair]])
-        work = micro_batch_work(
-            case,
-            software,
+        plan, sample = plan_at(plans, of_plan[pair]), of_sample[pair]
+        software = software_of(stacks[sample])
+        t, b, x, again, by_tokens = (
             plan.tensor,
             plan.micro_batch,
             plan.expert,
             plan.recompute,
             plan.sequence_parallel,
-            costs,
-            0,
         )
+        if not _holds(works, sample, t, b, x, again, by_tokens):
+            if t != tensor or b != micro_batch or x != expert:
+                tensor, micro_batch, expert = t, b, x
+                operator_costs(case, t, b, x, costs, 0)
+            _write((t, b, x, again, by_tokens), works, sample, 0)
+            _write(micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0), works, sample, KEYS)
+        work = _work_at(works, sample)
         held = device_weights(case, plan)
         sent = gradient_exchanges(case, plan, held, software.network)
         _write(step_time(case, plan, software, held, work, sent), parts, pair, 0)
@@ -321,7 +330,9 @@ class Pairs:
         self.shape = np.broadcast_shapes(shape, case.shape)
         of_plan = np.broadcast_to(np.arange(len(self.plans)).reshape(shape), self.shape).ravel()
         of_sample = np.broadcast_to(np.arange(len(case.software)).reshape(case.shape), self.shape).ravel()
-        self.order = np.argsort(of_plan, kind="stable")
+        # Plans that share their micro-batch stand beside one another.
+        ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
+        self.order = np.argsort(ranks[of_plan], kind="stable")
         self.of_plan, self.of_sample = of_plan[self.order], of_sample[self.order]
 
     def restored(self, rows: Floats) -> Floats:
@@ -347,8 +358,9 @@ def step_of(case: GpuCase, plans: Plans) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
     pairs = Pairs(plans, case)
     parts = np.empty((pairs.of_plan.size, len(Step._fields)))
-    costs = np.empty((case.operators, COSTS))
-    sampled_steps(*case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, parts)
+    works, costs = np.zeros((len(case.software), WORK_COLUMNS)), np.empty((case.operators, COSTS))
+    of_pairs = pairs.plans, pairs.of_plan, pairs.of_sample
+    sampled_steps(*case.arrays, case.software, *of_pairs, works, costs, parts)
     return StepTime(dict(zip(Step._fields, pairs.restored(parts), strict=True)))
 
 

@@ -17,14 +17,9 @@ from app.sizing.context import SizingContext
 from app.sizing.cost.figures import taken
 from app.sizing.cost.terms import spot_interruptions, terms_of
 from app.sizing.costing import (
-    Prices,
-    capital_quantity,
-    hourly_samples,
-    price_shares,
+    Charges,
     prices,
-    purchase_samples,
     system_power,
-    term_hours,
 )
 from app.sizing.deciding import Question, question_of
 from app.sizing.document import CheckWarning, Quantity
@@ -66,17 +61,10 @@ class Candidate:
 
     group: Group
     hardware: Hardware
-    hourly: float
-    """Cost of one hour; infinite where no price is known. [currency/h]"""
-    hourly_samples: Floats
-    capex: Quantity | None
+    charges: Charges | None
+    """None where no price is known."""
     power: Quantity
     owned: bool
-    purchase: tuple[float, Floats] | None
-    """Everything to be paid before the first run, central and as samples; None where rented. [currency]"""
-    term_hours: float
-    """Useful hours of the term. [h]"""
-    term_years: float | None
     price: OptionPrice | None
     """Of one machine, or of one hour of a rented system."""
     warnings: list[CheckWarning] = field(default_factory=list)
@@ -87,9 +75,11 @@ class Candidate:
         return f"{self.hardware.entry.id}-x{self.hardware.count}"
 
     @property
-    def priced(self) -> bool:
-        """True where a price is known."""
-        return bool(np.isfinite(self.hourly))
+    def hourly(self) -> tuple[float, Floats]:
+        """Cost of one hour, central and as samples; infinite where no price is known. [currency/h]"""
+        if self.charges is None:
+            return float("inf"), np.full_like(common_normals()["price"], np.inf)
+        return self.charges.hourly, self.charges.hourly_samples
 
 
 class Candidates:
@@ -147,31 +137,22 @@ class Candidates:
         warnings: list[CheckWarning] = []
         family = self.profile.family
         found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
-        normals = common_normals()
-        hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
-        purchase = None
+        charges = None
         if found is not None:
-            purchase = purchase_samples(found, normals=normals, currency=request.currency)
-            hourly, samples = hourly_samples(hardware, found, normals=normals, currency=request.currency)
-            if found.owned:
-                capex = capital_quantity(found, normals=normals, currency=request.currency)
+            charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
         return Candidate(
             group=group,
             hardware=hardware,
-            hourly=hourly,
-            hourly_samples=samples,
-            capex=capex,
+            charges=charges,
             power=spread_quantity(system_power(hardware, 1.0, catalog, family)),
             owned=terms_of(hardware, request.assumptions, catalog).owned,
-            purchase=purchase,
-            term_hours=0.0 if found is None else term_hours(found),
-            term_years=None if found is None else found.lifetime,
-            price=None if found is None else self._price(hardware, found),
+            price=None if charges is None else self._price(hardware, charges),
             warnings=warnings,
         )
 
-    def _price(self, hardware: Hardware, found: Prices) -> OptionPrice:
+    def _price(self, hardware: Hardware, charges: Charges) -> OptionPrice:
         """Return the price that most of the cost of a system hangs on."""
+        found = charges.found
         catalog, currency = self.context.catalog, self.request.currency
         one = found.rate if currency == "KRW" else 1.0
         basis = found.figures["machines" if found.owned else "instances"][0]
@@ -184,7 +165,7 @@ class Candidates:
         else:
             amounts = [(basis.value * one if found.owned else basis.value)] * 3
             item, status, part = hardware.entry.name, "stated", hardware.entry.machines == 1
-        purchase, hour = price_shares(hardware, found)
+        purchase, hour = charges.shares
         return OptionPrice(
             item=item,
             per="hour" if not found.owned else "machine" if part else "system",

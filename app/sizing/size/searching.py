@@ -65,18 +65,18 @@ class Option:
     @property
     def cost(self) -> float:
         """Cost of the run; infinite where it does not fit or has no price. [currency]"""
-        return float(run_cost(self.candidate.hourly, self.seconds)) if self.fits else float("inf")
+        return float(run_cost(self.candidate.hourly[0], self.seconds)) if self.fits else float("inf")
 
     @property
     def seconds_samples(self) -> Floats:
         """Samples of the time to train. [s]"""
         run = self.found.run
-        return np.full_like(self.candidate.hourly_samples, np.inf) if run is None else run.total_samples
+        return np.full_like(self.candidate.hourly[1], np.inf) if run is None else run.total_samples
 
     @property
     def cost_samples(self) -> Floats:
         """Samples of the cost of the run. [currency]"""
-        return run_cost(self.candidate.hourly_samples, self.seconds_samples)
+        return run_cost(self.candidate.hourly[1], self.seconds_samples)
 
     @property
     def owned(self) -> bool:
@@ -85,13 +85,16 @@ class Option:
 
     def money(self, kind: BudgetKind) -> tuple[float, Floats]:
         """Return one kind of cost, central and as samples; infinite where there is none. [currency]"""
-        unknown = float("inf"), np.full_like(self.candidate.hourly_samples, np.inf)
-        if kind == "run" or not self.fits:
-            return (self.cost, self.cost_samples) if self.fits else unknown
+        hourly, samples = self.candidate.hourly
+        charges = self.candidate.charges
+        unknown = float("inf"), np.full_like(samples, np.inf)
+        if charges is None or not self.fits:
+            return unknown
+        if kind == "run":
+            return self.cost, self.cost_samples
         if kind == "purchase":
-            return self.candidate.purchase or unknown
-        hours = self.candidate.term_hours
-        return (self.candidate.hourly * hours, self.candidate.hourly_samples * hours) if hours else unknown
+            return charges.purchase or unknown
+        return hourly * charges.term_hours, samples * charges.term_hours
 
 
 class Searcher:
