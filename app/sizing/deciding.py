@@ -86,7 +86,7 @@ def decide(
     probability : float
         Share of the runs of a plan that stay below the time by which it is ranked. [-]
     lean : bool
-        False to try every option of every layout. [-]
+        False to try every option of every layout, and to keep all plans. [-]
     """
     question = question_of(request, profile, hardware, context)
     return choose(question, hardware, context, allowed=allowed, probability=probability, lean=lean)
@@ -179,6 +179,7 @@ def choose(
         risk=risk_of(scenario, question.profile.family, context, probability),
         totals=run_totals(scenario, training, hardware, context),
         evaluator=evaluator,
+        everything=not lean,
     )
     batch = int(choice.plans.global_batch[0])
     profile = question.profile

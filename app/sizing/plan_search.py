@@ -68,7 +68,7 @@ class Ranked:
 
 
 class PlanSearch:
-    """The plans of a space, found in rounds: of a lean space those that fit, else all, each once."""
+    """The plans of a space, found in rounds: those that fit, or all, each once."""
 
     def __init__(
         self,
@@ -77,9 +77,13 @@ class PlanSearch:
         risk: Risk | None,
         totals: Totals | None,
         evaluator: GpuEvaluator | None = None,
+        *,
+        everything: bool = False,
     ) -> None:
         self.scenario = scenario
         self.space = space
+        self.everything = everything
+        """True to keep all plans, each once; else those that fit, some of them twice."""
         self.limit = 0.0
         """Memory of one device that a plan may fill. [B]"""
         self.enumerated = 0
@@ -183,32 +187,32 @@ class PlanSearch:
         """Add the plans of layouts on GPUs with every option."""
         spread = spread_of(space, found)
         self.enumerated += combinations(space, len(found))
-        if not self.space.lean:
+        if self.everything:
             self._add(plans_of(spread))
             return
         assert self._gpu is not None
         self._keep(self._gpu.fitting(spread, self.limit))
 
     def _add(self, plans: Plans) -> None:
-        """Add plans: of a lean space those that fit, else those that are not there."""
-        if self.parts and not self.space.lean:
+        """Add plans: those that fit, or all that are not there."""
+        if self.parts and self.everything:
             plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
             self.enumerated += plans.tensor.size
         if not plans.tensor.size:
             return
         evaluated = self._evaluated(plans)
-        if self.space.lean:
+        if self.everything:
+            self._keep(Fitting(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
+        else:
             elsewhere = self.scenario.memory_elsewhere
             self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
-        else:
-            self._keep(Fitting(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
 
     def _keep(self, found: Fitting) -> None:
         """Add plans with memory, time and rank."""
         plans, evaluated = found.plans, found.evaluated
         self.count += found.count
         self._least_memory = min(self._least_memory, found.least_memory)
-        if not found.count or (self.space.lean and self.parts and not evaluated.fits.any()):
+        if not found.count or (self.parts and not self.everything and not evaluated.fits.any()):
             return
         evaluated.seconds[:] *= self.scenario.time_factor()
         totals = np.full(evaluated.seconds.shape, np.inf)

@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Legal plans of a space with memory, time and rank; of a lean space the best of them alone."""
+    """Legal plans of a space with memory, time and rank, or the best of them alone."""
 
     plans: Plans
     evaluated: Evaluated
@@ -163,6 +163,7 @@ def search_space(
     risk: Risk | None = None,
     totals: Totals | None = None,
     evaluator: GpuEvaluator | None = None,
+    everything: bool = False,
 ) -> Searched:
     """Return the legal plans of a space with memory, time and rank.
 
@@ -183,9 +184,11 @@ def search_space(
         Times of whole runs, by which plans of several batches are compared; those of one step where None. [s]
     evaluator : GpuEvaluator or None
         Of the scenario, where several searches share one. [-]
+    everything : bool
+        True to return all plans, not the best alone. [-]
     """
     strict, loose = _limits(scenario, margin)
-    search = PlanSearch(scenario, space, risk, totals, evaluator)
+    search = PlanSearch(scenario, space, risk, totals, evaluator, everything=everything)
     search.run(strict, loose)
     if not search.count:
         raise nothing_legal(space)
@@ -193,7 +196,7 @@ def search_space(
     if search.feasible:
         quickest = search.one(search.fastest())
         fastest = Fastest(quickest.plans, float(quickest.totals[0]))
-    found = search.one(best) if space.lean else search.joined()
+    found = search.joined() if everything else search.one(best)
     return Searched(
         plans=found.plans,
         evaluated=found.evaluated,
@@ -205,7 +208,7 @@ def search_space(
         borderline=search.limit > strict,
         limit=search.limit,
         elsewhere_limit=scenario.memory_elsewhere,
-        best=0 if space.lean else best,
+        best=best if everything else 0,
         fastest=fastest,
     )
 
@@ -218,6 +221,7 @@ def choose_plan(
     risk: Risk | None = None,
     totals: Totals | None = None,
     evaluator: GpuEvaluator | None = None,
+    everything: bool = False,
 ) -> Choice:
     """Return the best legal plan that fits, or the one that comes closest to fitting.
 
@@ -235,8 +239,18 @@ def choose_plan(
         Times of whole runs; those of one step where None. [s]
     evaluator : GpuEvaluator or None
         Of the scenario, where several searches share one. [-]
+    everything : bool
+        True to return all plans, not the best alone. [-]
     """
-    found = search_space(scenario, space, margin=margin, risk=risk, totals=totals, evaluator=evaluator)
+    found = search_space(
+        scenario,
+        space,
+        margin=margin,
+        risk=risk,
+        totals=totals,
+        evaluator=evaluator,
+        everything=everything,
+    )
     chosen = found.plans.take(np.array([found.best]))
     elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
     given = {name for name, values in space.allowed.items() if len(values) == 1}

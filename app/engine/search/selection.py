@@ -11,7 +11,9 @@ from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats, Indices
 
 
-def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int) -> Indices:
+def best_that_differ(
+    plans: Plans, cost: Floats, names: Sequence[str], keep: int, ties: Floats | None = None
+) -> Indices:
     """Return the indices of the cheapest plan of each combination of fields.
 
     Parameters
@@ -24,6 +26,8 @@ def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int
         Fields in which plans of the answer differ. [-]
     keep : int
         Most plans of the answer. [-]
+    ties : array or None
+        What decides between plans of a combination that cost the same, the least first, (N,). [-]
 
     Returns
     -------
@@ -44,7 +48,8 @@ def best_that_differ(plans: Plans, cost: Floats, names: Sequence[str], keep: int
     fields = np.array([PLAN_FIELDS.index(name) for name in names], dtype=np.int64)
     best, count = np.empty(keep, dtype=np.int64), np.zeros(1, dtype=np.int64)
     seen = np.full(SEEN, -1, dtype=np.int64)
-    write_best(plans.rows, fields, np.ascontiguousarray(cost), seen, best, count)
+    costs, ends = (np.ascontiguousarray(values) for values in (cost, cost if ties is None else ties))
+    write_best(plans.rows, fields, costs, ends, seen, best, count)
     return best[: count[0]]
 
 
@@ -56,9 +61,20 @@ def _alike(plans: Matrix, fields: Places, one: int, other: int) -> bool:
     return alike
 
 
+@inner
+def _is_less(cost: Vector, ties: Vector, one: int, other: int) -> bool:
+    return cost[one] < cost[other] or (cost[one] == cost[other] and ties[one] < ties[other])
+
+
 @kernel
 def write_best(
-    plans: Matrix, fields: Places, cost: Vector, seen: Places, best: Places, count: Places
+    plans: Matrix,
+    fields: Places,
+    cost: Vector,
+    ties: Vector,
+    seen: Places,
+    best: Places,
+    count: Places,
 ) -> None:
     """Write the places of the cheapest plan of each combination of fields, rising, as far as there is room.
 
@@ -66,18 +82,22 @@ def write_best(
     """
     found = 0
     for place in range(cost.size):
-        if not cost[place] < np.inf or (found == best.size and cost[place] >= cost[best[found - 1]]):
+        if not cost[place] < np.inf or (found == best.size and cost[place] > cost[best[found - 1]]):
             continue
         code = 0
         for at in range(fields.size):
             code = code * 31 + int(plans[place, fields[at]])
         slot = code & (seen.size - 1)
-        if seen[slot] >= 0 and cost[place] >= cost[seen[slot]] and _alike(plans, fields, place, seen[slot]):
+        before = seen[slot]
+        if before >= 0 and not _is_less(cost, ties, place, before) and _alike(plans, fields, place, before):
             continue
         like = 0
         while like < found and not _alike(plans, fields, place, best[like]):
             like += 1
-        if like < found and cost[place] >= cost[best[like]]:
+        if like < found:
+            if not _is_less(cost, ties, place, best[like]):
+                continue
+        elif found == best.size and cost[place] == cost[best[found - 1]]:
             continue
         seen[slot] = place
         # A plan of the same kind makes room, else the dearest does where there is no more.
