@@ -170,6 +170,7 @@ def choose(
         spare=True,
         any_batch=searched,
         quarterings=_quarterings(training, scenario),
+        batches=() if training.target is None else training.target.batches.tolist(),
         lean=lean,
     )
     choice = choose_plan(

@@ -36,6 +36,9 @@ PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
 """Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
 
+LAYOUT = ("tensor", "pipeline", "micro_batch")
+"""Fields in which layouts differ."""
+
 MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
 """Fields in which plans differ from which fewer devices are tried."""
 
@@ -280,8 +283,7 @@ class PlanSearch:
 
     def _best_layouts(self) -> Floats:
         """Return the best layouts, of which every option is worth trying."""
-        layout = ("tensor", "pipeline", "micro_batch")
-        best = np.union1d(*(self._best_that_differ(by, layout, WHOLE) for by in ("cost", "totals")))
+        best = np.union1d(*(self._best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
         seeds = self.take(best)
         return np.concatenate([layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)])
 
@@ -301,6 +303,8 @@ class PlanSearch:
         degrees = ("tensor", "pipeline")
         best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
         best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
+        # Few large micro-batches or many small ones: which is better shows only when both are varied.
+        best = np.union1d(best, self._best_that_differ("cost", LAYOUT, CLOSELY))
         seeds = np.concatenate([best, np.setdiff1d(materially, best)])
         return nearby_plans(self.space, self.take(seeds), np.arange(best.size))
 

@@ -98,6 +98,7 @@ def space_of(
     spare: bool = False,
     any_batch: bool = False,
     quarterings: int = 0,
+    batches: Sequence[float] = (),
     lean: bool = False,
 ) -> Space:
     """Return the space of a scenario's plans; refuse values that can never be right.
@@ -120,6 +121,8 @@ def space_of(
         True where smaller batches may be taken. [-]
     quarterings : int
         Times that a batch is quartered. [-]
+    batches : sequence of float
+        Batches at which the samples that are needed begin to rise otherwise. [samples]
     lean : bool
         True to try the options that usually win first, and all around the best of them. [-]
     """
@@ -144,6 +147,7 @@ def space_of(
         spare=spare,
         any_batch=any_batch,
         quarterings=quarterings,
+        batches=batches,
         lean=lean,
     )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, called, inner, kernel
+from app.compiled import Matrix, Places, Vector, called, inner, kernel
 from app.engine.plans import Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
@@ -31,7 +31,7 @@ SIXTEENTHS = (9, 16)
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
 
-FINE = 8
+FINE = 16
 """Parts into which the distance between micro-batches that are powers of two is divided."""
 
 
@@ -187,7 +187,8 @@ def _close(
     found: Found,
     seeds: Matrix,
     seed: int,
-    multiples: Matrix,
+    multiples: Vector,
+    batches: Vector,
     scratch: Places,
 ) -> None:
     """Write plans with other micro-batches, other batches, and copies a little fewer."""
@@ -221,8 +222,9 @@ def _close(
             _rounds(bounds, given, free, found, seeds, seed, copies[at], other)
         if bounds.quarterings > 0 and given.accumulation.size == 0 and tried > 0:
             largest = max(rounds // copies[0], 1)
-            for multiple in range(multiples.shape[1]):
-                each = int(np.rint(batch * multiples[0, multiple] / (copies[0] * other)))
+            for at in range(multiples.size + batches.size):
+                wanted = batch * multiples[at] if at < multiples.size else batches[at - multiples.size]
+                each = int(np.rint(wanted / (copies[0] * other)))
                 if 0 < each < largest:
                     _emit(bounds, free, found, seeds, seed, copies[0], other, each)
 
@@ -235,10 +237,11 @@ def _sizes(bounds: Bounds, given: Given, size: int, most: int, sizes: Places) ->
         for place in range(given.micro_batch.size):
             found = add_new(sizes, found, given.micro_batch[place])
         return found
-    step = max((1 << (bit_length(size) - 1)) // FINE, 1)
-    for other in range(max(size // 2 // step * step, 1), 2 * size, step):
-        if other <= bounds.largest_micro_batch:
-            found = add_new(sizes, found, other)
+    other = max(size // 2, 1)
+    while other < 2 * size and other <= bounds.largest_micro_batch:
+        found = add_new(sizes, found, other)
+        step = max((1 << (bit_length(other) - 1)) // FINE, 1)
+        other += step - other % step
     if size <= bounds.largest_micro_batch:
         found = add_new(sizes, found, size)
     for rounds in range(1, 5):
@@ -257,7 +260,8 @@ def write_nearby(
     given: Places,
     depth_divisors: Places,
     rungs: Places,
-    multiples: Matrix,
+    multiples: Vector,
+    batches: Vector,
     seeds: Matrix,
     near: Places,
     scratch: Places,
@@ -276,7 +280,7 @@ def write_nearby(
         if data.size == 0:
             _fewer_copies(bounds, allowed, free, found, seeds, seed, rungs)
         if near[seed] > 0 and bounds.any_batch:
-            _close(bounds, allowed, free, found, seeds, seed, multiples, scratch)
+            _close(bounds, allowed, free, found, seeds, seed, multiples, batches, scratch)
 
 
 def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
@@ -301,7 +305,8 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
             free,
             whole(divisors(space.depth)),
             rungs,
-            np.array([BATCHES]),
+            np.array(BATCHES),
+            np.array(space.batches, dtype=float),
             seeds,
             near,
             np.empty(2 * MOST_SHARES, dtype=np.int64),

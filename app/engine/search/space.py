@@ -48,6 +48,8 @@ class Space:
     """True where smaller global batches may be taken; devices may then stay idle as well."""
     quarterings: int = 0
     """Times that a batch is quartered, where a smaller one needs fewer samples."""
+    batches: Sequence[float] = ()
+    """Batches at which the samples that are needed begin to rise otherwise; each is tried."""
     lean: bool = False
     """True for the options that usually win alone: the others are tried around the best of these."""
 
