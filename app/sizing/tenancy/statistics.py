@@ -19,6 +19,8 @@ LEAST_PIECES = 5
 """Pieces over which a range is taken, at least."""
 Measure: TypeAlias = Callable[[Floats], float]
 
+ENDS = (10.0, 90.0)
+"""Percentiles between which a range lies."""
 SHARE = 90.0
 """Percentile of the waits that is held against the target."""
 MOST_POINTS = 60
@@ -41,8 +43,15 @@ class Window:
 
 def ranged(value: float, pieces: Sequence[float], unit: str) -> Quantity:
     """Return a value with the 10th and 90th percentile over pieces, widened to hold it."""
-    low, high = np.percentile(pieces, [10, 90]).tolist() if pieces else (value, value)
+    low, high = np.percentile(pieces, ENDS).tolist() if pieces else (value, value)
     return Quantity(value=value, low=min(low, value), high=max(high, value), unit=unit)
+
+
+def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
+    """Return the mean at each moment over runs, of shape (runs, moments), with its range."""
+    values, (lows, highs) = np.mean(series, axis=0), np.percentile(series, ENDS, axis=0)
+    ends = zip(values.tolist(), np.minimum(lows, values), np.maximum(highs, values), strict=True)
+    return [Quantity(value=value, low=low, high=high, unit=unit) for value, low, high in ends]
 
 
 def cut(runs: Sequence[Ran], window: Window) -> Iterator[tuple[Ran, npt.NDArray[np.bool_]]]:
@@ -141,14 +150,10 @@ def line_over_time(
     """Return the line and the devices at work over time, mean and range over the runs."""
     days = (window.end - window.begin) / DAY
     edges = np.linspace(window.begin, window.end, min(MOST_POINTS, max(int(days), 1)) + 1)
-    lines = np.array([waiting(run, edges) for run in runs])
-    shares = np.array([busy(run, streams, devices, edges) for run in runs])
+    lines = ranged_over_time(np.array([waiting(run, edges) for run in runs]), "1")
+    shares = ranged_over_time(np.array([busy(run, streams, devices, edges) for run in runs]), "1")
     middles = (edges[:-1] + edges[1:]) / 2.0 - window.begin
     return [
-        LinePoint(
-            day=float(middle / DAY),
-            jobs=ranged(float(np.mean(lines[:, at])), lines[:, at].tolist(), "1"),
-            busy=ranged(float(np.mean(shares[:, at])), shares[:, at].tolist(), "1"),
-        )
-        for at, middle in enumerate(middles)
+        LinePoint(day=float(middle / DAY), jobs=jobs, busy=share)
+        for middle, jobs, share in zip(middles, lines, shares, strict=True)
     ]
