@@ -115,11 +115,6 @@ class MeasuredRows:
             except Unsupported:
                 continue
 
-    def preset(self, case: Case) -> str | None:
-        """Return the model preset that a run is known to be of."""
-        micro = "" if case.micro_batch is None else f"{case.micro_batch:g}"
-        return self._rules.preset({"model": case.model, "family": case.family, "micro_batch": micro})
-
 
 def read_measured(path: Path) -> list[dict[str, str]]:
     """Return the rows of data/validation/measured.csv."""
@@ -439,14 +434,12 @@ def runs_alike(rows: MeasuredRows, asked: Asked) -> list[Case]:
     return [
         case
         for case in rows.cases(asked.family, asked.chip, asked.devices)
-        if case.metric in asked.figures
-        and _same_model(case, rows.preset(case), asked)
-        and _same_work(case, asked)
+        if case.metric in asked.figures and _same_model(case, asked) and _same_work(case, asked)
     ]
 
 
-def _same_model(case: Case, preset: str | None, asked: Asked) -> bool:
-    if preset is not None and preset == asked.model:
+def _same_model(case: Case, asked: Asked) -> bool:
+    if case.preset is not None and case.preset == asked.model:
         return True
     if case.parameters is None or not asked.parameters:
         return False
