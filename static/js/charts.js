@@ -139,10 +139,17 @@
     { rootMargin: NEAR },
   );
 
+  const inSight = (box) => {
+    const { top, bottom } = box.getBoundingClientRect();
+    return top < innerHeight && bottom > 0;
+  };
+
+  // What is in sight is drawn at once: to be told of it takes a frame more.
   const watch = () => {
-    for (const box of boxes("[data-figure]:not([tabindex])")) {
+    const fresh = Array.from(boxes("[data-figure]:not([tabindex])"), (box) => [box, inSight(box)]);
+    for (const [box, seen] of fresh) {
       walkable(box);
-      near.observe(box);
+      seen ? draw(box) : near.observe(box);
     }
   };
 
