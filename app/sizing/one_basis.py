@@ -25,8 +25,9 @@ from app.sizing.document import (
     OneBasis,
     Quantity,
 )
-from app.sizing.estimate import estimate
+from app.sizing.estimate import Timed, hardware_of, time_to_train
 from app.sizing.hardware import Hardware
+from app.sizing.quote import Currency
 from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.spread import common_normals
 
@@ -195,26 +196,26 @@ def _ways(
     """Give every way to pay for an option that has a price, its own first."""
     asked = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(asked)
-    system = request.system
-    hardware = priced.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
+    hardware = hardware_of(request, priced)
     own = terms_of(hardware, asked, priced.catalog)
     others = [name for name in RENTALS if name != own.rental]
     # A stated rent is that of the option's own way to rent.
     rentals = [own.rental] if own.owned or asked.hourly_price is not None else [own.rental, *others]
     for rental in rentals:
         terms = request.assumptions.model_copy(update={**shared, "rental": rental})
-        timed = made
+        time = made.time_to_train
+        timed = None if time is None else (time.value, made.time_samples)
         if "spot" in (rental, own.rental) and rental != own.rental:
             # Interruptions lengthen the run; plan and step are those of the option.
             if priced.catalog.find(hardware.entry.id, "price_hour", RENTALS[rental or ""]) is None:
                 continue
-            timed = estimate(request.model_copy(update={"assumptions": terms}), context)
-        cost = _cost(hardware, terms, rental, timed, request, priced)
-        if cost is not None and timed.time_to_train is not None:
+            timed = time_to_train(request.model_copy(update={"assumptions": terms}), context)
+        if timed is None:
+            continue
+        cost = _cost(hardware, terms, rental, timed, request.currency, priced)
+        if cost is not None:
             samples = None if cost.run_samples is None else np.asarray(cost.run_samples)
-            way = _way(cost, rental, rental == own.rental, timed.time_to_train.value, basis)
+            way = _way(cost, rental, rental == own.rental, timed[0], basis)
             yield way, Amount(cost.run.value, samples)
 
 
@@ -222,26 +223,25 @@ def _cost(
     hardware: Hardware,
     terms: AssumptionsInput,
     rental: str | None,
-    timed: Estimate,
-    request: EstimateRequest,
+    timed: Timed,
+    currency: Currency,
     context: SizingContext,
 ) -> Cost | None:
-    found = prices(hardware, terms, request.currency, context.catalog, [])
-    time = timed.time_to_train
-    if found is None or time is None:
+    found = prices(hardware, terms, currency, context.catalog, [])
+    if found is None:
         return None
     if rental in ELASTIC and found.hourly is not None:
         # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
         found = replace(found, hourly=found.hourly * found.utilisation)
     normals = common_normals()
-    drawn = timed.time_samples or [time.value] * normals["price"].size
+    seconds, drawn = timed
     return cost_of(
         hardware,
         found,
-        seconds=time.value,
-        samples=np.asarray(drawn),
+        seconds=seconds,
+        samples=np.asarray(drawn or [seconds] * normals["price"].size),
         normals=normals,
-        currency=request.currency,
+        currency=currency,
         catalog=context.catalog,
     )
 
