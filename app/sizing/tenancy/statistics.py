@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.records import Floats
+from app.engine.uncertainty import band
 from app.sizing.document import Quantity
+from app.sizing.quantities import quantity
 from app.sizing.tenancy.documents import LinePoint, TeamWait
 from app.sizing.tenancy.jobs import DAY, HOUR, Stream
 from app.sizing.tenancy.line import Ran
@@ -19,8 +21,6 @@ LEAST_PIECES = 5
 """Pieces over which a range is taken, at least."""
 Measure: TypeAlias = Callable[[Floats], float]
 
-ENDS = (10.0, 90.0)
-"""Percentiles between which a range lies."""
 SHARE = 90.0
 """Percentile of the waits that is held against the target."""
 MOST_POINTS = 60
@@ -43,21 +43,21 @@ class Window:
 
 def ranged(value: float, pieces: Sequence[float], unit: str) -> Quantity:
     """Return a value with the 10th and 90th percentile over pieces, widened to hold it."""
-    low, high = np.percentile(pieces, ENDS).tolist() if pieces else (value, value)
-    return Quantity(value=value, low=min(low, value), high=max(high, value), unit=unit)
+    return quantity(value, np.array(pieces), unit) if pieces else Quantity.exact(value, unit)
 
 
 def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
     """Return the mean at each moment over runs, of shape (runs, moments), with its range."""
-    values, (lows, highs) = np.mean(series, axis=0), np.percentile(series, ENDS, axis=0)
-    ends = zip(values.tolist(), np.minimum(lows, values), np.maximum(highs, values), strict=True)
+    values = np.mean(series, axis=0)
+    ends = zip(values, *band(series.T, values), strict=True)
     return [Quantity(value=value, low=low, high=high, unit=unit) for value, low, high in ends]
 
 
 def cut(runs: Sequence[Ran], window: Window) -> Iterator[tuple[Ran, npt.NDArray[np.bool_]]]:
     """Give each run with the jobs that came in each of its pieces."""
+    pieces = window.pieces(len(runs))
     for run in runs:
-        for begin, end in window.pieces(len(runs)):
+        for begin, end in pieces:
             yield run, (run.jobs.arrival >= begin) & (run.jobs.arrival < end)
 
 
