@@ -127,13 +127,15 @@
 
   const boxes = (which = "[data-figure]") => document.querySelectorAll(which);
 
-  // Each in a task of its own: the first is seen while the next is drawn.
+  // Each in a task of its own: the page, then the first chart, is seen while the next is drawn.
+  const drawSoon = (box) => setTimeout(() => draw(box));
+
   const near = new IntersectionObserver(
     (seen) => {
       for (const { isIntersecting, target } of seen) {
         if (!isIntersecting) continue;
         near.unobserve(target);
-        setTimeout(() => draw(target));
+        drawSoon(target);
       }
     },
     { rootMargin: NEAR },
@@ -144,12 +146,11 @@
     return top < innerHeight && bottom > 0;
   };
 
-  // What is in sight is drawn at once: to be told of it takes a frame more.
+  // Of what is in sight the observer would tell some frames later.
   const watch = () => {
-    const fresh = Array.from(boxes("[data-figure]:not([tabindex])"), (box) => [box, inSight(box)]);
-    for (const [box, seen] of fresh) {
+    for (const box of boxes("[data-figure]:not([tabindex])")) {
       walkable(box);
-      seen ? draw(box) : near.observe(box);
+      inSight(box) ? drawSoon(box) : near.observe(box);
     }
   };
 
