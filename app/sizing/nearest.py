@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from pathlib import Path
 from typing import Literal
 
@@ -342,7 +343,7 @@ def nearest_runs(
     parameters: float,
 ) -> list[NearestRun]:
     """Return the measured runs nearest to a case, whatever their software."""
-    ranked = sorted((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
+    ranked = ((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
     return [
         NearestRun(
             id=run.id,
@@ -356,7 +357,7 @@ def nearest_runs(
             measured=outcome.measured,
             predicted=outcome.predicted,
         )
-        for far, _, run in ranked[:SHOWN]
+        for far, _, run in nsmallest(SHOWN, ranked)
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
 
