@@ -14,7 +14,6 @@ into arrays it is given and returns nothing; neither it nor what it calls may ma
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import hashlib
 import importlib
@@ -31,6 +30,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
 
+import cffi
 import numpy as np
 from numpy.typing import NDArray
 
@@ -148,27 +148,29 @@ class Kernel:
         address = library().address(self.name)
         if address is None:
             return self._interpreted
-        argument_types: list[Any] = []
+        argument_types: list[str] = []
         for kind in self.kinds:
             if kind in AXES:
-                argument_types += [ctypes.c_void_p, *[ctypes.c_int64] * AXES[kind]]
+                argument_types += ["void *", *["int64_t"] * AXES[kind]]
             else:
-                argument_types.append(ctypes.c_double if kind == "float" else ctypes.c_int64)
-        native = ctypes.CFUNCTYPE(None, *argument_types)(address)
+                argument_types.append("double" if kind == "float" else "int64_t")
+        interface = cffi.FFI()
+        native = interface.cast(f"void (*)({', '.join(argument_types)})", address)
+        buffer = interface.from_buffer
         axes = tuple(AXES.get(kind, 0) for kind in self.kinds)
-        whole = tuple(kind == "Places" for kind in self.kinds)
+        types = tuple(np.dtype(np.int64 if kind == "Places" else np.float64) for kind in self.kinds)
 
         def call(*values: Any) -> None:
             arguments: list[Any] = []
-            for value, count, places in zip(values, axes, whole, strict=True):
+            for value, count, kind in zip(values, axes, types, strict=True):
                 if not count:
                     arguments.append(value)
                     continue
-                if value.dtype != (np.int64 if places else np.float64) or not value.flags.c_contiguous:
+                if value.dtype != kind or not value.flags.c_contiguous:
                     raise TypeError(f"{self.name}: {value.dtype} array of shape {value.shape} in its way")
                 if value.ndim != count:
                     raise TypeError(f"{self.name}: {value.ndim} axes where {count} are meant")
-                arguments.append(value.__array_interface__["data"][0])
+                arguments.append(buffer(value))
                 arguments.extend(value.shape)
             native(*arguments)
 

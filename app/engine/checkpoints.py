@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from app.engine.records import FloatLike, Floats
-from app.errors import BadInput, Message
+from app.compiled import formula
 
 
-def checkpoint_time(checkpoint_bytes: FloatLike, storage_bandwidth: FloatLike) -> Floats:
+@formula
+def checkpoint_time(checkpoint_bytes: float, storage_bandwidth: float) -> float:
     """Time to write one checkpoint while training waits.
 
     Parameters
     ----------
-    checkpoint_bytes : FloatLike
+    checkpoint_bytes : float
         Weights and optimizer state, one copy. [B]
-    storage_bandwidth : FloatLike
+    storage_bandwidth : float
         Write bandwidth of the storage over all nodes that write. [B/s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Time of one checkpoint. [s]
 
     Notes
@@ -40,28 +40,27 @@ def checkpoint_time(checkpoint_bytes: FloatLike, storage_bandwidth: FloatLike) -
     >>> float(checkpoint_time(2.3e12, 230e9))
     10.0
     """
-    return np.asarray(np.asarray(checkpoint_bytes, dtype=float) / storage_bandwidth)
+    return checkpoint_bytes / storage_bandwidth
 
 
-def write_bandwidth(
-    machines: FloatLike, machine_bandwidth: FloatLike, storage_bandwidth: FloatLike
-) -> Floats:
+@formula
+def write_bandwidth(machines: float, machine_bandwidth: float, storage_bandwidth: float) -> float:
     r"""Bandwidth of a checkpoint that all machines write to one storage.
 
     .. math:: B = \min(N b, S)
 
     Parameters
     ----------
-    machines : FloatLike
+    machines : float
         Machines that write, :math:`N`. [-]
-    machine_bandwidth : FloatLike
+    machine_bandwidth : float
         What one of them can send, :math:`b`. [B/s]
-    storage_bandwidth : FloatLike
+    storage_bandwidth : float
         What the shared storage takes from all of them, :math:`S`. [B/s]
 
     Returns
     -------
-    bandwidth : Floats
+    bandwidth : float
         The lower of the two. [B/s]
 
     References
@@ -76,30 +75,26 @@ def write_bandwidth(
     >>> float(write_bandwidth(256, 10e9, 160e9))
     160000000000.0
     """
-    return np.minimum(np.asarray(machines, dtype=float) * machine_bandwidth, storage_bandwidth)
+    return min(machines * machine_bandwidth, storage_bandwidth)
 
 
-def young_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -> Floats:
+@formula
+def young_interval(checkpoint_time: float, mean_time_to_failure: float) -> float:
     r"""Young's optimal time between checkpoints.
 
     .. math:: \tau = \sqrt{2 \delta M}
 
     Parameters
     ----------
-    checkpoint_time : FloatLike
+    checkpoint_time : float
         Time of one checkpoint, :math:`\delta`. [s]
-    mean_time_to_failure : FloatLike
+    mean_time_to_failure : float
         :math:`M`; infinite where nothing fails. [s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Useful time between the end of a checkpoint and the start of the next. [s]
-
-    Raises
-    ------
-    BadInput
-        Where the checkpoint time is not above zero.
 
     Notes
     -----
@@ -117,14 +112,11 @@ def young_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) 
     >>> float(young_interval(300.0, 86400.0))
     7200.0
     """
-    delta = np.asarray(checkpoint_time, dtype=float)
-    if not np.all(delta > 0):
-        shortest = float(np.min(delta))
-        raise BadInput(Message("checkpoint time must be above 0 s, got {seconds}", {"seconds": shortest}))
-    return np.sqrt(2.0 * delta * mean_time_to_failure)
+    return math.sqrt(2.0 * checkpoint_time * mean_time_to_failure)
 
 
-def daly_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -> Floats:
+@formula
+def daly_interval(checkpoint_time: float, mean_time_to_failure: float) -> float:
     r"""Daly's optimal time between checkpoints, for checkpoints that are not short.
 
     .. math::
@@ -133,14 +125,14 @@ def daly_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -
 
     Parameters
     ----------
-    checkpoint_time : FloatLike
+    checkpoint_time : float
         Time of one checkpoint, :math:`\delta`. [s]
-    mean_time_to_failure : FloatLike
+    mean_time_to_failure : float
         :math:`M`; infinite where nothing fails. [s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Useful time between the end of a checkpoint and the start of the next. [s]
 
     Notes
@@ -161,36 +153,32 @@ def daly_interval(checkpoint_time: FloatLike, mean_time_to_failure: FloatLike) -
     >>> round(float(daly_interval(300.0, 86400.0)) / 60)
     117
     """
-    delta = np.asarray(checkpoint_time, dtype=float)
-    ratio = delta / (2.0 * np.asarray(mean_time_to_failure))
-    series = 1.0 + np.sqrt(ratio) / 3.0 + ratio / 9.0
-    short = young_interval(delta, mean_time_to_failure) * series - delta
-    return np.where(ratio < 1.0, short, mean_time_to_failure)
+    ratio = checkpoint_time / (2.0 * mean_time_to_failure)
+    if ratio >= 1.0:
+        return mean_time_to_failure
+    series = 1.0 + math.sqrt(ratio) / 3.0 + ratio / 9.0
+    return young_interval(checkpoint_time, mean_time_to_failure) * series - checkpoint_time
 
 
-def checkpoint_overhead(useful_time: FloatLike, checkpoint_time: FloatLike, interval: FloatLike) -> Floats:
+@formula
+def checkpoint_overhead(useful_time: float, checkpoint_time: float, interval: float) -> float:
     r"""Time a run spends on checkpoints that it keeps.
 
     .. math:: t = T \delta / \tau
 
     Parameters
     ----------
-    useful_time : FloatLike
+    useful_time : float
         Run time without checkpoints and failures, :math:`T`. [s]
-    checkpoint_time : FloatLike
+    checkpoint_time : float
         Time of one checkpoint, :math:`\delta`. [s]
-    interval : FloatLike
+    interval : float
         Useful time between checkpoints, :math:`\tau`; infinite for none. [s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Time of all checkpoints; a part of an interval costs that part. [s]
-
-    Raises
-    ------
-    BadInput
-        Where the interval is not above zero.
 
     References
     ----------
@@ -201,8 +189,4 @@ def checkpoint_overhead(useful_time: FloatLike, checkpoint_time: FloatLike, inte
     >>> float(checkpoint_overhead(72_000.0, 300.0, 7200.0))
     3000.0
     """
-    between = np.asarray(interval, dtype=float)
-    if not np.all(between > 0):
-        shortest = float(np.min(between))
-        raise BadInput(Message("checkpoint interval must be above 0 s, got {seconds}", {"seconds": shortest}))
-    return np.asarray(np.asarray(useful_time) / between * checkpoint_time)
+    return useful_time / interval * checkpoint_time

@@ -5,36 +5,36 @@ A reference convergence point is the mean over some twenty seeds of one tuned re
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from app.engine.records import FloatLike, Floats
-from app.errors import BadInput, Message
+from app.compiled import Vector, formula, inner
 
 _ROUNDING = 1e-12
 """Relative excess over a whole number of steps that is rounding, not work."""
 
 
+@formula
 def samples_law(
-    global_batch: FloatLike, smallest_samples: FloatLike, critical_batch: FloatLike, exponent: FloatLike
-) -> Floats:
+    global_batch: float, smallest_samples: float, critical_batch: float, exponent: float
+) -> float:
     r"""Return the samples to target as a smooth function of the global batch.
 
     .. math:: S = S_0 \left(1 + (B / B_c)^g\right)
 
     Parameters
     ----------
-    global_batch : FloatLike
+    global_batch : float
         Samples per step, :math:`B`. [samples]
-    smallest_samples : FloatLike
+    smallest_samples : float
         Samples to target in the limit of small batches, :math:`S_0`. [samples]
-    critical_batch : FloatLike
+    critical_batch : float
         Batch at which twice as many samples are needed, :math:`B_c`. [samples]
-    exponent : FloatLike
+    exponent : float
         Steepness, :math:`g`; 1 is the law of the noise scale. [-]
 
     Returns
     -------
-    samples : Floats
+    samples : float
         Samples until the target is reached. [samples]
 
     Notes
@@ -54,18 +54,18 @@ def samples_law(
     >>> float(samples_law(47_100, 4.44e7, 47_100, 1.0))
     88800000.0
     """
-    ratio = np.asarray(global_batch, dtype=float) / critical_batch
-    return np.asarray(smallest_samples * (1.0 + ratio**exponent))
+    return smallest_samples * (1.0 + (global_batch / critical_batch) ** exponent)
 
 
+@inner
 def samples_to_target(
-    global_batch: FloatLike,
-    reference_batches: Floats,
-    reference_samples: Floats,
-    smallest_samples: FloatLike,
-    critical_batch: FloatLike,
-    exponent: FloatLike,
-) -> Floats:
+    global_batch: float,
+    reference_batches: Vector,
+    reference_samples: Vector,
+    smallest_samples: float,
+    critical_batch: float,
+    exponent: float,
+) -> float:
     """Return the samples to target from reference points, continued by the law beyond them.
 
     Between two points ``log samples`` is linear in ``log batch``. Outside, the value at the
@@ -74,23 +74,23 @@ def samples_to_target(
 
     Parameters
     ----------
-    global_batch : FloatLike
-        Samples per step. [samples]
-    reference_batches : Floats
+    global_batch : float
+        Samples per step, above zero. [samples]
+    reference_batches : array
         Batches of the reference points, rising. [samples]
-    reference_samples : Floats
+    reference_samples : array
         Samples to target at each of them. [samples]
-    smallest_samples : FloatLike
+    smallest_samples : float
         Samples to target of the law for small batches. [samples]
-    critical_batch : FloatLike
+    critical_batch : float
         Batch at which the law has doubled. [samples]
-    exponent : FloatLike
+    exponent : float
         Exponent of the law. [-]
 
     Returns
     -------
-    samples : Floats
-        Samples until the target is reached, of the shape of ``global_batch``. [samples]
+    samples : float
+        Samples until the target is reached. [samples]
 
     Notes
     -----
@@ -106,34 +106,43 @@ def samples_to_target(
     --------
     BERT needs about the same number of samples at any batch up to 4,600:
 
+    >>> import numpy as np
     >>> batches = np.array([448.0, 1536.0, 4608.0])
     >>> samples = np.array([2_625_459.0, 2_777_588.0, 2_794_752.0])
-    >>> round(float(samples_to_target(1536.0, batches, samples, 2.53e6, 14_200.0, 1.32)))
+    >>> round(samples_to_target(1536.0, batches, samples, 2.53e6, 14_200.0, 1.32))
     2777588
     """
-    batch = np.asarray(global_batch, dtype=float)
-    if not np.all(batch > 0):
-        raise BadInput(Message("global batch must be above 0, got {batch}", {"batch": float(np.min(batch))}))
-    nearest = np.clip(batch, reference_batches[0], reference_batches[-1])
-    inside = np.exp(np.interp(np.log(nearest), np.log(reference_batches), np.log(reference_samples)))
-    law = samples_law(batch, smallest_samples, critical_batch, exponent)
+    last = reference_batches.size - 1
+    nearest = min(max(global_batch, reference_batches[0]), reference_batches[last])
+    after = 0
+    while after < last and reference_batches[after] < nearest:
+        after += 1
+    inside, least = reference_samples[after], reference_samples[0]
+    if after > 0:
+        low, high = reference_batches[after - 1], reference_batches[after]
+        share = math.log(nearest / low) / math.log(high / low)
+        inside = reference_samples[after - 1] * (inside / reference_samples[after - 1]) ** share
+    for place in range(1, last + 1):
+        least = min(least, reference_samples[place])
+    law = samples_law(global_batch, smallest_samples, critical_batch, exponent)
     at_nearest = samples_law(nearest, smallest_samples, critical_batch, exponent)
-    return np.asarray(np.maximum(inside * (law / at_nearest), np.min(reference_samples)))
+    return max(inside * (law / at_nearest), least)
 
 
-def samples_of_epochs(epochs: FloatLike, dataset_samples: FloatLike) -> Floats:
+@formula
+def samples_of_epochs(epochs: float, dataset_samples: float) -> float:
     """Return the samples seen in passes over a data set.
 
     Parameters
     ----------
-    epochs : FloatLike
+    epochs : float
         Passes over the data. [-]
-    dataset_samples : FloatLike
+    dataset_samples : float
         Samples of the data set. [samples]
 
     Returns
     -------
-    samples : Floats
+    samples : float
         Samples seen. [samples]
 
     References
@@ -146,22 +155,23 @@ def samples_of_epochs(epochs: FloatLike, dataset_samples: FloatLike) -> Floats:
     >>> float(samples_of_epochs(35.0, 1_281_167))
     44840845.0
     """
-    return np.asarray(np.asarray(epochs, dtype=float) * dataset_samples)
+    return epochs * dataset_samples
 
 
-def training_steps(samples: FloatLike, global_batch: FloatLike) -> Floats:
+@formula
+def training_steps(samples: float, global_batch: float) -> float:
     """Whole steps that a number of samples takes, rounded up.
 
     Parameters
     ----------
-    samples : FloatLike
+    samples : float
         Samples to train on. [samples]
-    global_batch : FloatLike
+    global_batch : float
         Samples per step. [samples]
 
     Returns
     -------
-    steps : Floats
+    steps : float
         Whole number of steps; the last one may be padded. [steps]
 
     Notes
@@ -179,36 +189,37 @@ def training_steps(samples: FloatLike, global_batch: FloatLike) -> Floats:
     >>> int(training_steps(300e9 / 2048, 1536))
     95368
     """
-    return np.ceil(np.asarray(samples, dtype=float) / global_batch * (1.0 - _ROUNDING))
+    return float(math.ceil(samples / global_batch * (1.0 - _ROUNDING)))
 
 
+@formula
 def evaluation_time(
-    samples: FloatLike,
-    interval_samples: FloatLike,
-    evaluation_overhead: FloatLike,
-    evaluated_samples: FloatLike,
-    evaluation_throughput: FloatLike,
-) -> Floats:
+    samples: float,
+    interval_samples: float,
+    evaluation_overhead: float,
+    evaluated_samples: float,
+    evaluation_throughput: float,
+) -> float:
     r"""Time that the evaluations of a run add to it.
 
     .. math:: t = \frac{S}{I} \left(t_0 + \frac{n}{\theta}\right)
 
     Parameters
     ----------
-    samples : FloatLike
+    samples : float
         Trained on, :math:`S`. [samples]
-    interval_samples : FloatLike
+    interval_samples : float
         Training samples between evaluations, :math:`I`; infinite for none. [samples]
-    evaluation_overhead : FloatLike
+    evaluation_overhead : float
         Fixed time of one evaluation, :math:`t_0`. [s]
-    evaluated_samples : FloatLike
+    evaluated_samples : float
         Samples of one evaluation, :math:`n`. [samples]
-    evaluation_throughput : FloatLike
+    evaluation_throughput : float
         Samples evaluated per second over all devices, :math:`\theta`. [samples/s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Time of all evaluations. [s]
 
     Notes
@@ -228,6 +239,4 @@ def evaluation_time(
     >>> round(float(evaluation_time(7.5e6, 150e3, 0.44, 10e3, 5e3)), 6)
     122.0
     """
-    evaluations = np.asarray(samples, dtype=float) / interval_samples
-    evaluating = np.asarray(evaluated_samples, dtype=float) / evaluation_throughput
-    return np.asarray(evaluations * (evaluation_overhead + evaluating))
+    return samples / interval_samples * (evaluation_overhead + evaluated_samples / evaluation_throughput)

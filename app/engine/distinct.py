@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
+from app.compiled import Matrix, Places, inner, kernel
 from app.engine.records import Floats, Indices
 
 MIX = 6_364_136_223_846_793_005
@@ -62,36 +62,11 @@ def distinct_columns(columns: Floats) -> tuple[Indices, Indices]:
     return first[: count[0]], index
 
 
-def first_seen(known: Floats, columns: Floats) -> Indices:
-    """Return the places of columns that neither stand before nor are known.
+def first_seen(known: Floats, rows: Floats) -> Indices:
+    """Return the places of rows that neither stand before nor are known.
 
-    >>> known, columns = np.array([[1.0, 2.0]]), np.array([[2.0, 3.0, 1.0, 3.0]])
-    >>> first_seen(known, columns).tolist()
+    >>> first_seen(np.array([[1.0], [2.0]]), np.array([[2.0], [3.0], [1.0], [3.0]])).tolist()
     [1]
     """
-    first, _ = distinct_columns(np.concatenate([known, columns], axis=1))
-    return np.asarray(first[first >= known.shape[1]] - known.shape[1])
-
-
-@kernel
-def write_least(index: Places, cost: Vector, ties: Vector, least: Places) -> None:
-    """Write the place of the least cost of each group, of equal ones the least tie, then the first."""
-    for group in range(least.size):
-        least[group] = -1
-    for place in range(index.size):
-        best = least[index[place]]
-        if best < 0 or cost[place] < cost[best] or (cost[place] == cost[best] and ties[place] < ties[best]):
-            least[index[place]] = place
-
-
-def least_of_each(keys: Floats, cost: Floats, ties: Floats) -> Indices:
-    """Return the place of the least cost among columns of equal keys, in the order in which these come first.
-
-    >>> keys, cost = np.array([[1.0, 2.0, 1.0]]), np.array([3.0, 4.0, 2.0])
-    >>> least_of_each(keys, cost, cost).tolist()
-    [2, 1]
-    """
-    first, index = distinct_columns(keys)
-    least = np.empty(first.size, dtype=np.int64)
-    write_least(index, *(np.ascontiguousarray(values, dtype=float) for values in (cost, ties)), least)
-    return least
+    first, _ = distinct_columns(np.concatenate([known, rows]).T)
+    return np.asarray(first[first >= len(known)] - len(known))

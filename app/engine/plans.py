@@ -33,10 +33,10 @@ class Sharding(IntEnum):
 
 
 class _Laid:
-    """Room for the matrix that fields are rows of, which what is replaced of plans does not take along."""
+    """Room for the rows that fields are columns of, which what is replaced of plans does not take along."""
 
-    __slots__ = ("_matrix",)
-    _matrix: Floats
+    __slots__ = ("_rows",)
+    _rows: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,36 +86,36 @@ class Plans(_Laid):
         return cls(**arrays)
 
     @classmethod
-    def of_matrix(cls, rows: Floats) -> Plans:
-        """Return the plans whose fields are the rows of a matrix, (15, N)."""
-        matrix = np.ascontiguousarray(rows)
-        found = cls(**dict(zip(PLAN_FIELDS, matrix, strict=True)))
-        object.__setattr__(found, "_matrix", matrix)
+    def of_rows(cls, rows: Floats) -> Plans:
+        """Return the plans that are the rows of a matrix, (N, 15), fields in their order."""
+        rows = np.ascontiguousarray(rows)
+        found = cls(**dict(zip(PLAN_FIELDS, rows.T, strict=True)))
+        object.__setattr__(found, "_rows", rows)
         return found
 
     @classmethod
     def joined(cls, parts: Sequence[Plans]) -> Plans:
         """Return the plans of several, one after the other."""
-        return cls.of_matrix(np.concatenate([part.matrix for part in parts], axis=1))
+        return cls.of_rows(np.concatenate([part.rows for part in parts]))
 
     def take(self, index: Indices) -> Plans:
         """Return some of the plans, whose fields all have the same shape."""
-        return Plans.of_matrix(np.take(self.matrix, index, axis=1))
+        return Plans.of_rows(self.rows[index])
 
     @property
-    def matrix(self) -> Floats:
-        """The fields of plans as the rows of a matrix, (15, N), whatever shape they broadcast to."""
+    def rows(self) -> Floats:
+        """Plans as the rows of a matrix, (N, 15), whatever shape their fields broadcast to."""
         try:
-            return self._matrix
+            return self._rows
         except AttributeError:
             values = [getattr(self, name) for name in PLAN_FIELDS]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
-        matrix = np.empty((len(values), *shape))
+        rows = np.empty((*shape, len(values)))
         for place, value in enumerate(values):
-            matrix[place] = value
-        matrix = matrix.reshape(len(values), -1)
-        object.__setattr__(self, "_matrix", matrix)
-        return matrix
+            rows[..., place] = value
+        rows = rows.reshape(-1, len(values))
+        object.__setattr__(self, "_rows", rows)
+        return rows
 
     @property
     def shape(self) -> tuple[int, ...]:

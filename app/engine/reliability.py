@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
 
+from app.compiled import formula
 from app.engine.checkpoints import checkpoint_overhead
-from app.engine.records import FloatLike, Floats
-from app.errors import BadInput, Message
 
-_LONGEST_WAIT = 600.0
+LONGEST_WAIT = 600.0
 """Mean times to failure per segment and restart beyond which a run is hopeless by any measure;
 the exponential of it is still a float."""
 
 
-def job_failure_rate(node_failure_rate: FloatLike, nodes: FloatLike, growth: FloatLike = 0.0) -> Floats:
+@formula
+def job_failure_rate(node_failure_rate: float, nodes: float, growth: float = 0.0) -> float:
     r"""Failures per second of a job that stops when any of its nodes fails.
 
     .. math:: \lambda = r\, N^{1 + g}
 
     Parameters
     ----------
-    node_failure_rate : FloatLike
+    node_failure_rate : float
         Failures that interrupt a job on one node, :math:`r`. [1/s]
-    nodes : FloatLike
+    nodes : float
         Nodes of the job, :math:`N`. [-]
-    growth : FloatLike
+    growth : float
         Power of the nodes by which the rate of one of them grows, :math:`g`; zero for nodes that
         fail independently. [-]
 
     Returns
     -------
-    rate : Floats
+    rate : float
         Failures of the job. [1/s]
 
     Notes
@@ -57,27 +56,57 @@ def job_failure_rate(node_failure_rate: FloatLike, nodes: FloatLike, growth: Flo
     >>> round(24 / float(job_failure_rate(1 / 47.7 / 86400, 128, 0.0256) * 86400), 1)
     7.9
     """
-    count = np.asarray(nodes, dtype=float)
-    return np.asarray(np.asarray(node_failure_rate, dtype=float) * count ** (1.0 + np.asarray(growth)))
+    return node_failure_rate * nodes ** (1.0 + growth)
 
 
-def mean_time_to_failure(failure_rate: FloatLike) -> Floats:
+@formula
+def interruption_rate(machine_rate: float, machines: float, growth: float, taken_back: float) -> float:
+    r"""Interruptions per second of a job whose machines fail or are taken back by their provider.
+
+    .. math:: \lambda = (1 - s)\, r\, N^{1 + g} + s\, r N
+
+    Parameters
+    ----------
+    machine_rate : float
+        Interruptions of a job on one machine, :math:`r`. [1/s]
+    machines : float
+        Machines of the job, :math:`N`. [-]
+    growth : float
+        Power of the machines by which the failures of one of them grow, :math:`g`. [-]
+    taken_back : float
+        Share of the rate with which the provider takes machines back, which does not grow, :math:`s`. [-]
+
+    Returns
+    -------
+    rate : float
+        Interruptions of the job. [1/s]
+
+    References
+    ----------
+    .. [1] A. Kokolis et al., arXiv:2410.21680, 2024 (failures); the provider's terms (what is taken back).
+
+    Examples
+    --------
+    >>> round(interruption_rate(1e-6, 100.0, 0.0, 0.25) * 1e4, 9)
+    1.0
+    """
+    failing = job_failure_rate(machine_rate * (1.0 - taken_back), machines, growth)
+    return failing + job_failure_rate(machine_rate * taken_back, machines, 0.0)
+
+
+@formula
+def mean_time_to_failure(failure_rate: float) -> float:
     """Mean time between the start of a job and its next failure.
 
     Parameters
     ----------
-    failure_rate : FloatLike
+    failure_rate : float
         Failures of the job; zero for a job that never fails. [1/s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Mean time to failure (MTTF), infinite without failures. [s]
-
-    Raises
-    ------
-    BadInput
-        Where the rate is below zero.
 
     Notes
     -----
@@ -92,20 +121,17 @@ def mean_time_to_failure(failure_rate: FloatLike) -> Floats:
     >>> round(float(mean_time_to_failure(0.832 / 86400)) / 3600, 1)
     28.8
     """
-    rate = np.asarray(failure_rate, dtype=float)
-    if not np.all(rate >= 0):
-        raise BadInput(Message("failure rate must be 0 or more, got {rate}", {"rate": float(np.min(rate))}))
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(1.0 / rate)
+    return 1.0 / failure_rate if failure_rate > 0.0 else math.inf
 
 
+@formula
 def failure_overhead(
-    useful_time: FloatLike,
-    checkpoint_time: FloatLike,
-    interval: FloatLike,
-    mean_time_to_failure: FloatLike,
-    restart_time: FloatLike,
-) -> Floats:
+    useful_time: float,
+    checkpoint_time: float,
+    interval: float,
+    mean_time_to_failure: float,
+    restart_time: float,
+) -> float:
     r"""Return the expected time a run loses to failures: work done again, and restarts.
 
     .. math::
@@ -116,26 +142,21 @@ def failure_overhead(
 
     Parameters
     ----------
-    useful_time : FloatLike
+    useful_time : float
         Run time without checkpoints and failures, :math:`T`. [s]
-    checkpoint_time : FloatLike
+    checkpoint_time : float
         Time of one checkpoint, :math:`\delta`. [s]
-    interval : FloatLike
+    interval : float
         Useful time between checkpoints, :math:`\tau`; infinite for none. [s]
-    mean_time_to_failure : FloatLike
+    mean_time_to_failure : float
         :math:`M`; infinite where nothing fails. [s]
-    restart_time : FloatLike
+    restart_time : float
         From a failure to the first step after it: notice, replace, load, :math:`R`. [s]
 
     Returns
     -------
-    seconds : Floats
+    seconds : float
         Expected time lost, beside the checkpoints that are kept. [s]
-
-    Raises
-    ------
-    BadInput
-        Where the interval or the mean time to failure is not above zero.
 
     Notes
     -----
@@ -155,33 +176,32 @@ def failure_overhead(
     >>> round(float(failure_overhead(864_000.0, 300.0, 7200.0, 86400.0, 1200.0)) / 60)
     889
     """
-    mttf = np.asarray(mean_time_to_failure, dtype=float)
-    if not np.all(mttf > 0):
-        shortest = float(np.min(mttf))
-        raise BadInput(Message("MTTF must be above 0 s, got {seconds}", {"seconds": shortest}))
-    useful = np.asarray(useful_time, dtype=float)
-    segments = np.maximum(useful / interval, 1.0)
+    useful, segments = useful_time, max(useful_time / interval, 1.0)
     segment = (useful + checkpoint_overhead(useful, checkpoint_time, interval)) / segments
-    mttf = np.maximum(mttf, (segment + restart_time) / _LONGEST_WAIT)
+    mttf = max(mean_time_to_failure, (segment + restart_time) / LONGEST_WAIT)
+    if math.isinf(mttf):
+        return 0.0
     work, restart = segment / mttf, restart_time / mttf
-    lost = np.expm1(restart) * np.expm1(work) + np.maximum(np.expm1(work) - work, 0.0)
+    again = math.expm1(work)
+    lost = math.expm1(restart) * again + max(again - work, 0.0)
     # The mean time and what is lost of it first: their product is small where the mean time is huge.
-    return np.asarray(segments * (np.where(np.isfinite(mttf), mttf, 0.0) * lost))
+    return segments * (mttf * lost)
 
 
-def goodput(useful_time: FloatLike, total_time: FloatLike) -> Floats:
+@formula
+def goodput(useful_time: float, total_time: float) -> float:
     """Share of a run's time that advances it.
 
     Parameters
     ----------
-    useful_time : FloatLike
+    useful_time : float
         Run time without checkpoints and failures. [s]
-    total_time : FloatLike
+    total_time : float
         Run time with both. [s]
 
     Returns
     -------
-    share : Floats
+    share : float
         Useful over total time, 0 to 1. [-]
 
     References
@@ -193,31 +213,4 @@ def goodput(useful_time: FloatLike, total_time: FloatLike) -> Floats:
     >>> float(goodput(90.0, 100.0))
     0.9
     """
-    return np.asarray(np.asarray(useful_time, dtype=float) / total_time)
-
-
-def restart_outlasts_failures(mean_time_to_failure: FloatLike, restart_time: FloatLike) -> NDArray[np.bool_]:
-    """Say where the next failure is expected before the restart from the last one is done.
-
-    Parameters
-    ----------
-    mean_time_to_failure : FloatLike
-        Of the job. [s]
-    restart_time : FloatLike
-        From a failure to the first step after it. [s]
-
-    Returns
-    -------
-    hopeless : array of bool
-        True where the run mostly restarts, and its run time is a sum and not a plan. [-]
-
-    References
-    ----------
-    .. [1] J. T. Daly, Future Gener. Comput. Syst., vol. 22, pp. 303-312, 2006.
-
-    Examples
-    --------
-    >>> bool(restart_outlasts_failures(600.0, 1200.0))
-    True
-    """
-    return np.asarray(np.asarray(mean_time_to_failure) < np.asarray(restart_time))
+    return useful_time / total_time

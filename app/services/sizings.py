@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from app.engine.records import Floats
 from app.errors import NotFound
 from app.services.listing import Page, read_cursor, stretch, write_cursor
 from app.services.once import Once, Save, keep
@@ -16,7 +13,7 @@ from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest, check, one_system
-from app.sizing.size.restating import Samples, restated, sampled_option, samples_of
+from app.sizing.size.restating import restated, sampled_option, samples_of, stored_samples
 from app.sizing.size.sentences import sentences
 from app.store.types import new_id
 from app.telemetry import SEARCHES
@@ -36,9 +33,6 @@ __all__ = [
 OPTIONS = 100
 """Most options of one answer; those that follow are read by cursor."""
 
-DIGITS = 7
-"""Significant digits of a sample that is kept."""
-
 
 def create_sizing(
     bench: Workbench, workspace_id: str, request: SizingRequest, key: str | None = None
@@ -50,7 +44,7 @@ def create_sizing(
         SEARCHES.labels("systems").inc()
         answer = sized.document.model_copy(update={"id": new_id("siz")})
         asked = request.model_dump(mode="json", exclude_unset=True)
-        document, samples = answer.model_dump(mode="json"), _stored(sized.samples)
+        document, samples = answer.model_dump(mode="json"), stored_samples(sized.samples)
         return answer, lambda repository: repository.add_sizing(
             answer.id, answer.label[:300], asked, document, samples
         )
@@ -114,12 +108,3 @@ def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | 
 def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:
     """Return the scaling curve of the one system a request names, without keeping it."""
     return scaling(request, one_system(request), bench.context(workspace_id))
-
-
-def _stored(samples: Mapping[str, Samples]) -> dict[str, object]:
-    """Return samples as they are kept; costs of an unknown price are left out."""
-
-    def rounded(values: Floats) -> list[float]:
-        return [float(f"{value:.{DIGITS}g}") for value in values] if np.all(np.isfinite(values)) else []
-
-    return {name: [rounded(part) for part in parts] for name, parts in samples.items()}

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from app.catalog import ChipKind
-from app.engine.reliability import restart_outlasts_failures
 from app.engine.units import YEAR
 from app.errors import Message
 from app.sizing.document import CheckWarning
@@ -258,7 +257,7 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> list[Check
                 "assumptions.input_samples_per_second",
             )
         )
-    if bool(restart_outlasts_failures(run.mean_time_to_failure, assumed.restart)):
+    if run.mean_time_to_failure < assumed.restart:
         found.append(
             CheckWarning.of(
                 "restart_outlasts_failures",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from pydantic import JsonValue
@@ -13,7 +13,6 @@ from app.catalog import Catalog, Figure, Spread
 from app.engine.cost import (
     OwnedSystem,
     accelerator_hour_cost,
-    hourly_cost,
     owned_hourly_cost,
     present_worth_factor,
     rented_hourly_cost,
@@ -44,17 +43,13 @@ from app.sizing.quote import Currency, quote, quote_line
 __all__ = [
     "INCLUDED",
     "KILOWATT_HOUR",
+    "Charges",
     "Prices",
-    "capital_quantity",
     "cost_defaults_of",
     "cost_of",
     "energy_of",
-    "hourly_samples",
-    "price_shares",
     "prices",
-    "purchase_samples",
     "system_power",
-    "term_hours",
 ]
 
 MONTHS = 12.0
@@ -101,9 +96,8 @@ def cost_of(
         Family of the model that is trained. [-]
     """
     exchange = found.rate if currency == "KRW" else 1.0
-    central = {name: float(amount[0]) for name, amount in _lines(hardware, found, np.array([1.0])).items()}
-    hourly, sampled = hourly_samples(hardware, found, normals=normals, currency=currency)
-    capital = capital_quantity(found, normals=normals, currency=currency)
+    charges = Charges(hardware, found, normals=normals, currency=currency)
+    central, hourly, sampled = charges.dollars, charges.hourly, charges.hourly_samples
     yearly = found.utilisation * HOURS_PER_YEAR
     worth = float(present_worth_factor(found.discount_rate, found.lifetime))
 
@@ -125,7 +119,7 @@ def cost_of(
     return Cost(
         run=quantity(float(run_cost(hourly, seconds)), runs, currency),
         run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
-        capex=capital if found.owned else None,
+        capex=quantity(*charges.capital, currency) if found.owned else None,
         hourly=quantity(hourly, sampled, currency),
         per_accelerator_hour=quantity(
             float(accelerator_hour_cost(hourly, hardware.devices)),
@@ -133,7 +127,7 @@ def cost_of(
             currency,
         ),
         per_month=amount(yearly / MONTHS),
-        over_term=amount(term_hours(found)),
+        over_term=amount(charges.term_hours),
         present_value=amount(yearly * worth),
         carbon=_carbon(hardware, found, seconds, samples, normals, catalog, family),
         basis=_basis(found, currency, catalog),
@@ -145,102 +139,103 @@ def cost_of(
     )
 
 
-def hourly_samples(
-    hardware: Hardware, found: Prices, *, normals: Mapping[str, Floats], currency: str
-) -> tuple[float, Floats]:
-    """Return the cost of one hour of a system, central and as samples.
+class Charges:
+    """What a system costs in a currency, central and as samples."""
 
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    found : Prices
-        Prices and rates. [USD]
-    normals : mapping
-        Standard normals, of which the prices take a column. [-]
-    currency : str
-        Currency of the answer. [-]
-    """
-    exchange = found.rate if currency == "KRW" else 1.0
-    factor = np.exp(found.deviation * normals["price"])
-    central = hourly_cost(_lines(hardware, found, np.array([1.0])))
-    lines = _lines(hardware, found, factor)
-    sampled = hourly_cost(
-        {name: line * _converted(found, name, currency, normals) for name, line in lines.items()}
-    )
-    return float(central[0]) * exchange, np.asarray(sampled * exchange)
+    def __init__(
+        self, hardware: Hardware, found: Prices, *, normals: Mapping[str, Floats], currency: Currency
+    ) -> None:
+        """Take the prices and rates of a system, and standard normals, of which the prices take a column."""
+        self.found = found
+        self.currency = currency
+        self._normals = normals
+        self._factor = np.exp(found.deviation * normals["price"])
+        self._exchange = found.rate if currency == "KRW" else 1.0
+        # A line is linear in the factor on prices: its ends give every sample of it.
+        self._lines = _lines(hardware, found, np.array([0.0, 1.0]))
+        self.hourly, self.hourly_samples = self._sampled(self._lines)
+        """Of a useful hour. [currency/h]"""
 
+    @cached_property
+    def capital(self) -> tuple[float, Floats]:
+        """Price of everything that is bought, central and as samples. [currency]"""
+        return self._sampled({name: np.array([0.0, price]) for name, price in self.found.capital.items()})
 
-def capital_quantity(found: Prices, *, normals: Mapping[str, Floats], currency: str) -> Quantity:
-    """Return the price of a bought system in a currency, with the ranges of prices and exchange rate."""
-    return quantity(*_capital_samples(found, normals, currency), currency)
+    @property
+    def purchase(self) -> tuple[float, Floats] | None:
+        """What has to be paid before the first run; None where the system is rented. [currency]
 
+        Machines, hosts, network and storage that are counted, and their freight and installation.
+        """
+        if not self.owned:
+            return None
+        return self.capital[0] * self.installed, self.capital[1] * self.installed
 
-def _capital_samples(found: Prices, normals: Mapping[str, Floats], currency: str) -> tuple[float, Floats]:
-    exchange = found.rate if currency == "KRW" else 1.0
-    factor = np.exp(found.deviation * normals["price"])
-    sampled = sum(
-        (
-            price * factor * _converted(found, name, currency, normals)
-            for name, price in found.capital.items()
-        ),
-        np.zeros_like(factor),
-    )
-    return sum(found.capital.values()) * exchange, sampled * exchange
+    @property
+    def owned(self) -> bool:
+        """True where the system is bought."""
+        return self.found.owned
 
+    @property
+    def installed(self) -> float:
+        """What is bought with its freight and installation, over its price. [-]"""
+        return 1.0 + self.found.defaults.installation_share.si
 
-def _converted(found: Prices, name: str, currency: str, normals: Mapping[str, Floats]) -> Floats:
-    """Return the factor by which a line moves with the exchange rate; 1 in the currency it is paid in."""
-    paid = found.paid_in(name)
-    deviation = {
-        "USD": 0.0,
-        "KRW": log_deviation(found.defaults.won_per_dollar),
-        "EUR": log_deviation(found.defaults.euro_per_dollar),
-    }
-    power = deviation[currency] - deviation[paid] if paid != currency else 0.0
-    return np.exp(power * normals["exchange_rate"])
+    @property
+    def dollars(self) -> dict[str, float]:
+        """An hour by line. [USD/h]"""
+        return {name: float(ends[1]) for name, ends in self._lines.items()}
 
+    @property
+    def term_hours(self) -> float:
+        """Useful hours of the term. [h]"""
+        return self.found.utilisation * HOURS_PER_YEAR * self.found.lifetime
 
-def purchase_samples(
-    found: Prices, *, normals: Mapping[str, Floats], currency: str
-) -> tuple[float, Floats] | None:
-    """Return what has to be paid before the first run, central and as samples; None where it is rented.
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of the purchase and of an hour that are proportional to the price of the system.
 
-    Machines, hosts, network and storage that are counted, and their freight and installation.
-    """
-    if not found.owned:
-        return None
-    amount, samples = _capital_samples(found, normals, currency)
-    installed = 1.0 + found.defaults.installation_share.si
-    return amount * installed, samples * installed
-
-
-def term_hours(found: Prices) -> float:
-    """Return the useful hours of the term. [h]"""
-    return found.utilisation * HOURS_PER_YEAR * found.lifetime
-
-
-def price_shares(hardware: Hardware, found: Prices) -> tuple[float, float]:
-    """Return the shares of the purchase and of an hour that are proportional to the price of the system.
-
-    Costs are linear in that price: the share is what they grow by where it doubles.
-    """
-    whole = hourly_cost(_lines(hardware, found, np.array([1.0])))
-    if not found.owned:
-        doubled = replace(found, hourly=2.0 * (found.hourly or 0.0))
-    else:
-        capital = dict(found.capital)
-        for name, basis in found.figures.items():
+        Costs are linear in that price: the share is what they grow by where it doubles.
+        """
+        moving = {"instances"} | {
+            name
+            for name, basis in self.found.figures.items()
             # A network without a bill costs a share of everything else.
-            shared = any(getattr(one, "parameter", "") == "network_share" for one in basis)
-            if name in capital and (name == "machines" or shared):
-                capital[name] *= 2.0
-        doubled = replace(found, capital=capital)
-    bought = sum(found.capital.values())
-    return (
-        sum(doubled.capital.values()) / bought - 1.0 if bought else 0.0,
-        float((hourly_cost(_lines(hardware, doubled, np.array([1.0]))) / whole)[0]) - 1.0,
-    )
+            if name == "machines" or any(getattr(one, "parameter", "") == "network_share" for one in basis)
+        }
+        capital = self.found.capital
+        bought = sum(capital.values())
+        of_capital = sum(price for name, price in capital.items() if name in moving) / (bought or 1.0)
+        # Installation, spare parts and support follow the whole of what is bought.
+        more = sum(
+            (whole - free) * (float(name in moving) if name in (*capital, "instances") else of_capital)
+            for name, (free, whole) in self._lines.items()
+        )
+        return of_capital, float(more / sum(self.dollars.values()))
+
+    def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
+        """Return the sum of lines, whose ends are given, central and as samples."""
+        paid: dict[str, Floats] = {}
+        for name, ends in lines.items():
+            unit = self.found.paid_in(name)
+            paid[unit] = paid[unit] + ends if unit in paid else ends
+        central, sampled = 0.0, np.zeros_like(self._factor)
+        for unit, (free, whole) in paid.items():
+            central += whole
+            sampled += (free + (whole - free) * self._factor) * self._converted(unit)
+        return float(central) * self._exchange, sampled * self._exchange
+
+    def _converted(self, paid: str) -> Floats | float:
+        """Return the factor by which what is paid in a currency moves with the exchange rate."""
+        if paid == self.currency:
+            return 1.0
+        deviation = {
+            "USD": 0.0,
+            "KRW": log_deviation(self.found.defaults.won_per_dollar),
+            "EUR": log_deviation(self.found.defaults.euro_per_dollar),
+        }
+        power = deviation[self.currency] - deviation[paid]
+        return np.exp(power * self._normals["exchange_rate"])
 
 
 def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:

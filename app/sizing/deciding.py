@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.engine.plans import Plans
-from app.engine.records import Floats, IpuChip
-from app.engine.search import divisors
+from app.engine.records import IpuChip
+from app.engine.search import GpuEvaluator, divisors
 from app.errors import BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.asked_plan import given_fields
@@ -16,13 +15,26 @@ from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning
 from app.sizing.failures import reliability
 from app.sizing.hardware import Hardware
-from app.sizing.planning import Choice, Totals, choose_plan, space_of
+from app.sizing.plan_search import Totals
+from app.sizing.planning import Choice, choose_plan, space_of
 from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.risk import RANKED_AT, risk_of
-from app.sizing.runtime import central_runs
+from app.sizing.runtime import run_figures
 from app.sizing.scenario import Scenario
 from app.sizing.software_choice import choose_software
 from app.sizing.workload import Training, is_convolutional, largest_batch, resolve_training
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request with its model, workload and software resolved; batch and plan are open on any system."""
+
+    request: EstimateRequest
+    profile: ModelProfile
+    training: Training
+    scenario: Scenario
+    margin: float | None
+    """Share of the memory to leave free; the default of the hardware where None. [-]"""
 
 
 @dataclass(slots=True)
@@ -74,8 +86,16 @@ def decide(
     probability : float
         Share of the runs of a plan that stay below the time by which it is ranked. [-]
     lean : bool
-        False to try every option of every layout. [-]
+        False to try every option of every layout, and to keep all plans. [-]
     """
+    question = question_of(request, profile, hardware, context)
+    return choose(question, hardware, context, allowed=allowed, probability=probability, lean=lean)
+
+
+def question_of(
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+) -> Question:
+    """Return a request with workload and software resolved for systems of such hardware."""
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
     table = training.operators()
@@ -99,6 +119,40 @@ def decide(
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
+    return Question(request, profile, training, scenario, margin)
+
+
+def choose(
+    question: Question,
+    hardware: Hardware,
+    context: SizingContext,
+    *,
+    allowed: Mapping[str, Sequence[float]] | None = None,
+    probability: float = RANKED_AT,
+    lean: bool = True,
+    evaluator: GpuEvaluator | None = None,
+) -> Sizing:
+    """Choose batch and plan of a question on a system.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked. [-]
+    hardware : Hardware
+        The system, of the hardware the question was resolved for; its count may differ. [-]
+    context : SizingContext
+        What was measured. [-]
+    allowed, probability, lean
+        As :func:`decide` takes them.
+    evaluator : GpuEvaluator or None
+        Of the question's scenario, where several systems share one. [-]
+    """
+    request, training, scenario, margin = (
+        question.request,
+        question.training,
+        question.scenario,
+        question.margin,
+    )
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(request.plan).items()}
     searched = training.global_batch is None
@@ -122,10 +176,13 @@ def decide(
         scenario,
         space,
         margin=margin,
-        risk=risk_of(scenario, profile.family, context, probability),
+        risk=risk_of(scenario, question.profile.family, context, probability),
         totals=run_totals(scenario, training, hardware, context),
+        evaluator=evaluator,
+        everything=not lean,
     )
     batch = int(choice.plans.global_batch[0])
+    profile = question.profile
     return Sizing(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
 
 
@@ -145,14 +202,8 @@ def run_totals(scenario: Scenario, training: Training, hardware: Hardware, conte
     What the request assumes of failures, input and money changes no plan.
     """
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-
-    def totals(plans: Plans, step: Floats) -> Floats:
-        machines = hardware.machines_used(plans)
-        return central_runs(
-            scenario, plans, step, training, machines=machines, assumed=assumed, input_rate=None
-        ).total
-
-    return totals
+    machine = hardware.devices_per_machine
+    return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 
 def divided_batch(batch: int, devices: int) -> int:

@@ -158,8 +158,7 @@ def _decided(
     """Return batch and plan, from memory where only money and use are asked about anew."""
 
     def make() -> Sizing:
-        made = decide(request, profile, hardware, context)
-        return replace(made, choice=replace(made.choice, found=made.choice.found.alone()))
+        return decide(request, profile, hardware, context)
 
     found: Sizing = make() if question is None else context.remember(("plan", question), make)
     return replace(found, request=request, hardware=hardware)

@@ -5,13 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from app.catalog import Figure, ReliabilityDefaults
-from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, write_bandwidth
 from app.engine.gpu.case import MASTER_BYTES, STATE_BYTES
-from app.engine.records import Floats
-from app.engine.reliability import failure_overhead, job_failure_rate, mean_time_to_failure
 from app.errors import BadInput
 from app.sizing.request import AssumptionsInput
 
@@ -45,16 +40,6 @@ class Reliability:
     """What shared storage of a stated size takes from all machines. [B/s]"""
     storage_per_machine: float
     """What shared storage that grows with the machines takes from one of them. [B/s]"""
-
-    def failing(self, rate: float | Floats, machines: Floats) -> Floats:
-        """Return the failures of a job on so many machines. [1/s]"""
-        own = job_failure_rate(rate * (1.0 - self.taken_back), machines, self.growth)
-        return np.asarray(own + job_failure_rate(rate * self.taken_back, machines))
-
-    def write_time(self, written: float, machines: Floats) -> Floats:
-        """Return the time of a checkpoint of so many bytes. [s]"""
-        storage = self.storage + self.storage_per_machine * machines
-        return checkpoint_time(written, write_bandwidth(machines, self.bandwidth, storage))
 
 
 def reliability(
@@ -137,35 +122,3 @@ def checkpointed_bytes(optimizer: str) -> float:
         Name of the optimizer. [-]
     """
     return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
-
-
-def losses(
-    useful: Floats, written: Floats, assumed: Reliability, rate: float | Floats, machines: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return checkpoint and failure time, the checkpoint interval and the mean time to failure.
-
-    Parameters
-    ----------
-    useful : array
-        Run time without them. [s]
-    written : array
-        Time of one checkpoint. [s]
-    assumed : Reliability
-        Interval and restart. [-]
-    rate : float or array
-        Failures of one machine. [1/s]
-    machines : array
-        Machines. [-]
-    """
-    mean = mean_time_to_failure(assumed.failing(rate, machines))
-    if assumed.interval is not None:
-        interval = np.full(np.shape(mean), assumed.interval)
-    elif np.all(written > 0) and np.all(np.isfinite(mean)):
-        interval = daly_interval(written, mean)
-    else:
-        interval = np.full(np.shape(mean), np.inf)
-    checkpoint = np.broadcast_to(checkpoint_overhead(useful, written, interval), useful.shape)
-    failures = np.broadcast_to(
-        failure_overhead(useful, written, interval, mean, assumed.restart), useful.shape
-    )
-    return checkpoint, failures, interval, mean

@@ -2,62 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE, evaluate_ipu_plans, phases_needed
-from app.engine.plans import MemoryUse, Plans, Recompute
+from app.engine.ipu import FITS_BELOW, REFUSED_ABOVE
+from app.engine.plans import MemoryUse, Plans
 from app.engine.records import Floats, GpuChip, IpuChip
-from app.engine.search import (
-    LARGEST_MICRO_BATCH,
-    Evaluated,
-    Space,
-    best_that_differ,
-    evaluate_gpu_plans,
-    first_seen,
-    gpu_plans,
-    ipu_plans,
-    layouts,
-    least_on_any_number,
-    nearby_plans,
-    options_of,
-    phased,
-)
+from app.engine.search import LARGEST_MICRO_BATCH, Evaluated, GpuEvaluator, Space
 from app.sizing.asked_plan import GPU_ONLY, IPU_ONLY, check_devices, check_kind, nothing_legal
+from app.sizing.plan_search import PlanSearch, Risk, Totals, fullness
 from app.sizing.request import PlanInput
 from app.sizing.scenario import Scenario
-
-PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
-"""Multiples of the fewest phases."""
-
-CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
-"""Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
-
-MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
-"""Fields in which plans differ from which fewer devices are tried."""
-
-MOST_DEGREES = 96
-"""Combinations of them that are followed to fewer devices."""
-
-WHOLE = 2
-"""Layouts of which every option is tried where few were before."""
-
-CLOSELY = 6
-"""Plans around which micro-batches and batches are varied finely."""
 
 TINY_SAMPLE = 1e9
 """Forward work below which micro-batches of more samples than usual still gain. [FLOP]"""
 
 LARGE_MICRO_BATCH = 1e16
 """Forward work of a micro-batch beyond which a larger one gains nothing. [FLOP]"""
-
-Risk = Callable[[Plans], Floats]
-"""Factors on the times of plans, for what is not known of their kind."""
-
-Totals = Callable[[Plans, Floats], Floats]
-"""Time of the whole run of plans, from the time of one step of each. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Every legal plan of a space with its memory, its time and its rank."""
+    """Legal plans of a space with memory, time and rank, or the best of them alone."""
 
     plans: Plans
     evaluated: Evaluated
@@ -90,7 +53,9 @@ class Searched:
     enumerated: int
     """Combinations of the dimensions that span the plans. [-]"""
     count: int
-    """Distinct legal plans whose memory was computed and, where they fit, whose step time was. [-]"""
+    """Legal plans whose memory was computed and, where they fit, whose step time was. [-]"""
+    feasible: int
+    """Plans of them that fit. [-]"""
     borderline: bool
     """True where a plan fits only into the memory that is otherwise left free."""
     limit: float
@@ -105,31 +70,12 @@ class Searched:
     @property
     def fits(self) -> bool:
         """True where any plan fits."""
-        return bool(self.evaluated.fits.any())
-
-    @property
-    def feasible(self) -> int:
-        """Plans that fit. [-]"""
-        return int(self.evaluated.fits.sum())
-
-    def alone(self) -> Searched:
-        """Return the best plan without the others, which take room."""
-        best = np.array([self.best])
-        values = self.evaluated
-        kept = Evaluated(values.memory[best], values.elsewhere[best], values.fits[best], values.seconds[best])
-        return replace(
-            self,
-            plans=self.plans.take(best),
-            evaluated=kept,
-            cost=self.cost[best],
-            totals=self.totals[best],
-            best=0,
-        )
+        return self.feasible > 0
 
     @property
     def fullness(self) -> Floats:
         """Fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
-        return _fullness(self.evaluated, self.limit, self.elsewhere_limit)
+        return fullness(self.evaluated, self.limit, self.elsewhere_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +86,6 @@ class Fastest:
     """One plan. [-]"""
     total: float
     """Time of its run. [s]"""
-
-
-def _fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
-    device = evaluated.memory / limit
-    if not elsewhere_limit:
-        return np.asarray(device)
-    return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
 
 
 def space_of(
@@ -223,6 +162,8 @@ def search_space(
     margin: float | None = None,
     risk: Risk | None = None,
     totals: Totals | None = None,
+    evaluator: GpuEvaluator | None = None,
+    everything: bool = False,
 ) -> Searched:
     """Return the legal plans of a space with memory, time and rank.
 
@@ -241,89 +182,35 @@ def search_space(
         Factors on the times by which plans are ranked; none where None. [-]
     totals : callable or None
         Times of whole runs, by which plans of several batches are compared; those of one step where None. [s]
+    evaluator : GpuEvaluator or None
+        Of the scenario, where several searches share one. [-]
+    everything : bool
+        True to return all plans, not the best alone. [-]
     """
     strict, loose = _limits(scenario, margin)
-    find = _ipu_search if scenario.is_ipu else _gpu_search
-    plans, evaluated, enumerated, count, limit = find(scenario, space, strict, loose)
-    if not plans.tensor.size:
+    search = PlanSearch(scenario, space, risk, totals, evaluator, everything=everything)
+    search.run(strict, loose)
+    if not search.count:
         raise nothing_legal(space)
-
-    def rank(some: Plans, seconds: Floats) -> tuple[Floats, Floats]:
-        total = np.full(seconds.shape, np.inf)
-        fits = np.flatnonzero(np.isfinite(seconds))
-        fitting = some.take(fits)
-        total[fits] = seconds[fits] if totals is None else totals(fitting, seconds[fits])
-        cost = total.copy()
-        if risk is not None:
-            cost[fits] *= np.broadcast_to(risk(fitting), fits.shape)
-        return total, cost
-
-    total, cost = rank(plans, evaluated.seconds)
-    rounds = (_every_option, _nearby) if space.lean and not space.ipu else (_nearby,)
-    for around in rounds if space.spare and evaluated.fits.any() else ():
-        more = around(space, plans, cost, total)
-        if not more.tensor.size:
-            continue
-        found = _evaluated(scenario, more, limit)
-        more_total, more_cost = rank(more, found.seconds)
-        plans, evaluated = Plans.joined([plans, more]), Evaluated.joined([evaluated, found])
-        total, cost = np.concatenate([total, more_total]), np.concatenate([cost, more_cost])
-        enumerated, count = enumerated + more.tensor.size, count + more.tensor.size
-    fastest = None
-    if evaluated.fits.any():
-        best = least_on_any_number(plans.devices, cost, total) if space.spare else int(np.argmin(cost))
-        quickest = np.array([np.argmin(total)])
-        fastest = Fastest(plans.take(quickest), float(total[quickest[0]]))
-    else:
-        best = int(np.argmin(_fullness(evaluated, limit, scenario.memory_elsewhere)))
+    best, fastest = search.best(), None
+    if search.feasible:
+        quickest = search.one(search.fastest())
+        fastest = Fastest(quickest.plans, float(quickest.totals[0]))
+    found = search.joined() if everything else search.one(best)
     return Searched(
-        plans=plans,
-        evaluated=evaluated,
-        cost=cost,
-        totals=total,
-        enumerated=enumerated,
-        count=count,
-        borderline=limit > strict,
-        limit=limit,
+        plans=found.plans,
+        evaluated=found.evaluated,
+        cost=found.cost,
+        totals=found.totals,
+        enumerated=search.enumerated,
+        count=search.count,
+        feasible=search.feasible,
+        borderline=search.limit > strict,
+        limit=search.limit,
         elsewhere_limit=scenario.memory_elsewhere,
-        best=best,
+        best=best if everything else 0,
         fastest=fastest,
     )
-
-
-def _every_option(space: Space, plans: Plans, cost: Floats, total: Floats) -> Plans:
-    """Return the plans of the best layouts with every option, which none of the given ones equals."""
-    layout = ("tensor", "pipeline", "micro_batch")
-    best = np.union1d(*(best_that_differ(plans, by, layout, WHOLE) for by in (cost, total)))
-    found = [layouts(_layout(space, plans.take(best[place : place + 1]))) for place in range(best.size)]
-    return _new(plans, options_of(replace(space, lean=False), np.concatenate(found, axis=1))[0])
-
-
-def _layout(space: Space, layout: Plans) -> Space:
-    """Return the space of one layout, with all its options, also with a micro-batch of twice the samples."""
-    micro_batch = float(layout.micro_batch[0])
-    most = space.global_batch / float(layout.data[0])
-    larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
-    sizes = space.choices("micro_batch", [micro_batch, *larger])
-    degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
-    return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
-
-
-def _nearby(space: Space, plans: Plans, cost: Floats, total: Floats) -> Plans:
-    """Return plans on fewer devices and around the best, which none of the given ones equals."""
-    materially = best_that_differ(plans, cost, MATERIAL_DEGREES, MOST_DEGREES)
-    # A plan that is less certain may be the faster one.
-    degrees = ("tensor", "pipeline")
-    best = np.union1d(*(best_that_differ(plans, by, degrees, CLOSELY) for by in (cost, total)))
-    best = np.union1d(best, best_that_differ(plans, cost, CHOICES, CLOSELY))
-    seeds = np.concatenate([best, np.setdiff1d(materially, best)])
-    return _new(plans, nearby_plans(space, plans.take(seeds), np.arange(best.size)))
-
-
-def _new(known: Plans, found: Plans) -> Plans:
-    """Return the plans that are not among those known, each once."""
-    columns = (np.stack([getattr(plans, name) for name in Plans.__slots__]) for plans in (known, found))
-    return found.take(first_seen(*columns))
 
 
 def choose_plan(
@@ -333,6 +220,8 @@ def choose_plan(
     margin: float | None = None,
     risk: Risk | None = None,
     totals: Totals | None = None,
+    evaluator: GpuEvaluator | None = None,
+    everything: bool = False,
 ) -> Choice:
     """Return the best legal plan that fits, or the one that comes closest to fitting.
 
@@ -348,8 +237,20 @@ def choose_plan(
         Factors on the times by which plans are ranked; none where None. [-]
     totals : callable or None
         Times of whole runs; those of one step where None. [s]
+    evaluator : GpuEvaluator or None
+        Of the scenario, where several searches share one. [-]
+    everything : bool
+        True to return all plans, not the best alone. [-]
     """
-    found = search_space(scenario, space, margin=margin, risk=risk, totals=totals)
+    found = search_space(
+        scenario,
+        space,
+        margin=margin,
+        risk=risk,
+        totals=totals,
+        evaluator=evaluator,
+        everything=everything,
+    )
     chosen = found.plans.take(np.array([found.best]))
     elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
     given = {name for name, values in space.allowed.items() if len(values) == 1}
@@ -365,72 +266,6 @@ def choose_plan(
         found=found,
         space=space,
     )
-
-
-Found = tuple[Plans, Evaluated, int, int, float]
-"""Plans, what evaluating them gave, combinations, plans evaluated, and the memory a plan may fill."""
-
-
-def _gpu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
-    """Search below the strict limit, and below the loose one where nothing else fits."""
-    plans, enumerated = gpu_plans(space)
-    limit, evaluated = strict, _evaluated(scenario, plans, strict)
-    if space.lean and not evaluated.fits.any():
-        return _gpu_search(scenario, replace(space, lean=False), strict, loose)
-    if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
-        evaluated = _evaluated(scenario, plans, loose)
-        limit = loose if evaluated.fits.any() else strict
-    if space.lean and "offload" not in space.allowed:
-        best = plans.take(np.array([np.argmin(evaluated.seconds)]))
-        if float(best.recompute[0]) == Recompute.FULL:
-            # Memory is short: the optimizer may be better kept on the host.
-            more, tried = gpu_plans(replace(space, allowed={**space.allowed, "offload": (1.0,)}))
-            plans = Plans.joined([plans, more])
-            evaluated = Evaluated.joined([evaluated, _evaluated(scenario, more, limit)])
-            enumerated += tried
-    return plans, evaluated, enumerated, int(plans.tensor.size), limit
-
-
-def _evaluated(scenario: Scenario, plans: Plans, limit: float) -> Evaluated:
-    """Return memory and time of plans that may fill so much of a device."""
-    if isinstance(scenario.hardware, IpuChip):
-        memory, streaming, seconds = evaluate_ipu_plans(
-            scenario.table,
-            plans,
-            scenario.hardware,
-            scenario.ipu_software(),
-            precision=scenario.precision,
-            optimizer=scenario.optimizer,
-            limit=limit,
-            split=scenario.stage_layers,
-        )
-        evaluated = Evaluated(memory, streaming, np.isfinite(seconds), seconds)
-    else:
-        evaluated = evaluate_gpu_plans(scenario.gpu_case(), plans, limit=limit)
-    evaluated.seconds[:] *= scenario.time_factor()
-    return evaluated
-
-
-def _ipu_search(scenario: Scenario, space: Space, strict: float, loose: float) -> Found:
-    """Search plans that stay in the processor, then such as run in phases; strictly, then loosely."""
-    plans, enumerated = ipu_plans(space)
-    if not plans.tensor.size:
-        nothing = np.empty(0)
-        return plans, Evaluated(nothing, nothing, nothing.astype(bool), nothing), enumerated, 0, strict
-    evaluated = _evaluated(scenario, plans, strict)
-    if "phases" not in space.allowed:
-        # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
-        outside = np.flatnonzero(~evaluated.fits)
-        in_phases = _phased(scenario, plans.take(outside)) if outside.size else None
-        if in_phases is not None:
-            plans, enumerated = Plans.joined([plans, in_phases]), enumerated + in_phases.tensor.size
-            evaluated = Evaluated.joined([evaluated, _evaluated(scenario, in_phases, strict)])
-    count = plans.tensor.size
-    if not evaluated.fits.any() and np.any(evaluated.memory <= loose):
-        loosely = _evaluated(scenario, plans, loose)
-        if loosely.fits.any():
-            return plans, loosely, enumerated, count, loose
-    return plans, evaluated, enumerated, count, strict
 
 
 def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
@@ -450,24 +285,6 @@ def default_margin(scenario: Scenario) -> float:
     if isinstance(scenario.hardware, IpuChip):
         return 1.0 - FITS_BELOW
     return scenario.hardware.kernels.memory_margin
-
-
-def _phased(scenario: Scenario, plans: Plans) -> Plans | None:
-    """Return the plans that keep their optimizer off chip, cut into the phases they need."""
-    off_chip = np.flatnonzero(plans.offload > 0)
-    offloaded = plans.take(off_chip) if off_chip.size else plans
-    chip = scenario.hardware
-    assert isinstance(chip, IpuChip)
-    least = phases_needed(
-        scenario.table,
-        offloaded,
-        chip,
-        scenario.ipu_software(),
-        precision=scenario.precision,
-        optimizer=scenario.optimizer,
-    )
-    found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
-    return found if found.tensor.size else None
 
 
 def memory_of(chip: GpuChip | IpuChip) -> float:

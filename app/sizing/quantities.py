@@ -20,6 +20,12 @@ def quantity(value: float, samples: Floats, unit: str) -> Quantity:
     return Quantity(value=float(value), low=float(low), high=float(high), unit=unit)
 
 
+def scaled(amount: Quantity, factor: float) -> Quantity:
+    """Return so many times an amount."""
+    ends = (factor * end for end in (amount.value, amount.low, amount.high))
+    return Quantity(**dict(zip(("value", "low", "high"), ends, strict=True)), unit=amount.unit)
+
+
 def spread_quantity(spread: Spread) -> Quantity:
     """Return a catalogue spread as a quantity."""
     return Quantity(value=spread.value, low=spread.low, high=spread.high, unit=spread.unit)

@@ -8,7 +8,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats
 from app.errors import BadInput
 from app.sizing.context import SizingContext
-from app.sizing.planning import Risk
+from app.sizing.plan_search import Risk
 from app.sizing.regimes import known_regimes, unusual_masks
 from app.sizing.scenario import Scenario
 from app.sizing.spread import residual_quantile

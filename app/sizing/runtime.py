@@ -8,16 +8,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from app.catalog import ConvergenceTarget
-from app.engine.convergence import evaluation_time, samples_to_target, training_steps
+from app.engine.convergence import evaluation_time, samples_to_target
 from app.engine.plans import Plans, StepTime
 from app.engine.records import FloatLike, Floats
-from app.engine.reliability import goodput
-from app.sizing.failures import Reliability, checkpointed_bytes, losses
+from app.engine.runs import FORWARD_OVER_STEP, RunCase, RunTime, write_runs, write_totals
+from app.sizing.failures import Reliability, checkpointed_bytes
 from app.sizing.scenario import Scenario
 from app.sizing.workload import Training
-
-FORWARD_OVER_STEP = 3.0
-"""An evaluated sample costs the forward third of a training sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,38 +53,13 @@ class Run:
 
 def samples_at(training: Training, batch: float) -> float:
     """Return the samples to train on at a global batch."""
-    return float(samples_at_batches(training, np.array([batch]))[0])
-
-
-def samples_at_batches(training: Training, batch: Floats) -> Floats:
-    """Return the samples to train on at each of several global batches.
-
-    Parameters
-    ----------
-    training : Training
-        Samples or target. [-]
-    batch : array
-        Global batches. [samples]
-    """
     if training.target is None:
-        return np.full(np.shape(batch), float(training.samples or 0.0))
-    return _to_target(training.target, batch)
+        return float(training.samples or 0.0)
+    return samples_at_batch(training.target, batch)
 
 
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
-    """Return the samples to a target at a global batch, from its reference points and its law.
-
-    Parameters
-    ----------
-    target : ConvergenceTarget
-        Reference points and law. [-]
-    batch : float
-        Global batch. [samples]
-    """
-    return float(_to_target(target, np.asarray(batch)))
-
-
-def _to_target(target: ConvergenceTarget, batch: Floats) -> Floats:
+    """Return the samples to a target at a global batch, from its reference points and its law."""
     return samples_to_target(
         batch, target.batches, target.samples, target.law_samples, target.law_batch, target.law_exponent
     )
@@ -236,122 +208,102 @@ def runs_of(
     """
     batch = plans.global_batch
     step = scenario.step(plans)
-    central = central_runs(
-        scenario, plans, step.total, training, machines=machines, assumed=assumed, input_rate=input_rate
-    )
+    central = np.broadcast_to(step.total, batch.shape)
     drawn = scenario.step(columns(plans), normals).total * factors
-    sampled = np.maximum(drawn, least_step(scenario, plans, np.asarray(step.total))[:, np.newaxis])
-    fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
-    waits = np.maximum(fed[:, np.newaxis] - sampled, 0.0)
-    step_samples = sampled + waits
-    target = training.target
-    spread = np.exp(run_deviation * normals["run_length"]) if target is not None else 1.0
-    by_plan = (central.samples[:, np.newaxis], batch[:, np.newaxis])
-    evaluations = evaluations_time(target, scenario, *by_plan, step_samples) * spread
-    trained = central.steps * (step.total + central.input_wait)
-    traineds = central.steps[:, np.newaxis] * spread * step_samples
-    usefuls = traineds + evaluations
+    sampled = np.maximum(drawn, least_step(scenario, plans, central)[:, np.newaxis])
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
-    checkpoints, failed, _, _ = losses(
-        usefuls, central.written[:, np.newaxis], assumed, rates, machines[:, np.newaxis]
-    )
-    totals = usefuls + checkpoints + failed
+    more = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
+    figures = run_figures(scenario, training, assumed, input_rate=input_rate)
+    run = figures.runs(batch, machines, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
+    runs = figures.runs(batch, machines, sampled, rates, np.broadcast_to(more, rates.shape))
+    one = {name: values[:, 0] for name, values in run.items()}
     return Runs(
-        samples=central.samples,
-        steps=central.steps,
+        samples=one["samples"],
+        steps=one["steps"],
         step=step,
-        input_wait=central.input_wait,
-        evaluation=central.evaluation,
-        checkpoint=central.checkpoint,
-        failures=central.failures,
-        total=central.total,
-        step_samples=step_samples,
-        total_samples=totals,
-        training_samples=traineds,
-        goodput=goodput(trained, central.total),
-        goodput_samples=goodput(traineds, totals),
-        checkpoint_interval=central.interval,
-        checkpoint_seconds=central.written,
-        mean_time_to_failure=central.mean_time_to_failure,
+        input_wait=one["input_wait"],
+        evaluation=one["evaluation"],
+        checkpoint=one["checkpoint"],
+        failures=one["failures"],
+        total=one["total"],
+        step_samples=sampled + runs["input_wait"],
+        total_samples=runs["total"],
+        training_samples=runs["training"],
+        goodput=one["training"] / one["total"],
+        goodput_samples=runs["training"] / runs["total"],
+        checkpoint_interval=one["interval"],
+        checkpoint_seconds=one["written"],
+        mean_time_to_failure=one["mean_time_to_failure"],
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CentralRuns:
-    """Runs of many plans at central values, one entry per plan."""
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """What all runs of a scenario share, as compiled code reads it."""
 
-    samples: Floats
-    steps: Floats
-    input_wait: Floats
-    evaluation: Floats
-    useful: Floats
-    """Time in steps and evaluations. [s]"""
-    written: Floats
-    """Time of one checkpoint. [s]"""
-    checkpoint: Floats
-    failures: Floats
-    interval: Floats
-    """Between checkpoints. [s]"""
-    mean_time_to_failure: Floats
+    case: RunCase
+    batches: Floats
+    """Reference batches of the target; none where samples were asked for. [samples]"""
+    points: Floats
+    """Samples to the target at them. [samples]"""
 
-    @property
-    def total(self) -> Floats:
-        """Time to train. [s]"""
-        return np.asarray(self.useful + self.checkpoint + self.failures)
+    def totals(self, plans: Plans, step: Floats) -> Floats:
+        """Return how long whole runs of plans take, (N,). [s]"""
+        found = np.empty(len(plans.rows))
+        write_totals(np.array(self.case), self.batches, self.points, plans.rows, step, found)
+        return found
+
+    def runs(
+        self, batch: Floats, machines: Floats, steps: Floats, rates: Floats, more: Floats
+    ) -> dict[str, Floats]:
+        """Return runs of steps, (P, S), at the failures and the factor of each sample, by what they take."""
+        rows = np.empty((steps.size, len(RunTime._fields)))
+        arrays = (
+            np.ascontiguousarray(values, dtype=float) for values in (batch, machines, steps, rates, more)
+        )
+        write_runs(np.array(self.case), self.batches, self.points, *arrays, rows)
+        return dict(zip(RunTime._fields, rows.T.reshape(-1, *steps.shape), strict=True))
 
 
-def central_runs(
+def run_figures(
     scenario: Scenario,
-    plans: Plans,
-    step: Floats,
     training: Training,
-    *,
-    machines: Floats,
     assumed: Reliability,
+    *,
     input_rate: float | None,
-) -> CentralRuns:
-    """Return what the runs of many plans take from their step times on, all at central values.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    plans : Plans
-        Plans, arrays of shape (P,). [-]
-    step : array
-        Time of one step of each. [s]
-    training : Training
-        Samples or target. [-]
-    machines : array
-        Machines of each plan that can fail and that write checkpoints. [-]
-    assumed : Reliability
-        Failures and checkpoints. [-]
-    input_rate : float or None
-        Samples that one machine's input can feed; None for no limit. [samples/s]
-    """
-    batch = plans.global_batch
-    fed = batch / (input_rate * machines) if input_rate else np.zeros_like(batch)
-    input_wait = np.maximum(fed - step, 0.0)
-    samples = samples_at_batches(training, batch)
-    steps = training_steps(samples, batch)
-    evaluation = evaluations_time(training.target, scenario, samples, batch, step + input_wait)
-    useful = steps * (step + input_wait) + evaluation
-    written = assumed.write_time(
-        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer), machines
+    devices_per_machine: int = 1,
+) -> RunFigures:
+    """Return what all runs of a scenario share."""
+    target, law = training.target, (0.0, 1.0, 1.0)
+    nothing, evaluations = np.empty(0), (0.0, 0.0, 0.0)
+    if target is not None:
+        law = target.law_samples, target.law_batch, target.law_exponent
+        if target.evaluation_samples is not None and target.evaluated_samples is not None:
+            overhead = float(scenario.evaluation_overhead)
+            evaluations = target.evaluation_samples, overhead, target.evaluated_samples
+    written = scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer)
+    case = RunCase(
+        float(training.samples or 0.0),
+        *law,
+        *evaluations,
+        float(input_rate or 0.0),
+        float(devices_per_machine),
+        written,
+        assumed.bandwidth,
+        assumed.storage,
+        assumed.storage_per_machine,
+        assumed.rate,
+        assumed.growth,
+        assumed.taken_back,
+        assumed.restart,
+        assumed.interval or 0.0,
     )
-    checkpoint, failures, interval, mean = losses(useful, written, assumed, assumed.rate, machines)
-    return CentralRuns(
-        samples=samples,
-        steps=steps,
-        input_wait=input_wait,
-        evaluation=evaluation,
-        useful=useful,
-        written=written,
-        checkpoint=checkpoint,
-        failures=failures,
-        interval=interval,
-        mean_time_to_failure=mean,
+    if target is None:
+        return RunFigures(case, nothing, nothing)
+    batches, points = (
+        np.ascontiguousarray(values, dtype=float) for values in (target.batches, target.samples)
     )
+    return RunFigures(case, batches, points)
 
 
 def least_step(scenario: Scenario, plans: Plans, central: Floats) -> Floats:

@@ -20,7 +20,8 @@ from app.sizing.deciding import Sizing, decide, run_totals
 from app.sizing.document import CheckWarning, Part, Quantity
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
-from app.sizing.planning import Risk, Searched, memory_of, search_space
+from app.sizing.plan_search import Risk
+from app.sizing.planning import Searched, memory_of, search_space
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput, WorkloadInput
@@ -104,14 +105,16 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
     allowed = allowed_values(request.constraints)
-    sizing = decide(asked, profile, hardware, context, allowed=allowed, probability=request.probability)
-    if sizing.batch_searched:
-        # The plans that are shown share the batch that was chosen.
-        asked = asked.model_copy(update={"workload": _at_batch(asked.workload, sizing.batch)})
-    every = decide(
+    batch_searched = False
+    if asked.workload.global_batch is None:
+        # The plans that are shown share the batch that is chosen.
+        chosen = decide(asked, profile, hardware, context, allowed=allowed, probability=request.probability)
+        batch_searched = chosen.batch_searched
+        asked = asked.model_copy(update={"workload": _at_batch(asked.workload, chosen.batch)})
+    sizing = decide(
         asked, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
     )
-    sizing = replace(every, batch_searched=sizing.batch_searched)
+    sizing = replace(sizing, batch_searched=batch_searched)
     found, scenario = sizing.choice.found, sizing.scenario
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
@@ -306,13 +309,15 @@ def _front(sizing: Sizing) -> list[PlanPoint]:
 def _map(sizing: Sizing) -> list[MapCell]:
     """Return the best plan of every tensor and pipeline degree; the leanest where none fits."""
     found, capacity = sizing.choice.found, memory_of(sizing.scenario.chip)
-    degrees = np.stack([found.plans.tensor, found.plans.pipeline])
-    code = degrees[0] * (degrees[1].max() + 1.0) + degrees[1]
-    order = np.lexsort((found.fullness, found.cost, code))
-    starts = np.flatnonzero(np.diff(code[order], prepend=-1.0))
-    counts = np.diff(starts, append=order.size)
-    fitting = np.add.reduceat(found.evaluated.fits[order].astype(int), starts)
-    firsts = order[starts]
+    tensor, pipeline = found.plans.tensor.astype(int), found.plans.pipeline.astype(int)
+    code = tensor * (int(pipeline.max()) + 1) + pipeline
+    counts = np.bincount(code)
+    feasible = np.bincount(code, found.evaluated.fits, minlength=counts.size).astype(int)
+    degrees, most = ("tensor", "pipeline"), int(np.count_nonzero(counts))
+    best = best_that_differ(found.plans, found.cost, degrees, most, ties=found.fullness)
+    leanest = best_that_differ(found.plans, found.fullness, degrees, most)
+    firsts = np.concatenate([best, leanest[feasible[code[leanest]] == 0]])
+    firsts = firsts[np.argsort(code[firsts])]
     return [
         MapCell(
             tensor=plan.tensor,
@@ -325,8 +330,8 @@ def _map(sizing: Sizing) -> list[MapCell]:
         )
         for index, count, feasible, plan in zip(
             firsts.tolist(),
-            counts.tolist(),
-            fitting.tolist(),
+            counts[code[firsts]].tolist(),
+            feasible[code[firsts]].tolist(),
             plan_summaries(sizing, found.plans.take(firsts)),
             strict=True,
         )

@@ -1,26 +1,30 @@
-"""Seconds of a plan search against its number of plans.
+"""Seconds of a plan search against its number of plans, and of a sizing against its searches.
 
-``python -m tests.endurance.search_cost`` measures and draws docs/img/search-cost.svg.
+``python -m tests.endurance.search_cost`` measures and draws docs/img/search-cost.svg and sizing-cost.svg.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from app.engine.search import Space, evaluate_gpu_plans, gpu_plans
+from app.engine.search import GpuEvaluator, Space, layouts, spread_of
 from app.reports.figures import palette
 from app.sizing.deciding import decide
 from app.sizing.models import resolve_model
 from app.sizing.scenario import Scenario
+from app.sizing.size.answering import size
+from app.sizing.size.request import SizingRequest
 from tests.sizing.asking import asked, sizing_context
+from tests.sizing.size.requests import DAY
+from tests.sizing.size.requests import MODELS as SIZINGS
 
-PICTURE = Path(__file__).parents[2] / "docs" / "img" / "search-cost.svg"
+PICTURES = Path(__file__).parents[2] / "docs" / "img"
 
 MODELS = {"llama-7b": "LLaMA 7B", "gpt3-175b": "GPT-3 175B", "megatron-1t": "Megatron 1T"}
 SIZES = (
@@ -32,15 +36,20 @@ SIZES = (
 SEQ_LEN = 2048
 ROUNDS = 5
 
+SIZED = {"resnet50": "ResNet-50", "bert-large": "BERT-Large", "gpt3-175b": "GPT-3 175B"}
+SYSTEMS = (1, 2, 4, 8, 16, 32, 64)
+"""Systems of the catalogue that are sized together, at every count to 4,096 accelerators."""
+
 
 @dataclass(frozen=True)
 class Point:
-    """One search."""
+    """One search, or one sizing."""
 
     model: str
-    plans: int
+    count: int
+    """Plans of a search, or searches of a sizing."""
     seconds: float
-    """Of one core: enumeration, memory and step time of every plan, the fastest of several runs. [s]"""
+    """Of one core, the fastest of several runs. [s]"""
 
 
 def measured() -> list[Point]:
@@ -56,6 +65,25 @@ def measured() -> list[Point]:
     return found
 
 
+def sized() -> list[Point]:
+    """Size every model on more and more of the catalogue's systems."""
+    context, found = sizing_context(), []
+    names = [entry.id for entry in context.catalog.systems()]
+    # Systems in an order that mixes kinds: neighbours of the catalogue often share their searches.
+    names = [name for start in range(7) for name in names[start::7]]
+    for model in SIZED:
+        for count in SYSTEMS:
+            asked_of = {**SIZINGS[model], "systems": names[:count], "deadline_s": 30 * DAY}
+            request = SizingRequest.model_validate(asked_of)
+            seconds, searches = [], 0
+            for _ in range(ROUNDS):
+                start = time.process_time()
+                searches = size(request, context).document.searched
+                seconds.append(time.process_time() - start)
+            found.append(Point(model, searches, min(seconds)))
+    return found
+
+
 def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
     """Return the plans of a space and the seconds of one core that evaluating them all takes."""
     case = replace(scenario.gpu_case(), host_memory=0.0)
@@ -65,24 +93,23 @@ def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
         fused_attention=scenario.gpu_software().fused_attention,
     )  # fmt: skip
     start = time.process_time()
-    plans, _ = gpu_plans(space)
-    evaluate_gpu_plans(case, plans, limit=math.inf)
-    return plans.tensor.size, time.process_time() - start
+    found = GpuEvaluator(case).fitting(spread_of(space, layouts(space)), math.inf)
+    return found.count, time.process_time() - start
 
 
 def straight(points: Sequence[Point]) -> tuple[float, float]:
-    """Return fixed seconds and seconds a plan that come nearest to the points in ratio."""
-    plans = np.array([point.plans for point in points], dtype=float)
+    """Return fixed seconds and seconds of each that come nearest to the points in ratio."""
+    counts = np.array([point.count for point in points], dtype=float)
     seconds = np.array([point.seconds for point in points])
-    terms = np.stack([1.0 / seconds, plans / seconds], axis=1)
+    terms = np.stack([1.0 / seconds, counts / seconds], axis=1)
     (fixed, each), *_ = np.linalg.lstsq(terms, np.ones_like(seconds), rcond=None)
     return float(fixed), float(each)
 
 
 def exponent(points: Sequence[Point], least: int) -> float:
-    """Return the power of the number of plans that seconds follow from so many plans on."""
-    large = [point for point in points if point.plans >= least]
-    slope, _ = np.polyfit(np.log([one.plans for one in large]), np.log([one.seconds for one in large]), 1)
+    """Return the power of the count that seconds follow from so many on."""
+    large = [point for point in points if point.count >= least]
+    slope, _ = np.polyfit(np.log([one.count for one in large]), np.log([one.seconds for one in large]), 1)
     return float(slope)
 
 
@@ -91,45 +118,89 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 55
 GREY = "#76808d"
 FONT = 'font-family="Pretendard, system-ui, sans-serif" font-size="13"'
 MARKS = (palette.BLUE, palette.ORANGE, palette.GREEN)
-PLANS, SECONDS = (1e3, 1e6), (1e-3, 1e0)
 
 
-def across(plans: float) -> float:
-    """Return the place of a number of plans. [pixels]"""
-    share = math.log(plans / PLANS[0]) / math.log(PLANS[1] / PLANS[0])
-    return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+@dataclass(frozen=True)
+class Picture:
+    """Seconds against counts, both axes logarithmic, in colours for light and dark grounds."""
+
+    title: str
+    below: str
+    """What is counted."""
+    each: str
+    """One of it."""
+    names: Mapping[str, str]
+    counts: tuple[float, float]
+    """Ends of the axis."""
+    seconds: tuple[float, float]
+    """Ends of the axis. [s]"""
+
+    def across(self, count: float) -> float:
+        """Return the place of a count. [pixels]"""
+        share = math.log(count / self.counts[0]) / math.log(self.counts[1] / self.counts[0])
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+
+    def up(self, seconds: float) -> float:
+        """Return the place of a time. [pixels]"""
+        share = math.log(seconds / self.seconds[0]) / math.log(self.seconds[1] / self.seconds[0])
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+    def drawn(self, points: Sequence[Point]) -> str:
+        """Return the picture of some points and the straight line through them."""
+        fixed, each = straight(points)
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+            f'height="{HEIGHT}" role="img" aria-label="{self.title}">'
+        ]
+        for count in decades(*self.counts):
+            anchor = "end" if count == self.counts[1] else "middle"
+            parts += [line(self.across(count), TOP, self.across(count), HEIGHT - BOTTOM, 0.35)]
+            parts += [label(self.across(count), HEIGHT - BOTTOM + 20, f"{count:,.0f}", anchor)]
+        for seconds in decades(*self.seconds):
+            text = f"{1e3 * seconds:,.0f} ms" if seconds < 1.0 else f"{seconds:,.0f} s"
+            parts += [line(LEFT, self.up(seconds), WIDTH - RIGHT, self.up(seconds), 0.35)]
+            parts += [label(LEFT - 8, self.up(seconds) + 4, text, "end")]
+        parts.append(label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, self.below, "middle"))
+        curve = " ".join(
+            f"{self.across(count)},{self.up(min(fixed + each * count, self.seconds[1]))}"
+            for count in np.geomspace(*self.counts, 60)
+        )
+        parts.append(f'<polyline points="{curve}" fill="none" stroke="{GREY}" stroke-width="1.5"/>')
+        slope = f"{1e3 * each:.2f} ms" if each > 1e-4 else f"{1e6 * each:.3f} µs"
+        fitted = f"{1e3 * fixed:.1f} ms + {slope} {self.each}"
+        parts.append(label(WIDTH - RIGHT - 8, HEIGHT - BOTTOM - 12, fitted, "end"))
+        for place, (colour, (model, name)) in enumerate(zip(MARKS, self.names.items(), strict=True)):
+            left = LEFT + 150 * place
+            parts += [dot(left + 8, 18, colour), label(left + 20, 22, name, "start")]
+            parts += [
+                dot(self.across(one.count), self.up(one.seconds), colour)
+                for one in points
+                if one.model == model
+            ]
+        return "\n".join([*parts, "</svg>", ""])
 
 
-def up(seconds: float) -> float:
-    """Return the place of a time. [pixels]"""
-    share = math.log(seconds / SECONDS[0]) / math.log(SECONDS[1] / SECONDS[0])
-    return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+OF_PLANS = Picture(
+    title="Seconds of a search against its number of plans",
+    below="legal plans, all timed",
+    each="a plan",
+    names=MODELS,
+    counts=(1e3, 1e6),
+    seconds=(1e-4, 1e-1),
+)
+OF_SEARCHES = Picture(
+    title="Seconds of a sizing against its searches",
+    below="searches of a sizing: hardware that differs, at every count",
+    each="a search",
+    names=SIZED,
+    counts=(1e0, 1e3),
+    seconds=(1e-3, 1e1),
+)
 
 
-def picture(points: Sequence[Point]) -> str:
-    """Draw seconds against plans, both axes logarithmic, in colours for light and dark grounds."""
-    fixed, each = straight(points)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" role="img" aria-label="Seconds of a search against its number of plans">'
-    ]
-    for plans, text in ((1e3, "1,000"), (1e4, "10,000"), (1e5, "100,000"), (1e6, "1,000,000")):
-        parts += [line(across(plans), TOP, across(plans), HEIGHT - BOTTOM, 0.35)]
-        parts += [label(across(plans), HEIGHT - BOTTOM + 20, text, "end" if plans == PLANS[1] else "middle")]
-    for seconds, text in ((1e-3, "1 ms"), (1e-2, "10 ms"), (1e-1, "0.1 s"), (1e0, "1 s")):
-        parts += [line(LEFT, up(seconds), WIDTH - RIGHT, up(seconds), 0.35)]
-        parts += [label(LEFT - 8, up(seconds) + 4, text, "end")]
-    parts.append(label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, "distinct legal plans, all timed", "middle"))
-    curve = " ".join(
-        f"{across(plans)},{up(fixed + each * plans)}" for plans in np.geomspace(PLANS[0], PLANS[1], 60)
-    )
-    parts.append(f'<polyline points="{curve}" fill="none" stroke="{GREY}" stroke-width="1.5"/>')
-    fitted = f"{1e3 * fixed:.1f} ms + {1e6 * each:.2f} µs a plan"
-    parts.append(label(across(3e5), up(0.03), fitted, "middle"))
-    for place, (colour, (model, name)) in enumerate(zip(MARKS, MODELS.items(), strict=True)):
-        parts += [dot(LEFT + 8 + 150 * place, 18, colour), label(LEFT + 20 + 150 * place, 22, name, "start")]
-        parts += [dot(across(one.plans), up(one.seconds), colour) for one in points if one.model == model]
-    return "\n".join([*parts, "</svg>", ""])
+def decades(low: float, high: float) -> list[float]:
+    """Return the powers of ten from one to another."""
+    return [low * 10.0**power for power in range(round(math.log10(high / low)) + 1)]
 
 
 def line(left: float, top: float, right: float, bottom: float, opacity: float) -> str:
@@ -151,10 +222,12 @@ def dot(left: float, top: float, colour: str) -> str:
 
 
 if __name__ == "__main__":
-    found = measured()
-    PICTURE.write_text(picture(found), encoding="utf-8")
-    for one in found:
-        print(
-            f"{one.model:12} {one.plans:9,} {1e3 * one.seconds:8.1f} ms {1e6 * one.seconds / one.plans:6.2f}"
-        )
-    print("fixed and a plan:", *straight(found), "exponent from 10,000 plans:", exponent(found, 10_000))
+    for name, drawing, found in (
+        ("search-cost", OF_PLANS, measured()),
+        ("sizing-cost", OF_SEARCHES, sized()),
+    ):
+        (PICTURES / f"{name}.svg").write_text(drawing.drawn(found), encoding="utf-8")
+        for one in found:
+            each = 1e6 * one.seconds / one.count
+            print(f"{one.model:12} {one.count:9,} {1e3 * one.seconds:8.1f} ms {each:10.3f} µs each")
+        print("fixed and each:", *straight(found))

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, young_interval
-from app.errors import BadInput
 
 seconds = st.floats(1e-2, 1e6)
 
@@ -58,15 +57,3 @@ def test_overhead_is_the_share_of_the_interval(useful: float, delta: float, inte
 def test_writing_takes_bytes_over_bandwidth() -> None:
     # 175 billion parameters at 14 bytes through 10 GiB/s of each of 128 nodes
     assert float(checkpoint_time(175e9 * 14, 128 * 10 * 2**30)) == pytest.approx(1.7826, rel=1e-4)
-
-
-@pytest.mark.parametrize("interval", [0.0, -1.0, math.nan])
-def test_an_interval_of_nothing_is_refused(interval: float) -> None:
-    with pytest.raises(BadInput, match="checkpoint interval"):
-        checkpoint_overhead(1.0, 1.0, interval)
-
-
-@pytest.mark.parametrize("interval", [young_interval, daly_interval])
-def test_a_checkpoint_of_no_time_has_no_best_interval(interval) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(BadInput, match="checkpoint time"):
-        interval(0.0, 3600.0)

@@ -30,16 +30,16 @@ def test_an_unknown_field_is_named() -> None:
         Plans.of(tensors=8)
 
 
-def test_the_matrix_of_plans_is_not_copied_and_follows_what_is_replaced() -> None:
-    matrix = np.arange(len(PLAN_FIELDS) * 4.0).reshape(-1, 4).copy()
-    plans = Plans.of_matrix(matrix)
-    assert plans.matrix is matrix
+def test_the_rows_of_plans_are_not_copied_and_follow_what_is_replaced() -> None:
+    rows = np.arange(4.0 * len(PLAN_FIELDS)).reshape(4, -1).copy()
+    plans = Plans.of_rows(rows)
+    assert plans.rows is rows
     for value in (np.zeros(4), plans.data, plans.offload[:1]):
         changed = replace(plans, offload=value)
-        expected = matrix.copy()
-        expected[PLAN_FIELDS.index("offload")] = value
-        assert np.array_equal(changed.matrix, expected)
-        assert np.array_equal(changed.take(np.array([3, 1])).matrix, expected[:, [3, 1]])
+        expected = rows.copy()
+        expected[:, PLAN_FIELDS.index("offload")] = value
+        assert np.array_equal(changed.rows, expected)
+        assert np.array_equal(changed.take(np.array([3, 1])).rows, expected[[3, 1]])
 
 
 def test_totals_are_the_sum_of_the_parts() -> None:

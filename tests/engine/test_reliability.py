@@ -13,9 +13,7 @@ from app.engine.reliability import (
     goodput,
     job_failure_rate,
     mean_time_to_failure,
-    restart_outlasts_failures,
 )
-from app.errors import BadInput
 
 DAY = 86_400.0
 META = 6.5 / 1000 / DAY
@@ -140,19 +138,3 @@ def test_samples_of_the_rate_give_samples_of_the_time() -> None:
         float(failure_overhead(30 * DAY, 60.0, young_interval(60.0, one), one, 1200.0)) for one in mttf
     ]
     assert together.tolist() == one_by_one
-
-
-def test_a_restart_longer_than_the_time_to_failure_is_said() -> None:
-    mttf = np.array([600.0, 1200.0, 1800.0])
-    assert restart_outlasts_failures(mttf, 1200.0).tolist() == [True, False, False]
-
-
-@pytest.mark.parametrize("rate", [-1e-9, math.nan])
-def test_negative_rates_are_refused(rate: float) -> None:
-    with pytest.raises(BadInput, match="failure rate"):
-        mean_time_to_failure(rate)
-
-
-def test_a_job_that_fails_all_the_time_is_refused() -> None:
-    with pytest.raises(BadInput, match="MTTF"):
-        failure_overhead(1.0, 1.0, 1.0, 0.0, 1.0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from app.catalog import ChipKind
+from app.engine.checkpoints import write_bandwidth
+from app.engine.reliability import interruption_rate
 from app.sizing.bill.bill import make_bill
 from app.sizing.bill.request import BillRequest
 from app.sizing.break_even.deciding import decide
@@ -35,7 +36,12 @@ def assumed(context: SizingContext, kind: ChipKind = ChipKind.GPU, **stated: Any
 
 
 def bandwidth(found: Reliability, machines: float) -> float:
-    return TERABYTE / float(found.write_time(TERABYTE, np.array([machines]))[0])
+    return write_bandwidth(machines, found.bandwidth, found.storage + found.storage_per_machine * machines)
+
+
+def failing(found: Reliability, rate: float, machines: float) -> float:
+    """Interruptions of a job on so many machines. [1/s]"""
+    return interruption_rate(rate, machines, found.growth, found.taken_back)
 
 
 def test_checkpoints_are_no_faster_than_the_storage(context: SizingContext) -> None:
@@ -80,10 +86,11 @@ def failures_a_day(context: SizingContext, name: str) -> float:
 
 @pytest.mark.parametrize("name", JOBS)
 def test_every_published_job_lies_within_the_law_of_failures(context: SizingContext, name: str) -> None:
-    found, machines = assumed(context), np.array([float(JOBS[name][1])])
-    ends = np.exp(1.2816 * found.rate_deviation * np.array([-1.0, 1.0]))
-    low, high = (float(found.failing(found.rate * end, machines)[0]) * 86_400.0 for end in ends)
-    central = float(found.failing(found.rate, machines)[0]) * 86_400.0
+    found, machines = assumed(context), float(JOBS[name][1])
+    end = math.exp(1.2816 * found.rate_deviation)
+    low, central, high = (
+        86_400.0 * failing(found, found.rate * factor, machines) for factor in (1.0 / end, 1.0, end)
+    )
     # The range is symmetric in logarithms and takes the ratio of the ends of the figure.
     assert low / 1.2 <= failures_a_day(context, name) <= 1.2 * high
     assert low < central < high
@@ -91,10 +98,10 @@ def test_every_published_job_lies_within_the_law_of_failures(context: SizingCont
 
 def test_a_job_of_more_machines_fails_more_often_than_in_proportion(context: SizingContext) -> None:
     found = assumed(context)
-    one, many = (float(found.failing(found.rate, np.array([count]))[0]) for count in (1.0, 128.0))
+    one, many = (failing(found, found.rate, count) for count in (1.0, 128.0))
     assert many / one > 128
     stated = assumed(context, failures_per_1000_node_days=6.5)
-    assert float(stated.failing(stated.rate, np.array([128.0]))[0]) == pytest.approx(128 * 6.5 / NODE_DAY)
+    assert failing(stated, stated.rate, 128.0) == pytest.approx(128 * 6.5 / NODE_DAY)
 
 
 def test_the_failure_rate_of_the_defaults_is_that_of_the_job(context: SizingContext) -> None:

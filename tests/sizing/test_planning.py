@@ -42,7 +42,7 @@ def searched(
         per_node=4 if scenario.is_ipu else 8,
         global_batch=batch,
     )
-    return search_space(scenario, space, margin=margin)
+    return search_space(scenario, space, margin=margin, everything=True)
 
 
 def chosen(
@@ -181,7 +181,7 @@ def test_a_risk_moves_the_rank_and_not_the_times() -> None:
     def wary(plans: Plans) -> Floats:
         return np.where(plans.tensor == 1, 1e6, 1.0)
 
-    calm, risky = search_space(scenario, space), search_space(scenario, space, risk=wary)
+    calm, risky = (search_space(scenario, space, risk=risk, everything=True) for risk in (None, wary))
     assert np.array_equal(calm.evaluated.seconds, risky.evaluated.seconds)
     assert calm.plans.tensor[calm.best] == 1
     assert risky.plans.tensor[risky.best] > 1

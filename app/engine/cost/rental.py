@@ -70,6 +70,8 @@ def spot_hourly_price(
     useful = np.asarray(useful_time, dtype=float)
     if not np.all(useful > 0):
         raise BadInput(Message("useful time must be above 0 s, got {time}", {"time": float(np.min(useful))}))
+    if not np.all(np.asarray(interruption_rate) >= 0):
+        raise BadInput(Message("interruption rate must be 0 or more"))
     mean = mean_time_to_failure(interruption_rate)
     lost = checkpoint_overhead(useful, checkpoint_time, interval)
     lost = lost + failure_overhead(useful, checkpoint_time, interval, mean, restart_time)

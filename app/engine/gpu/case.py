@@ -69,20 +69,20 @@ class Plan(NamedTuple):
 
 @inner
 def plan_at(plans: Matrix, place: int) -> Plan:
-    """Return one of the plans of a matrix, whose rows are the fields of ``Plans``."""
+    """Return one of the rows of ``Plans``."""
     return Plan(
-        plans[0, place],
-        plans[1, place],
-        plans[2, place],
-        plans[3, place],
-        plans[4, place],
-        plans[5, place],
-        plans[6, place],
-        plans[7, place],
-        plans[8, place],
-        plans[9, place],
-        plans[10, place],
-        plans[14, place],
+        plans[place, 0],
+        plans[place, 1],
+        plans[place, 2],
+        plans[place, 3],
+        plans[place, 4],
+        plans[place, 5],
+        plans[place, 6],
+        plans[place, 7],
+        plans[place, 8],
+        plans[place, 9],
+        plans[place, 10],
+        plans[place, 14],
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
-from app.engine.gpu.case import AT, GpuCase, case_of, plan_at, software_of
+from app.compiled import Matrix, Places, Vector, called, inner, kernel
+from app.engine.gpu.case import AT, Case, GpuCase, Software, case_of, plan_at, software_of
 from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
 from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, operator_costs, operator_loads, operator_time
@@ -17,14 +17,22 @@ from app.engine.gpu.step import Step, step_time, step_total
 from app.engine.gpu.weights import Weights, device_weights
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators import OperatorTable
-from app.engine.plans import MemoryUse, OperatorTimes, Plans, StepTime
+from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
-WORK_COLUMNS = 16
-"""Numbers of a micro-batch: :class:`Work` and :class:`Activations`."""
+KEYS = 5
+"""Numbers before what is kept of them."""
 
-EXCHANGE_COLUMNS = 17
-"""Numbers of the copies of weights: :class:`Weights` and :class:`Exchanges`."""
+SHARED = [
+    PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
+]
+"""Fields that the work of a micro-batch depends on."""
+
+KEPT_WORKS, WORK_COLUMNS = 1024, KEYS + 16
+"""Micro-batches that are kept, with :class:`Work` and :class:`Activations`."""
+
+KEPT_EXCHANGES, EXCHANGE_COLUMNS = 256, KEYS + 17
+"""Copies of weights that are kept, with :class:`Weights` and :class:`Exchanges`."""
 
 PERFECT: Mapping[str, Any] = {
     "matrix_efficiency": 1.0,
@@ -57,79 +65,119 @@ def _write(values: tuple[float, ...], rows: Matrix, row: int, first: int) -> Non
 @inner
 def _work_at(rows: Matrix, row: int) -> Work:
     r = rows[row]
-    return Work(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11])
+    return Work(r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13], r[14], r[15], r[16])
 
 
 @inner
 def _activations_at(rows: Matrix, row: int) -> Activations:
-    return Activations(rows[row, 12], rows[row, 13], rows[row, 14], rows[row, 15])
+    return Activations(rows[row, 17], rows[row, 18], rows[row, 19], rows[row, 20])
 
 
 @inner
 def _weights_at(rows: Matrix, row: int) -> Weights:
     r = rows[row]
-    return Weights(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
+    return Weights(r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13], r[14], r[15])
 
 
 @inner
 def _exchanges_at(rows: Matrix, row: int) -> Exchanges:
     r = rows[row]
-    return Exchanges(r[11], r[12], r[13], r[14], r[15], r[16])
+    return Exchanges(r[16], r[17], r[18], r[19], r[20], r[21])
 
 
-@kernel
-def write_works(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
-    stack: Matrix,
+@inner
+def _slot(slots: int, a: float, b: float, c: float, d: float, e: float) -> int:
+    """Return where what five numbers lead to is kept."""
+    code = int(a)
+    for value in (b, c, d, e):
+        # Parts of a sample are no whole numbers.
+        code = ((code * 31) ^ int(value * 4.0)) * 0x9E3779B1
+        code ^= code >> 15
+    return code & (slots - 1)
+
+
+@inner
+def _holds(kept: Matrix, slot: int, a: float, b: float, c: float, d: float, e: float) -> bool:
+    """Return whether a slot holds what five numbers lead to."""
+    row = kept[slot]
+    return row[0] == a and row[1] == b and row[2] == c and row[3] == d and row[4] == e
+
+
+class Kept(NamedTuple):
+    """What many plans share, behind the five numbers of a plan that it follows from.
+
+    It holds for one case and may be used again for it.
+    """
+
+    works: Matrix
+    exchanges: Matrix
+    costs: Matrix
+    """Room for the operators of a micro-batch."""
+
+
+class Found(NamedTuple):
+    """What evaluating plans gives."""
+
+    memory: Vector
+    """[B]"""
+    elsewhere: Vector
+    """[B]"""
+    seconds: Vector
+    """Of a step; infinite where a plan does not fit. [s]"""
+
+
+@called
+def evaluate_rows(
+    case: Case,
+    software: Software,
     plans: Matrix,
-    chosen: Places,
-    costs: Matrix,
-    works: Matrix,
+    count: int,
+    kept: Kept,
+    limit: float,
+    host_memory: float,
+    found: Found,
 ) -> None:
-    """Write what a micro-batch costs and keeps in some plans, of which neighbours share their operators."""
-    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    software = software_of(stack[0])
+    """Write memory and step time of the first plans of a matrix."""
+    works, exchanges, costs = kept
+    memory, elsewhere, seconds = found
     tensor, micro_batch, expert = 0.0, 0.0, 0.0
-    for row in range(chosen.size):
-        plan = plan_at(plans, chosen[row])
-        if plan.tensor != tensor or plan.micro_batch != micro_batch or plan.expert != expert:
-            tensor, micro_batch, expert = plan.tensor, plan.micro_batch, plan.expert
-            operator_costs(case, tensor, micro_batch, expert, costs, 0)
-        recompute, by_tokens = plan.recompute, plan.sequence_parallel
-        work = micro_batch_work(case, software, tensor, micro_batch, expert, recompute, by_tokens, costs, 0)
-        kept = micro_batch_activations(case, tensor, micro_batch, recompute, by_tokens)
-        _write(work, works, row, 0)
-        _write(kept, works, row, 12)
-
-
-@kernel
-def write_exchanges(
-    numbers: Vector,
-    sweep: Matrix,
-    tiles: Matrix,
-    messages: Matrix,
-    norms: Matrix,
-    weights: Matrix,
-    columns: Matrix,
-    stack: Matrix,
-    plans: Matrix,
-    chosen: Places,
-    exchanges: Matrix,
-) -> None:
-    """Write the weights of a device, and what its copies exchange, in some plans."""
-    case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    software = software_of(stack[0])
-    for row in range(chosen.size):
-        plan = plan_at(plans, chosen[row])
-        held = device_weights(case, plan)
-        _write(held, exchanges, row, 0)
-        _write(gradient_exchanges(case, plan, held, software.network), exchanges, row, 11)
+    of_work, slot = 0, 0
+    for place in range(count):
+        plan = plan_at(plans, place)
+        t, b, x, again, by_tokens = (
+            plan.tensor,
+            plan.micro_batch,
+            plan.expert,
+            plan.recompute,
+            plan.sequence_parallel,
+        )
+        # Neighbours often share both.
+        if not _holds(works, of_work, t, b, x, again, by_tokens):
+            of_work = _slot(works.shape[0], b, t, again, by_tokens, x)
+        if not _holds(works, of_work, t, b, x, again, by_tokens):
+            if t != tensor or b != micro_batch or x != expert:
+                tensor, micro_batch, expert = t, b, x
+                operator_costs(case, t, b, x, costs, 0)
+            work = micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0)
+            _write((t, b, x, again, by_tokens), works, of_work, 0)
+            _write(work, works, of_work, KEYS)
+            _write(micro_batch_activations(case, t, b, again, by_tokens), works, of_work, KEYS + 12)
+        p, d, ranks = plan.pipeline, plan.data, plan.sharding_ranks
+        if not _holds(exchanges, slot, t, p, d, x, ranks):
+            slot = _slot(exchanges.shape[0], d, p, t, x, ranks)
+        if not _holds(exchanges, slot, t, p, d, x, ranks):
+            weight = device_weights(case, plan)
+            _write((t, p, d, x, ranks), exchanges, slot, 0)
+            _write(weight, exchanges, slot, KEYS)
+            _write(gradient_exchanges(case, plan, weight, software.network), exchanges, slot, KEYS + 11)
+        held = _weights_at(exchanges, slot)
+        use = device_memory(case, plan, held, _activations_at(works, of_work))
+        total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
+        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
+        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
+            work = _work_at(works, of_work)
+            sent = _exchanges_at(exchanges, slot)
+            seconds[place] = step_total(step_time(case, plan, software, held, work, sent))
 
 
 @kernel
@@ -144,9 +192,8 @@ def write_steps(
     stack: Matrix,
     plans: Matrix,
     works: Matrix,
-    work_index: Places,
     exchanges: Matrix,
-    exchange_index: Places,
+    costs: Matrix,
     limit: float,
     host_memory: float,
     memory: Vector,
@@ -155,17 +202,8 @@ def write_steps(
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
     case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    software = software_of(stack[0])
-    for place in range(plans.shape[1]):
-        plan = plan_at(plans, place)
-        held = _weights_at(exchanges, exchange_index[place])
-        use = device_memory(case, plan, held, _activations_at(works, work_index[place]))
-        total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[place], elsewhere[place], seconds[place] = total, use.elsewhere, np.inf
-        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = _work_at(works, work_index[place])
-            sent = _exchanges_at(exchanges, exchange_index[place])
-            seconds[place] = step_total(step_time(case, plan, software, held, work, sent))
+    kept, found = Kept(works, exchanges, costs), Found(memory, elsewhere, seconds)
+    evaluate_rows(case, software_of(stack[0]), plans, plans.shape[0], kept, limit, host_memory, found)
 
 
 @kernel
@@ -181,29 +219,33 @@ def sampled_steps(
     plans: Matrix,
     of_plan: Places,
     of_sample: Places,
+    works: Matrix,
     costs: Matrix,
     parts: Matrix,
 ) -> None:
-    """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan."""
+    """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan.
+
+    ``works`` keeps the last micro-batch of each sample, which plans beside one another often share.
+    """
     case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    before = -1
+    tensor, micro_batch, expert = 0.0, 0.0, 0.0
     for pair in range(of_plan.size):
-        plan = plan_at(plans, of_plan[pair])
-        if of_plan[pair] != before:
-            before = of_plan[pair]
-            operator_costs(case, plan.tensor, plan.micro_batch, plan.expert, costs, 0)
-        software = software_of(stacks[of_sample[pair]])
-        work = micro_batch_work(
-            case,
-            software,
+        plan, sample = plan_at(plans, of_plan[pair]), of_sample[pair]
+        software = software_of(stacks[sample])
+        t, b, x, again, by_tokens = (
             plan.tensor,
             plan.micro_batch,
             plan.expert,
             plan.recompute,
             plan.sequence_parallel,
-            costs,
-            0,
         )
+        if not _holds(works, sample, t, b, x, again, by_tokens):
+            if t != tensor or b != micro_batch or x != expert:
+                tensor, micro_batch, expert = t, b, x
+                operator_costs(case, t, b, x, costs, 0)
+            _write((t, b, x, again, by_tokens), works, sample, 0)
+            _write(micro_batch_work(case, software, t, b, x, again, by_tokens, costs, 0), works, sample, KEYS)
+        work = _work_at(works, sample)
         held = device_weights(case, plan)
         sent = gradient_exchanges(case, plan, held, software.network)
         _write(step_time(case, plan, software, held, work, sent), parts, pair, 0)
@@ -223,7 +265,7 @@ def memory_of_plans(
 ) -> None:
     """Write the memory of every plan by part."""
     case = case_of(numbers, sweep, tiles, messages, norms, weights, columns)
-    for place in range(plans.shape[1]):
+    for place in range(plans.shape[0]):
         plan = plan_at(plans, place)
         kept = micro_batch_activations(
             case, plan.tensor, plan.micro_batch, plan.recompute, plan.sequence_parallel
@@ -284,11 +326,13 @@ class Pairs:
     """Plans and samples of software that broadcast against each other, a row for each pair, plan by plan."""
 
     def __init__(self, plans: Plans, case: GpuCase) -> None:
-        self.plans, shape = plans.matrix, plans.shape
+        self.plans, shape = plans.rows, plans.shape
         self.shape = np.broadcast_shapes(shape, case.shape)
-        of_plan = np.broadcast_to(np.arange(self.plans.shape[1]).reshape(shape), self.shape).ravel()
+        of_plan = np.broadcast_to(np.arange(len(self.plans)).reshape(shape), self.shape).ravel()
         of_sample = np.broadcast_to(np.arange(len(case.software)).reshape(case.shape), self.shape).ravel()
-        self.order = np.argsort(of_plan, kind="stable")
+        # Plans that share their micro-batch stand beside one another.
+        ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
+        self.order = np.argsort(ranks[of_plan], kind="stable")
         self.of_plan, self.of_sample = of_plan[self.order], of_sample[self.order]
 
     def restored(self, rows: Floats) -> Floats:
@@ -314,8 +358,9 @@ def step_of(case: GpuCase, plans: Plans) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
     pairs = Pairs(plans, case)
     parts = np.empty((pairs.of_plan.size, len(Step._fields)))
-    costs = np.empty((case.operators, COSTS))
-    sampled_steps(*case.arrays, case.software, pairs.plans, pairs.of_plan, pairs.of_sample, costs, parts)
+    works, costs = np.zeros((len(case.software), WORK_COLUMNS)), np.empty((case.operators, COSTS))
+    of_pairs = pairs.plans, pairs.of_plan, pairs.of_sample
+    sampled_steps(*case.arrays, case.software, *of_pairs, works, costs, parts)
     return StepTime(dict(zip(Step._fields, pairs.restored(parts), strict=True)))
 
 
@@ -354,9 +399,8 @@ def gpu_memory(
 
 def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
     """Return the memory of the fullest GPU of each plan, by part. [B]"""
-    matrix = plans.matrix
-    rows = np.empty((matrix.shape[1], len(MEMORY_PARTS) + 1))
-    memory_of_plans(*case.arrays, matrix, rows)
+    rows = np.empty((len(plans.rows), len(MEMORY_PARTS) + 1))
+    memory_of_plans(*case.arrays, plans.rows, rows)
     parts = rows.T.reshape(-1, *plans.shape)
     return MemoryUse(
         parts=dict(zip(MEMORY_PARTS, parts, strict=False)),

@@ -1,6 +1,6 @@
 """What the copies of a device's weights exchange: gradients, and weights that are not held by all.
 
-It depends on few of a plan's coordinates (:data:`~app.engine.gpu.weights.WEIGHT_KEYS`), and neither on its
+It depends on few of a plan's coordinates (those of :mod:`app.engine.gpu.weights`), and neither on its
 micro-batch nor on its recomputation; a search computes it once for each combination.
 """
 

@@ -1,4 +1,8 @@
-"""Weights of the fullest GPU of a plan."""
+"""Weights of the fullest GPU of a plan.
+
+They and the exchange of their gradients follow from its tensor ranks, stages, copies, experts' ranks and the
+copies that share one; the chunks of a stage are equal and change neither.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,6 @@ from typing import NamedTuple
 
 from app.compiled import formula, inner
 from app.engine.gpu.case import Case, Plan
-
-WEIGHT_KEYS = ("tensor", "pipeline", "data", "expert", "sharding_ranks")
-"""Fields of a plan that its weights on a device, and the exchange of their gradients, depend on, beside the
-chunks of a stage, which are equal and change neither."""
 
 ALL, TRAINED, QUANTISED = 0, 1, 2
 

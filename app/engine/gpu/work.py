@@ -1,7 +1,8 @@
 """What one micro-batch costs on one tensor rank, over the whole model.
 
-It depends on few of a plan's coordinates (:data:`WORK_KEYS`). A search over many thousand plans has a few
-hundred combinations of them, so it is computed once for each.
+It depends on few of a plan's coordinates: tensor ranks, micro-batch, experts' ranks, recomputation and
+whether tokens are split, and its operators on the first three alone. A search over many thousand plans has a
+few hundred combinations of them, so it is computed once for each.
 """
 
 from __future__ import annotations
@@ -15,9 +16,6 @@ from app.engine.gpu.dispatch import FULL, kernel_count
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
 from app.engine.operators import Section, Split
 from app.engine.plans import Recompute
-
-WORK_KEYS = ("tensor", "micro_batch", "expert", "recompute", "sequence_parallel")
-"""Fields of a plan that the work of a micro-batch depends on; the first three that of its operators."""
 
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats
-from app.engine.search.shares import spread_options
-from app.engine.search.space import Space, Whole, divisors, filled, layouts, whole
+from app.engine.search.shares import Options, spread_options
+from app.engine.search.space import Space, divisors, layouts, whole
 from app.errors import FieldError, Message, TooLarge
 
 MODES = [float(mode) for mode in Recompute]
@@ -29,19 +29,41 @@ def gpu_plans(space: Space) -> tuple[Plans, int]:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    return options_of(space, np.ascontiguousarray(layouts(space)))
+    found = layouts(space)
+    return plans_of(spread_of(space, found)), combinations(space, len(found))
 
 
-def options_of(space: Space, found: Floats) -> tuple[Plans, int]:
-    """Return the plans of layouts, (5, L), with every option, and how many combinations there were."""
+def plans_of(spread: Options) -> Plans:
+    """Return the plans of layouts with every option."""
+    rows = np.empty((plan_count(spread)[0], len(Plans.__slots__)))
+    spread_options(*spread, rows, np.zeros(2, dtype=np.int64))
+    return Plans.of_rows(rows)
+
+
+def plan_count(spread: Options) -> tuple[int, int]:
+    """Return how many plans layouts have, and how many the layout that has most."""
+    count = np.zeros(2, dtype=np.int64)
+    spread_options(*spread, np.empty((0, len(Plans.__slots__))), count)
+    if count[0] > MOST_PLANS:
+        message = Message(
+            "more than {most} plans would have to be compared; give the tensor or pipeline degree, or a "
+            "global batch and a number of devices with fewer divisors",
+            {"most": MOST_PLANS},
+        )
+        raise TooLarge(message, [FieldError("plan", message)])
+    return int(count[0]), int(count[1])
+
+
+def spread_of(space: Space, found: Floats) -> Options:
+    """Return what layouts, (L, 5), are spread over."""
     ranks = _ranks(space, found)
-    pipelines = sorted(set(found[1].astype(int).tolist()))
+    pipelines = sorted(set(found[:, 1].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
     chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
     for row, values in enumerate(parts):
         chunks[row, : len(values)] = values
     # Layouts of the same traits have the same options.
-    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:3] > 1).T @ [4, 2, 1]
+    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:, :3] > 1) @ [4, 2, 1]
     occurring = set(traits.tolist())
     options = [
         _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
@@ -50,34 +72,7 @@ def options_of(space: Space, found: Floats) -> tuple[Plans, int]:
     starts = whole([0, *itertools.accumulate(map(len, options))])
     every = np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
     experts = whole(space.choices("expert", divisors(space.experts)))
-
-    def write(plans: Floats, count: Whole) -> None:
-        spread_options(
-            found,
-            ranks,
-            whole(pipelines),
-            chunks,
-            experts,
-            space.experts,
-            every,
-            starts,
-            plans,
-            count,
-        )
-        _check_count(int(count[0]))
-
-    matrix = filled(write, rows=len(Plans.__slots__), expected=32 * found.shape[1])
-    return Plans.of_matrix(np.ascontiguousarray(matrix)), _enumerated(space, found.shape[1])
-
-
-def _check_count(count: int) -> None:
-    if count > MOST_PLANS:
-        message = Message(
-            "more than {most} plans would have to be compared; give the tensor or pipeline degree, or a "
-            "global batch and a number of devices with fewer divisors",
-            {"most": MOST_PLANS},
-        )
-        raise TooLarge(message, [FieldError("plan", message)])
+    return Options(found, ranks, whole(pipelines), chunks, experts, space.experts, every, starts)
 
 
 def _chunks(space: Space, pipeline: int) -> list[int]:
@@ -98,7 +93,7 @@ def _ranks(space: Space, found: Floats) -> Floats:
 
     Plans that share nothing take the first: all copies where that is allowed.
     """
-    tensor, data = found[0], found[2]
+    tensor, data = found[:, 0], found[:, 2]
     if "sharding_ranks" in space.allowed:
         given = sorted(space.allowed["sharding_ranks"])
         ranks = np.array([np.where(data % value == 0, value, 0.0) for value in given])
@@ -133,7 +128,7 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
     ]
 
 
-def _enumerated(space: Space, found: int) -> int:
+def combinations(space: Space, found: int) -> int:
     """Return the combinations of all values of all dimensions, whether or not they have an effect."""
     sizes = (
         len(space.choices("interleave", divisors(space.depth))),

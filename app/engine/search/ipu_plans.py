@@ -12,12 +12,10 @@ from app.engine.records import Floats
 from app.engine.search.space import Space, layouts
 
 SWITCH = [0.0, 1.0]
-NEUTRAL_ROWS = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
-RANKS_ROW = Plans.__slots__.index("sharding_ranks")
-PHASES_ROW = Plans.__slots__.index("phases")
-OPTION_ROWS = [
-    Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")
-]
+NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
+RANKS = Plans.__slots__.index("sharding_ranks")
+PHASES = Plans.__slots__.index("phases")
+OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")]
 
 
 def ipu_plans(space: Space) -> tuple[Plans, int]:
@@ -32,24 +30,24 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
     enumerated = 0
     blocks, places = [], []
-    for data in np.unique(found[2]):
-        mine = np.flatnonzero(found[2] == data)
+    for data in np.unique(found[:, 2]):
+        mine = np.flatnonzero(found[:, 2] == data)
         shares = _shares(space, int(data))
         every = [(*one, *share) for one in itertools.product(modes, offload, phases) for share in shares]
         ways = len(space.choices("rts", range(int(data).bit_length())))
         ways *= len(space.choices("rts_optimizer", range(2)))
         enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
-        block = np.ones((len(Plans.__slots__), mine.size, len(every)))
-        block[:5] = found[:, mine, np.newaxis]
-        block[NEUTRAL_ROWS] = 0.0
-        block[RANKS_ROW] = data
-        block[OPTION_ROWS] = np.array(every, dtype=float).reshape(-1, 5).T[:, np.newaxis]
-        blocks.append(block.reshape(len(block), -1))
+        block = np.ones((mine.size, len(every), len(Plans.__slots__)))
+        block[..., :5] = found[mine, np.newaxis]
+        block[..., NEUTRAL] = 0.0
+        block[..., RANKS] = data
+        block[..., OPTIONS] = np.array(every, dtype=float).reshape(-1, 5)
+        blocks.append(block.reshape(-1, len(Plans.__slots__)))
         places.append(np.repeat(mine, len(every)))
     if not blocks:
-        return Plans.of_matrix(np.empty((len(Plans.__slots__), 0))), 0
+        return Plans.of_rows(np.empty((0, len(Plans.__slots__)))), 0
     order = np.argsort(np.concatenate(places), kind="stable")
-    return Plans.of_matrix(np.concatenate(blocks, axis=1)[:, order]), enumerated
+    return Plans.of_rows(np.concatenate(blocks)[order]), enumerated
 
 
 def _shares(space: Space, data: int) -> list[tuple[float, float]]:
@@ -103,6 +101,6 @@ def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float])
     new = np.ones(tried.shape, dtype=bool)
     new[1:] = tried[1:] > tried[:-1]
     which = np.broadcast_to(possible, tried.shape)[new]
-    cut = plans.matrix[:, which]
-    cut[PHASES_ROW] = tried[new]
-    return Plans.of_matrix(cut)
+    cut = plans.rows[which]
+    cut[:, PHASES] = tried[new]
+    return Plans.of_rows(cut)

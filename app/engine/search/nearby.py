@@ -54,15 +54,15 @@ class Found(NamedTuple):
 
 @inner
 def _is_legal(plans: Matrix, place: int, devices: int) -> bool:
-    data, ranks = plans[2, place], plans[9, place]
+    data, ranks = plans[place, 2], plans[place, 9]
     return (
-        (plans[5, place] == 1.0 or plans[4, place] % plans[1, place] == 0.0)
-        and data % plans[14, place] == 0.0
+        (plans[place, 5] == 1.0 or plans[place, 4] % plans[place, 1] == 0.0)
+        and data % plans[place, 14] == 0.0
         and data % ranks == 0.0
-        and data % plans[11, place] == 0.0
-        and data % plans[12, place] == 0.0
-        and (plans[8, place] == 0.0 or (data > 1.0 and ranks > 1.0))
-        and plans[0, place] * plans[1, place] * data <= devices
+        and data % plans[place, 11] == 0.0
+        and data % plans[place, 12] == 0.0
+        and (plans[place, 8] == 0.0 or (data > 1.0 and ranks > 1.0))
+        and plans[place, 0] * plans[place, 1] * data <= devices
     )
 
 
@@ -79,13 +79,13 @@ def _like(
     """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
     place, plans = found.number[0], found.plans
     # What does not fit is counted, and written again with more room.
-    at = min(place, plans.shape[1] - 1)
-    for row in range(plans.shape[0]):
-        plans[row, at] = seeds[row, seed]
-    plans[2, at], plans[3, at], plans[4, at] = share
-    plans[5, at], plans[9, at] = interleave, ranks
-    if seeds[12, seed] == seeds[2, seed]:
-        plans[12, at] = share[0]
+    at = min(place, plans.shape[0] - 1)
+    for field in range(plans.shape[1]):
+        plans[at, field] = seeds[seed, field]
+    plans[at, 2], plans[at, 3], plans[at, 4] = share
+    plans[at, 5], plans[at, 9] = interleave, ranks
+    if seeds[seed, 12] == seeds[seed, 2]:
+        plans[at, 12] = share[0]
     if _is_legal(plans, at, bounds.devices):
         found.number[0] = place + 1
 
@@ -96,13 +96,13 @@ def _emit(
 ) -> None:
     """Write the plan of a seed with another share, with its shards elsewhere, and in more chunks."""
     share = data, size, rounds
-    own, pipeline = seeds[5, seed], int(seeds[1, seed])
+    own, pipeline = seeds[seed, 5], int(seeds[seed, 1])
     # What lies over all copies still does.
-    ranks = float(data) if seeds[9, seed] == seeds[2, seed] else seeds[9, seed]
+    ranks = float(data) if seeds[seed, 9] == seeds[seed, 2] else seeds[seed, 9]
     _like(bounds, found, seeds, seed, share, own, ranks)
-    if seeds[8, seed] > 0.0 and free.sharding_ranks:
+    if seeds[seed, 8] > 0.0 and free.sharding_ranks:
         # Whether shards are better kept inside a machine is another matter on other numbers of copies.
-        inside = max(math.floor(bounds.devices_per_node / seeds[0, seed]), 1.0)
+        inside = max(math.floor(bounds.devices_per_node / seeds[seed, 0]), 1.0)
         other = float(data) if ranks < data else inside
         if 1.0 < other <= data:
             _like(bounds, found, seeds, seed, share, own, other)
@@ -129,8 +129,8 @@ def _rounds(
         for place in range(given.accumulation.size):
             _emit(bounds, free, found, seeds, seed, data, size, given.accumulation[place])
         return
-    pipeline = int(seeds[1, seed])
-    batch = seeds[2, seed] * seeds[3, seed] * seeds[4, seed]
+    pipeline = int(seeds[seed, 1])
+    batch = seeds[seed, 2] * seeds[seed, 3] * seeds[seed, 4]
     largest = max(bounds.global_batch // (data * size), 1)
     alike = min(max(int(np.rint(batch / (data * size))), 1), largest)
     for value in (largest, alike):
@@ -157,7 +157,7 @@ def _fewer_copies(
     Rungs are round numbers, the same however many copies there are, or divisors of the batch, of which the
     largest of each octave is taken so that few are left of many.
     """
-    data, size = int(seeds[2, seed]), int(seeds[3, seed])
+    data, size = int(seeds[seed, 2]), int(seeds[seed, 3])
     for place in range(rungs.size):
         copies = rungs[place]
         if copies >= data:
@@ -193,12 +193,12 @@ def _close(
     """Write plans with other micro-batches, other batches, and copies a little fewer."""
     half = scratch.size // 2
     sizes, copies = scratch[:half], scratch[half:]
-    pipeline, size = int(seeds[1, seed]), int(seeds[3, seed])
-    devices = int(seeds[0, seed]) * pipeline
+    pipeline, size = int(seeds[seed, 1]), int(seeds[seed, 3])
+    devices = int(seeds[seed, 0]) * pipeline
     most = bounds.devices // devices
     # Copies that fill whole machines.
     full = bounds.devices_per_node // math.gcd(devices, bounds.devices_per_node)
-    batch = seeds[2, seed] * seeds[3, seed] * seeds[4, seed]
+    batch = seeds[seed, 2] * seeds[seed, 3] * seeds[seed, 4]
     for place in range(_sizes(bounds, given, size, most, sizes)):
         other = sizes[place]
         rounds = bounds.global_batch // other
@@ -264,7 +264,7 @@ def write_nearby(
     plans: Matrix,
     count: Places,
 ) -> None:
-    """Write the plans around seeds, (15, S); those marked in ``near`` are also varied closely.
+    """Write the plans around seeds, (S, 15); those marked in ``near`` are also varied closely.
 
     ``given`` holds the layers, and whether chunks and ranks of shards are free.
     """
@@ -272,7 +272,7 @@ def write_nearby(
     free = Free(given[1] > 0, given[2] > 0, given[0], depth_divisors)
     found = Found(plans, count)
     count[0] = 0
-    for seed in range(seeds.shape[1]):
+    for seed in range(seeds.shape[0]):
         if data.size == 0:
             _fewer_copies(bounds, allowed, free, found, seeds, seed, rungs)
         if near[seed] > 0 and bounds.any_batch:
@@ -294,7 +294,7 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
             "sharding_ranks" not in space.allowed,
         )
     )
-    seeds = np.ascontiguousarray(plans.matrix)
+    seeds = plans.rows
     found = filled(
         lambda written, count: write_nearby(
             *space.bounds,
@@ -308,7 +308,7 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
             written,
             count,
         ),
-        rows=len(Plans.__slots__),
+        width=len(Plans.__slots__),
         expected=64 * near.size,
     )
-    return Plans.of_matrix(found)
+    return Plans.of_rows(found)

@@ -244,7 +244,7 @@ def shares_of_layouts(
 ) -> None:
     """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and how many there are.
 
-    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (5, N), is counted.
+    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``found``, (N, 5), is counted.
     """
     bounds, given = bounds_of(numbers), Given(data, micro_batch, accumulation)
     total = 0
@@ -256,12 +256,72 @@ def shares_of_layouts(
         else:
             made = whole_shares(bounds, given, divisors, most, shares)
         for share in range(min(made, shares.shape[1])):
-            if total < found.shape[1]:
-                found[0, total], found[1, total] = tensor, pipeline
+            if total < found.shape[0]:
+                found[total, 0], found[total, 1] = tensor, pipeline
                 for row in range(3):
-                    found[2 + row, total] = shares[row, share]
+                    found[total, 2 + row] = shares[row, share]
             total += 1
     count[0] = total
+
+
+class Options(NamedTuple):
+    """What layouts are spread over."""
+
+    layouts: Matrix
+    """Tensor, pipeline and data degree, micro-batch and rounds, (L, 5)."""
+    ranks: Matrix
+    """Copies over which shards may lie, (R, L); 0 where there is no more."""
+    pipelines: Places
+    """Pipeline degrees."""
+    chunks: Matrix
+    """Parts into which the stages of each pipeline degree are cut, (P, C); 0 where there is no more."""
+    experts: Places
+    """Ranks over which experts may be spread."""
+    expert_count: int
+    options: Matrix
+    """Recomputation, split tokens, sharding, which ranks and offload, (5, …)."""
+    starts: Places
+    """Where the options of each trait of a layout begin, and where the last end."""
+
+
+@inner
+def plans_of_layout(spread: Options, place: int, plans: Matrix, count: int) -> int:
+    """Write the plans of a layout behind others, (N, 15), and return how many there are, room or not."""
+    layout, total = spread.layouts[place], count
+    tensor, pipeline, data = int(layout[0]), int(layout[1]), int(layout[2])
+    several = 0
+    for row in range(spread.ranks.shape[0]):
+        several += 1 if spread.ranks[row, place] > 0.0 else 0
+    if several == 0:
+        return total
+    trait = several * 8 + (4 if tensor > 1 else 0) + (2 if pipeline > 1 else 0) + (1 if data > 1 else 0)
+    degree = 0
+    while spread.pipelines[degree] != pipeline:
+        degree += 1
+    first, last = spread.starts[trait], spread.starts[trait + 1]
+    for at in range(spread.chunks.shape[1]):
+        parts = spread.chunks[degree, at]
+        # Chunks need rounds of one micro-batch per stage.
+        if parts == 0.0 or (parts > 1.0 and int(layout[4]) % pipeline != 0):
+            continue
+        for which in range(spread.experts.size):
+            expert = spread.experts[which]
+            if data % expert != 0 or (expert != 1 and spread.expert_count % expert != 0):
+                continue
+            if total + last - first > plans.shape[0]:
+                total += last - first
+                continue
+            for option in range(first, last):
+                plan = plans[total]
+                for field in range(5):
+                    plan[field] = layout[field]
+                plan[5], plan[14] = parts, expert
+                plan[6], plan[7] = spread.options[0, option], spread.options[1, option]
+                plan[8], plan[10] = spread.options[2, option], spread.options[4, option]
+                plan[9] = spread.ranks[int(spread.options[3, option]), place]
+                plan[11], plan[12], plan[13] = 1.0, 1.0, 1.0
+                total += 1
+    return total
 
 
 @kernel
@@ -277,41 +337,14 @@ def spread_options(
     plans: Matrix,
     count: Places,
 ) -> None:
-    """Write every plan of layouts: chunks of a stage, ranks of experts and options of a layout's traits.
+    """Write every plan of layouts, (N, 15), as far as there is room.
 
-    ``ranks`` says over how many copies shards may lie, (R, L), ``chunks`` into how many parts the stages of
-    each pipeline degree are cut, (P, C), both 0 where there is no more; ``options`` of trait ``t``, (5, …),
-    lie from ``starts[t]`` to ``starts[t + 1]``. What does not fit into ``plans``, (15, N), is counted.
+    ``count`` takes how many there are, and how many of the layout that has most.
     """
-    total = 0
-    for place in range(layouts.shape[1]):
-        tensor, pipeline, data = int(layouts[0, place]), int(layouts[1, place]), int(layouts[2, place])
-        several = 0
-        for row in range(ranks.shape[0]):
-            several += 1 if ranks[row, place] > 0.0 else 0
-        if several == 0:
-            continue
-        trait = several * 8 + (4 if tensor > 1 else 0) + (2 if pipeline > 1 else 0) + (1 if data > 1 else 0)
-        degree = 0
-        while pipelines[degree] != pipeline:
-            degree += 1
-        for at in range(chunks.shape[1]):
-            parts = chunks[degree, at]
-            # Chunks need rounds of one micro-batch per stage.
-            if parts == 0.0 or (parts > 1.0 and int(layouts[4, place]) % pipeline != 0):
-                continue
-            for spread in range(experts.size):
-                expert = experts[spread]
-                if data % expert != 0 or (expert != 1 and expert_count % expert != 0):
-                    continue
-                for option in range(starts[trait], starts[trait + 1]):
-                    if total < plans.shape[1]:
-                        for row in range(5):
-                            plans[row, total] = layouts[row, place]
-                        plans[5, total], plans[14, total] = parts, expert
-                        plans[6, total], plans[7, total] = options[0, option], options[1, option]
-                        plans[8, total], plans[10, total] = options[2, option], options[4, option]
-                        plans[9, total] = ranks[int(options[3, option]), place]
-                        plans[11, total], plans[12, total], plans[13, total] = 1.0, 1.0, 1.0
-                    total += 1
-    count[0] = total
+    spread = Options(layouts, ranks, pipelines, chunks, experts, expert_count, options, starts)
+    total, most = 0, 0
+    for place in range(layouts.shape[0]):
+        before = total
+        total = plans_of_layout(spread, place, plans, total)
+        most = max(most, total - before)
+    count[0], count[1] = total, most

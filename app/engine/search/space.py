@@ -241,20 +241,20 @@ def _powers_of_two(most: int) -> list[int]:
 
 
 def layouts(space: Space) -> Floats:
-    """Return tensor, pipeline and data degree, micro-batch and rounds of every plan, (5, L).
+    """Return tensor, pipeline and data degree, micro-batch and rounds of every plan, (L, 5).
 
     Where devices may idle, each tensor and pipeline degree comes with the most copies the batch allows and
     the number before; :func:`~app.engine.search.nearby.nearby_plans` goes on from the best of them.
 
     >>> space = Space(devices=2, devices_per_node=8, global_batch=2, depth=2, heads=2, ipu=False, allowed={})
-    >>> layouts(space).T.astype(int).tolist()
+    >>> layouts(space).astype(int).tolist()
     [[1, 1, 2, 1, 1], [1, 2, 1, 1, 2], [1, 2, 1, 2, 1], [2, 1, 1, 1, 2], [2, 1, 1, 2, 1]]
 
     Three devices and any batch up to 9, in micro-batches of 2: a copy on each, or two with twice the samples:
 
     >>> free = Space(devices=3, devices_per_node=8, global_batch=9, depth=1, heads=0, ipu=False,
     ...     allowed={"micro_batch": [2.0]}, spare=True, any_batch=True)
-    >>> layouts(free).T.astype(int).tolist()
+    >>> layouts(free).astype(int).tolist()
     [[1, 1, 3, 2, 1], [1, 1, 2, 2, 2]]
     """
     pairs = [
@@ -272,20 +272,18 @@ def layouts(space: Space) -> Floats:
             found,
             count,
         ),
-        rows=5,
+        width=5,
         expected=16 * len(pairs),
     )
 
 
-def filled(write: Callable[[Floats, Whole], None], *, rows: int, expected: int) -> Floats:
-    """Return what a kernel writes into a matrix whose length only it knows."""
+def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int) -> Floats:
+    """Return the rows of so many numbers that a kernel writes, how many only it knows."""
     count = np.zeros(1, dtype=np.int64)
-    found = np.empty((rows, max(expected, 64)))
+    found = np.empty((max(expected, 64), width))
     write(found, count)
     length = int(count[0])
-    if length > found.shape[1]:
-        return filled(write, rows=rows, expected=length)
-    return found[:, :length] if length < found.shape[1] else found
+    return found[:length] if length <= len(found) else filled(write, width=width, expected=length)
 
 
 def whole(values: Sequence[float]) -> Whole:

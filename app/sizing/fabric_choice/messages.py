@@ -88,7 +88,7 @@ def messages_of(scenario: Scenario, plans: Plans) -> list[NetworkMessage]:
     """
     case = scenario.gpu_case()
     post = _Post(case.case(), case.stack())
-    plan = plan_at(plans.matrix, 0)
+    plan = plan_at(plans.rows, 0)
     found = [
         *_of_gradients(scenario, plans, plan, post),
         *_of_tensors(plan, post),

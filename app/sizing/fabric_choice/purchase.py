@@ -10,7 +10,7 @@ from app.catalog import Figure, Spread
 from app.engine.cost import run_cost
 from app.engine.records import Floats
 from app.sizing.bill.lines import Part
-from app.sizing.costing import hourly_samples, prices
+from app.sizing.costing import Charges, prices
 from app.sizing.document import CheckWarning, Quantity, Text
 from app.sizing.fabric_choice.documents import NetworkLine, NetworkPrice
 from app.sizing.fabric_choice.options import Network
@@ -153,8 +153,9 @@ def cost_of_run(
         return None
     if found.owned and bought is not None and "fabric" in found.include:
         found = replace(found, capital={**found.capital, "fabric": bought.dollars})
-    hourly, sampled = hourly_samples(hardware, found, normals=cluster.normals, currency=request.currency)
-    return RunCost(float(run_cost(hourly, seconds)), np.asarray(run_cost(sampled, samples)), request.currency)
+    charges = Charges(hardware, found, normals=cluster.normals, currency=request.currency)
+    sampled = np.asarray(run_cost(charges.hourly_samples, samples))
+    return RunCost(float(run_cost(charges.hourly, seconds)), sampled, request.currency)
 
 
 def lines_of(price: NetworkPrice | None) -> list[NetworkLine]:

@@ -35,7 +35,7 @@ def readable(colour: str) -> str:
     """Return a colour, darkened in its own hue until text in it can be read on white.
 
     >>> readable("#0b5fff"), readable("#ffe600")
-    ('#0b5fff', '#7f7300')
+    ('#0b5fff', '#847700')
     """
     channels = [float(int(colour[place : place + 2], 16)) for place in (1, 3, 5)]
     written = colour.lower()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from app import __version__
@@ -37,7 +36,6 @@ MOST_ROWS = 500
 def size(
     request: SizingRequest,
     context: SizingContext,
-    executor: Executor | None = None,
 ) -> Sized:
     """Return the sizing of a request; its ``id`` is left to whoever keeps it.
 
@@ -47,8 +45,6 @@ def size(
         Model, workload, limits and systems. [-]
     context : SizingContext
         Catalogue, software profiles and uploads. [-]
-    executor : Executor or None
-        Runs searches; one after the other where None. [-]
 
     Returns
     -------
@@ -65,7 +61,7 @@ def size(
             most=MOST_ROWS,
         )
     context = context.at_prices(request.assumptions)
-    explorer, systems, searcher = _explorer(request, context, executor)
+    explorer, systems, searcher = _explorer(request, context)
     explored = explorer.explore(systems, refine=request.counts is None)
     if not explored.options:
         raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
@@ -120,9 +116,7 @@ def size(
     return Sized(document, samples)
 
 
-def scaling(
-    request: SizingRequest, system: str, context: SizingContext, executor: Executor | None = None
-) -> ScalingCurve:
+def scaling(request: SizingRequest, system: str, context: SizingContext) -> ScalingCurve:
     """Return the scaling curve of one system over the counts of a request.
 
     Parameters
@@ -133,13 +127,9 @@ def scaling(
         Identifier of the system. [-]
     context : SizingContext
         Catalogue, software profiles and uploads. [-]
-    executor : Executor or None
-        Runs searches; one after the other where None. [-]
     """
     context = context.at_prices(request.assumptions)
-    explorer, systems, searcher = _explorer(
-        request.model_copy(update={"systems": [system]}), context, executor
-    )
+    explorer, systems, searcher = _explorer(request.model_copy(update={"systems": [system]}), context)
     explored = explorer.explore(systems, refine=False)
     if not explored.options:
         raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
@@ -150,7 +140,7 @@ def scaling(
 
 
 def _explorer(
-    request: SizingRequest, context: SizingContext, executor: Executor | None
+    request: SizingRequest, context: SizingContext
 ) -> tuple[Explorer, dict[str, list[int]], Searcher]:
     check(request)
     rate = request.assumptions.input_samples_per_second
@@ -158,7 +148,7 @@ def _explorer(
         raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
     profile = resolve_model(request.model, context)
     candidates = Candidates(request, profile, context)
-    searcher = Searcher(request, profile, context, executor)
+    searcher = Searcher(request, profile, context)
     explorer = Explorer(candidates, searcher, limits_of(request))
     return explorer, candidates.systems(), searcher
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
+from pydantic import JsonValue
 
 from app.catalog import ChipKind, Figure
 from app.engine.records import Floats, IpuChip
@@ -15,15 +17,11 @@ from app.sizing.context import SizingContext
 from app.sizing.cost.figures import taken
 from app.sizing.cost.terms import spot_interruptions, terms_of
 from app.sizing.costing import (
-    Prices,
-    capital_quantity,
-    hourly_samples,
-    price_shares,
+    Charges,
     prices,
-    purchase_samples,
     system_power,
-    term_hours,
 )
+from app.sizing.deciding import Question, question_of
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
@@ -32,19 +30,29 @@ from app.sizing.size.documents import OptionPrice, PriceShares
 from app.sizing.size.lattice import lattice
 from app.sizing.size.request import SizingRequest, estimate_request
 from app.sizing.spread import common_normals
-from app.sizing.workload import ADAPTER_PAPERS, Training, resolve_training
+from app.sizing.workload import ADAPTER_PAPERS
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Group:
     """Systems that share chip, node, host memory and fabric: a plan for so many machines serves them all."""
 
     hardware: Hardware
     """One machine or the smallest system of them."""
-    software: str | None
-    """Software asked for, where it is of this kind."""
-    training: Training
+    question: Question
     reliability: Reliability
+
+    @cached_property
+    def asked(self) -> dict[str, JsonValue]:
+        """The request of an estimate, but for its system and its plan."""
+        return self.question.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+    @cached_property
+    def workload(self) -> dict[str, JsonValue]:
+        """The workload of it."""
+        return self.question.request.workload.model_dump(
+            mode="json", exclude_none=True, exclude_defaults=True
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -53,17 +61,10 @@ class Candidate:
 
     group: Group
     hardware: Hardware
-    hourly: float
-    """Cost of one hour; infinite where no price is known. [currency/h]"""
-    hourly_samples: Floats
-    capex: Quantity | None
+    charges: Charges | None
+    """None where no price is known."""
     power: Quantity
     owned: bool
-    purchase: tuple[float, Floats] | None
-    """Everything to be paid before the first run, central and as samples; None where rented. [currency]"""
-    term_hours: float
-    """Useful hours of the term. [h]"""
-    term_years: float | None
     price: OptionPrice | None
     """Of one machine, or of one hour of a rented system."""
     warnings: list[CheckWarning] = field(default_factory=list)
@@ -74,9 +75,11 @@ class Candidate:
         return f"{self.hardware.entry.id}-x{self.hardware.count}"
 
     @property
-    def priced(self) -> bool:
-        """True where a price is known."""
-        return bool(np.isfinite(self.hourly))
+    def hourly(self) -> tuple[float, Floats]:
+        """Cost of one hour, central and as samples; infinite where no price is known. [currency/h]"""
+        if self.charges is None:
+            return float("inf"), np.full_like(common_normals()["price"], np.inf)
+        return self.charges.hourly, self.charges.hourly_samples
 
 
 class Candidates:
@@ -134,31 +137,22 @@ class Candidates:
         warnings: list[CheckWarning] = []
         family = self.profile.family
         found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
-        normals = common_normals()
-        hourly, samples, capex = float("inf"), np.full_like(normals["price"], np.inf), None
-        purchase = None
+        charges = None
         if found is not None:
-            purchase = purchase_samples(found, normals=normals, currency=request.currency)
-            hourly, samples = hourly_samples(hardware, found, normals=normals, currency=request.currency)
-            if found.owned:
-                capex = capital_quantity(found, normals=normals, currency=request.currency)
+            charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
         return Candidate(
             group=group,
             hardware=hardware,
-            hourly=hourly,
-            hourly_samples=samples,
-            capex=capex,
+            charges=charges,
             power=spread_quantity(system_power(hardware, 1.0, catalog, family)),
             owned=terms_of(hardware, request.assumptions, catalog).owned,
-            purchase=purchase,
-            term_hours=0.0 if found is None else term_hours(found),
-            term_years=None if found is None else found.lifetime,
-            price=None if found is None else self._price(hardware, found),
+            price=None if charges is None else self._price(hardware, charges),
             warnings=warnings,
         )
 
-    def _price(self, hardware: Hardware, found: Prices) -> OptionPrice:
+    def _price(self, hardware: Hardware, charges: Charges) -> OptionPrice:
         """Return the price that most of the cost of a system hangs on."""
+        found = charges.found
         catalog, currency = self.context.catalog, self.request.currency
         one = found.rate if currency == "KRW" else 1.0
         basis = found.figures["machines" if found.owned else "instances"][0]
@@ -171,7 +165,7 @@ class Candidates:
         else:
             amounts = [(basis.value * one if found.owned else basis.value)] * 3
             item, status, part = hardware.entry.name, "stated", hardware.entry.machines == 1
-        purchase, hour = price_shares(hardware, found)
+        purchase, hour = charges.shares
         return OptionPrice(
             item=item,
             per="hour" if not found.owned else "machine" if part else "system",
@@ -192,13 +186,7 @@ class Candidates:
                 return group
         software = self._software(hardware.entry.chip_kind)
         asked = estimate_request(self.request, hardware.entry.id, hardware.count, software)
-        chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
-        group = Group(
-            hardware=hardware,
-            software=software,
-            training=resolve_training(asked, self.profile, chip, self.context),
-            reliability=assumed,
-        )
+        group = Group(hardware, question_of(asked, self.profile, hardware, self.context), assumed)
         self._groups.append(group)
         return group
 

@@ -66,7 +66,7 @@ def _point(option: Option, first: Option, currency: str) -> ScalingPoint:
     assert run is not None, "points of a curve fit"
     ratio = reference.count / hardware.count
     cost = None
-    if option.candidate.priced:
+    if option.candidate.charges is not None:
         cost = quantity(option.cost, option.cost_samples, currency)
     return ScalingPoint(
         count=hardware.count,

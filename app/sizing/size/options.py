@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from app.sizing.asked_plan import recompute_name, sharding_name
 from app.sizing.planning import memory_of
-from app.sizing.quantities import quantity
+from app.sizing.quantities import quantity, scaled
 from app.sizing.request import PlanInput
 from app.sizing.size.documents import OptionCosts, SizingOption
-from app.sizing.size.request import SizingRequest, estimate_request
+from app.sizing.size.request import SizingRequest
 from app.sizing.size.searching import Option
 
 GPU_FIELDS = ("interleave", "sharding_ranks")
@@ -31,19 +31,21 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
     hardware, scenario, choice = candidate.hardware, sizing.scenario, sizing.choice
     currency = request.currency
     plan = plan_input(option)
-    chosen = {"global_batch": sizing.batch} if sizing.batch_searched else {}
-    asked = estimate_request(request, hardware.entry.id, hardware.count, candidate.group.software, **chosen)
-    asked = asked.model_copy(update={"plan": plan})
-    document: dict[str, JsonValue] = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    document: dict[str, JsonValue] = dict(candidate.group.asked)
+    if sizing.batch_searched:
+        document["workload"] = {**candidate.group.workload, "global_batch": sizing.batch}
+    document["plan"] = plan.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     document["system"] = {"id": hardware.entry.id, "count": hardware.count}
-    priced = candidate.priced
-    cost = term = None
-    if run is not None and priced:
-        cost = quantity(option.cost, option.cost_samples, currency)
-    if priced:
-        hours = candidate.term_hours
-        term = quantity(candidate.hourly * hours, candidate.hourly_samples * hours, currency)
-    purchase = None if candidate.purchase is None else quantity(*candidate.purchase, currency)
+    hourly = capex = purchase = cost = term = None
+    if candidate.charges is not None:
+        charges = candidate.charges
+        hourly = quantity(*candidate.hourly, currency)
+        term = scaled(hourly, charges.term_hours)
+        if charges.owned:
+            capex = quantity(*charges.capital, currency)
+            purchase = scaled(capex, charges.installed)
+        if run is not None:
+            cost = quantity(option.cost, option.cost_samples, currency)
     used = -(-int(choice.plans.devices[0]) // hardware.devices_per_machine)
     codes = [*option.found.codes, *(warning.code for warning in candidate.warnings)]
     return SizingOption(
@@ -65,11 +67,11 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
         step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
         time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
         cost=cost,
-        hourly=quantity(candidate.hourly, candidate.hourly_samples, currency) if priced else None,
-        capex=candidate.capex,
+        hourly=hourly,
+        capex=capex,
         costs=OptionCosts(purchase=purchase, run=cost, term=term),
         acquisition="own" if candidate.owned else "rent",
-        term_years=candidate.term_years,
+        term_years=None if candidate.charges is None else candidate.charges.found.lifetime,
         price=candidate.price,
         power=candidate.power,
         rack_units=hardware.entry.rack_units * hardware.count,

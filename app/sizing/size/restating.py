@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -112,17 +113,26 @@ def restated(document: Sizing, options: Sequence[SampledOption], request: Sizing
     )
 
 
-def samples_of(stored: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Samples]:
-    """Return samples as they were kept, as arrays; a run without a price is above every budget."""
+KEPT = np.dtype("<f4")
+"""Numbers of samples that are kept: seven digits each, infinite for the cost of an unknown price."""
+
+
+def stored_samples(samples: Mapping[str, Samples]) -> dict[str, str]:
+    """Return samples as they are kept."""
     return {
-        name: (np.array(parts[0]), _costs(parts[1], len(parts[0])), _costs(parts[2], len(parts[0])))
-        for name, parts in stored.items()
-        if len(parts) == 3
+        name: b64encode(np.stack(parts).astype(KEPT).tobytes()).decode("ascii")
+        for name, parts in samples.items()
     }
 
 
-def _costs(stored: Sequence[float], count: int) -> Floats:
-    return np.array(stored, dtype=float) if len(stored) else np.full(count, np.inf)
+def samples_of(stored: Mapping[str, object]) -> dict[str, Samples]:
+    """Return samples as they were kept, as arrays; those kept otherwise are left out."""
+    found: dict[str, Samples] = {}
+    for name, text in stored.items():
+        if isinstance(text, str):
+            seconds, run, purchase = np.frombuffer(b64decode(text), KEPT).astype(float).reshape(3, -1)
+            found[name] = seconds, run, purchase
+    return found
 
 
 def _stated(option: SampledOption, verdict: Verdict, place: int, limits: Limits) -> SizingOption:

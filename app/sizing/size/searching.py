@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,18 +11,19 @@ from app.catalog.software import SoftwareProfile
 from app.engine.cost import run_cost
 from app.engine.plans import Plans
 from app.engine.records import Floats
+from app.engine.search import GpuEvaluator
 from app.errors import AppError
 from app.profiles.model import ModelProfile
 from app.sizing.batches import critical_batch_checks
 from app.sizing.checks import model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide
+from app.sizing.deciding import Sizing, choose
 from app.sizing.document import CheckWarning
 from app.sizing.nearest import Status, distance, outside_checks, runs_of_kind, status_of
 from app.sizing.regimes import regimes
 from app.sizing.runtime import Run, runs_of
 from app.sizing.size.candidates import Candidate, Group, allowed
-from app.sizing.size.request import BudgetKind, SizingRequest, estimate_request
+from app.sizing.size.request import BudgetKind, SizingRequest
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import family_error_of, measurable, validation_summary
 
@@ -65,18 +65,18 @@ class Option:
     @property
     def cost(self) -> float:
         """Cost of the run; infinite where it does not fit or has no price. [currency]"""
-        return float(run_cost(self.candidate.hourly, self.seconds)) if self.fits else float("inf")
+        return float(run_cost(self.candidate.hourly[0], self.seconds)) if self.fits else float("inf")
 
     @property
     def seconds_samples(self) -> Floats:
         """Samples of the time to train. [s]"""
         run = self.found.run
-        return np.full_like(self.candidate.hourly_samples, np.inf) if run is None else run.total_samples
+        return np.full_like(self.candidate.hourly[1], np.inf) if run is None else run.total_samples
 
     @property
     def cost_samples(self) -> Floats:
         """Samples of the cost of the run. [currency]"""
-        return run_cost(self.candidate.hourly_samples, self.seconds_samples)
+        return run_cost(self.candidate.hourly[1], self.seconds_samples)
 
     @property
     def owned(self) -> bool:
@@ -85,13 +85,16 @@ class Option:
 
     def money(self, kind: BudgetKind) -> tuple[float, Floats]:
         """Return one kind of cost, central and as samples; infinite where there is none. [currency]"""
-        unknown = float("inf"), np.full_like(self.candidate.hourly_samples, np.inf)
-        if kind == "run" or not self.fits:
-            return (self.cost, self.cost_samples) if self.fits else unknown
+        hourly, samples = self.candidate.hourly
+        charges = self.candidate.charges
+        unknown = float("inf"), np.full_like(samples, np.inf)
+        if charges is None or not self.fits:
+            return unknown
+        if kind == "run":
+            return self.cost, self.cost_samples
         if kind == "purchase":
-            return self.candidate.purchase or unknown
-        hours = self.candidate.term_hours
-        return (self.candidate.hourly * hours, self.candidate.hourly_samples * hours) if hours else unknown
+            return charges.purchase or unknown
+        return hourly * charges.term_hours, samples * charges.term_hours
 
 
 class Searcher:
@@ -102,12 +105,11 @@ class Searcher:
         request: SizingRequest,
         profile: ModelProfile,
         context: SizingContext,
-        executor: Executor | None,
     ) -> None:
         self.request = request
         self.profile = profile
         self.context = context
-        self._map = map if executor is None else executor.map
+        self._evaluators: dict[Group, GpuEvaluator] = {}
         self._found: dict[Key, Found | None] = {}
         self._distances: dict[tuple[str, str], Floats] = {}
         self.refusal: AppError | None = None
@@ -121,52 +123,61 @@ class Searcher:
     def options(self, candidates: Iterable[Candidate]) -> list[Option | None]:
         """Return the option of each candidate; None where no plan is legal."""
         wanted = list(candidates)
-        fresh: dict[Key, Candidate] = {}
+        fresh: dict[Group, dict[Key, Candidate]] = {}
         for candidate in wanted:
             if _key(candidate) not in self._found:
-                fresh.setdefault(_key(candidate), candidate)
-        decided = dict(zip(fresh, self._map(self._decide, fresh.values()), strict=True))
-        self._found |= dict.fromkeys(fresh)
-        for group, keys in _by_group(fresh).items():
-            fitting = [key for key in keys if decided[key] is not None]
-            for start in range(0, len(fitting), TOGETHER):
-                part = fitting[start : start + TOGETHER]
-                sizings = [sizing for key in part if (sizing := decided[key]) is not None]
-                self._found |= dict(zip(part, self._run(group, sizings), strict=True))
+                fresh.setdefault(candidate.group, {}).setdefault(_key(candidate), candidate)
+        for group, of_group in fresh.items():
+            self._found |= dict.fromkeys(of_group)
+            decided = {key: self._decide(candidate) for key, candidate in of_group.items()}
+            sizings = {key: sizing for key, sizing in decided.items() if sizing is not None}
+            self._found |= dict(zip(sizings, self._run(group, list(sizings.values())), strict=True))
         answers = ((candidate, self._found[_key(candidate)]) for candidate in wanted)
         return [None if found is None else Option(candidate, found) for candidate, found in answers]
 
     def _decide(self, candidate: Candidate) -> Sizing | None:
-        hardware, group = candidate.hardware, candidate.group
-        asked = estimate_request(self.request, hardware.entry.id, hardware.count, group.software)
+        group = candidate.group
+        question = group.question
+        if group not in self._evaluators and not question.scenario.is_ipu:
+            self._evaluators[group] = GpuEvaluator(question.scenario.gpu_case())
+        evaluator = self._evaluators.get(group)
         try:
-            sizing = decide(asked, self.profile, hardware, self.context)
+            return choose(question, candidate.hardware, self.context, evaluator=evaluator)
         except AppError as error:
             if not allowed(error):
                 raise
             self.refusal = error
             return None
-        choice = sizing.choice
-        return replace(sizing, choice=replace(choice, found=choice.found.alone()))
 
     def _run(self, group: Group, sizings: Sequence[Sizing]) -> list[Found]:
-        fitting = [sizing for sizing in sizings if sizing.choice.fits]
-        runs = iter(self._runs(group, fitting) if fitting else ())
-        return [self._judged(group, sizing, next(runs) if sizing.choice.fits else None) for sizing in sizings]
+        if not sizings:
+            return []
+        names = [self._regimes(sizing) for sizing in sizings]
+        fitting = [place for place, sizing in enumerate(sizings) if sizing.choice.fits]
+        runs: dict[int, Run] = {}
+        for start in range(0, len(fitting), TOGETHER):
+            part = fitting[start : start + TOGETHER]
+            found = self._runs(group, [sizings[place] for place in part], [names[place] for place in part])
+            runs |= dict(zip(part, found, strict=True))
+        error = family_error_of(sizings[0], self.context)
+        return [
+            self._judged(group, sizing, runs.get(place), names[place], error)
+            for place, sizing in enumerate(sizings)
+        ]
 
-    def _runs(self, group: Group, sizings: Sequence[Sizing]) -> list[Run]:
-        scenario, training = sizings[0].scenario, group.training
+    def _runs(self, group: Group, sizings: Sequence[Sizing], names: Sequence[list[str]]) -> list[Run]:
+        scenario, training = group.question.scenario, group.question.training
         normals = common_normals()
         plans = Plans.joined([sizing.choice.plans for sizing in sizings])
         factors = [
             residual_samples(
-                self._regimes(sizing),
+                regimes,
                 self.context.residuals,
                 normals,
                 own_column(scenario.chip.name, sizing.choice.plans),
                 scatter_of(scenario.software),
             )
-            for sizing in sizings
+            for sizing, regimes in zip(sizings, names, strict=True)
         ]
         runs = runs_of(
             scenario,
@@ -208,19 +219,19 @@ class Searcher:
     def _regimes(self, sizing: Sizing) -> list[str]:
         return regimes(sizing.scenario, sizing.choice.plans, self.profile.family, self.context.measured)
 
-    def _judged(self, group: Group, sizing: Sizing, run: Run | None) -> Found:
+    def _judged(
+        self, group: Group, sizing: Sizing, run: Run | None, names: list[str], error: float | None
+    ) -> Found:
         hardware, context = sizing.hardware, self.context
         devices = int(sizing.choice.plans.devices[0])
-        error = family_error_of(sizing, context)
         nearest = self._nearest(hardware.entry.chip, sizing.scenario.software, devices)
-        names = self._regimes(sizing)
         status, contradicted = status_of(names, nearest, error), False
         warnings = [
             *sizing.warnings,
             *plan_checks(sizing.scenario, sizing.choice, hardware, hardware.devices),
         ]
         if run is not None:
-            warnings += run_checks(run, group.reliability, group.training)
+            warnings += run_checks(run, group.reliability, group.question.training)
             warnings += self._batch_checks(sizing, run)
             if context.measured_rows.cases(self.profile.family, hardware.entry.chip, devices):
                 seen = validation_summary(sizing, context, names, measurable(sizing, run))
@@ -234,10 +245,3 @@ class Searcher:
 
 def _key(candidate: Candidate) -> Key:
     return id(candidate.group), candidate.hardware.machines
-
-
-def _by_group(candidates: dict[Key, Candidate]) -> dict[Group, list[Key]]:
-    found: dict[Group, list[Key]] = {}
-    for key, candidate in candidates.items():
-        found.setdefault(candidate.group, []).append(key)
-    return found

@@ -53,7 +53,7 @@ def gpu_case(model: OperatorTable, stack: GpuSoftware, system: GpuSystem) -> Gpu
 
 
 def plan_of(**values: float) -> Plan:
-    return plan_at(Plans.of(**values).matrix, 0)
+    return plan_at(Plans.of(**values).rows, 0)
 
 
 def exchanges(model: OperatorTable, stack: GpuSoftware, system: GpuSystem, **plan: float) -> Exchanges:

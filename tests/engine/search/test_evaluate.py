@@ -13,7 +13,7 @@ from app.engine.gpu import GpuCase, gpu_memory, gpu_step
 from app.engine.operators import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
-from app.engine.search import Evaluated, Space, evaluate_gpu_plans, gpu_plans
+from app.engine.search import Evaluated, Space, evaluate_gpu_plans, fitting, gpu_plans
 from tests.engine.gpu.records import dgx, software, table
 from tests.engine.search.spaces import space
 
@@ -123,6 +123,38 @@ def test_plans_of_a_large_space_equal_those_plans_alone(name: str) -> None:
     memory = gpu_memory(model, plans, SYSTEM, figures, Precision.BF16, "adam")
     np.testing.assert_allclose(found.seconds[some], step.total, rtol=1e-12)
     np.testing.assert_allclose(found.memory[some], memory.total, rtol=1e-12)
+
+
+def test_plans_on_very_many_devices_equal_those_plans_alone() -> None:
+    """Degrees whose product is larger than the whole numbers a float tells apart."""
+    model, figures = table("mixtral-8x7b", 512), software()
+    asked = space_of(model, figures, 2**18, 2**18, micro_batch=(1.0,), recompute=(0.0,), offload=(0.0,))
+    every, _ = gpu_plans(asked)
+    plans = some_of(every, 3, 300)
+    found = evaluated(model, plans, figures)
+    step = gpu_step(model, plans, SYSTEM, figures, Precision.BF16, "adam")
+    np.testing.assert_allclose(found.seconds, step.total, rtol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32 - 1), limit=st.floats(5e9, 90e9), host=st.sampled_from([0.0, 2e9, 1e12]))
+@settings(max_examples=30)
+def test_those_that_fit_are_kept_in_their_order(seed: int, limit: float, host: float) -> None:
+    model, figures = table("llama-7b", 2048), software()
+    plans = some_of(gpu_plans(space_of(model, figures, 16, 64))[0], seed, 200)
+    system = replace(SYSTEM, host_memory=host)
+    found = evaluated(model, plans, figures, system=system, limit=limit)
+    fits, rows = np.flatnonzero(found.fits), plans.rows.copy()
+    memory, elsewhere = found.memory.copy(), found.elsewhere.copy()
+    kept = fitting(plans, found, limit=limit, elsewhere_limit=host)
+    assert kept.least_memory == memory.min()
+    if fits.size:
+        assert np.array_equal(kept.plans.rows, rows[fits])
+        assert np.array_equal(kept.evaluated.memory, memory[fits])
+        assert kept.evaluated.fits.all()
+    else:
+        full = np.maximum(memory / limit, elsewhere / host if host else 0.0)
+        assert np.array_equal(kept.plans.rows[0], rows[np.argmin(full)])
+        assert not kept.evaluated.fits.any()
 
 
 @given(limit=st.floats(1e9, 200e9), host=st.one_of(st.just(0.0), st.floats(1e9, 200e9)))

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.distinct import distinct_columns
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.search import Space, gpu_plans, ipu_plans, phased
-from app.engine.search.evaluate import EXCHANGE_ROWS, WORK_ROWS
 from app.engine.search.space import LARGEST_MICRO_BATCH
 from app.errors import TooLarge
 from tests.engine.search.spaces import ipu_spaces, rows, space, spaces
@@ -68,28 +66,6 @@ def test_shards_lie_over_all_copies_or_inside_a_machine(asked: Space) -> None:
 def test_no_plan_is_there_twice(asked: Space) -> None:
     plans, enumerated = gpu_plans(asked)
     assert len(set(rows(plans))) == plans.tensor.size <= enumerated
-
-
-@given(asked=spaces)
-def test_combinations_are_those_of_the_plans_they_stand_for(asked: Space) -> None:
-    check_combinations(gpu_plans(asked)[0])
-
-
-def check_combinations(plans: Plans) -> None:
-    for chosen in (WORK_ROWS, EXCHANGE_ROWS):
-        columns = plans.matrix[chosen]
-        first, index = distinct_columns(columns)
-        assert np.array_equal(columns[:, first[index]], columns)
-        assert len(set(map(tuple, columns[:, first].T.tolist()))) == first.size
-
-
-def test_combinations_of_very_many_devices_are_not_mixed_up() -> None:
-    """Degrees whose product is larger than the whole numbers a float tells apart."""
-    asked = space(
-        devices=2**18, global_batch=2**18, depth=128, heads=128, experts=256,
-        allowed={"recompute": [0.0], "offload": [0.0], "micro_batch": [1.0]},
-    )  # fmt: skip
-    check_combinations(gpu_plans(asked)[0])
 
 
 def by_hand(asked: Space) -> Iterator[tuple[int, ...]]:
@@ -170,7 +146,6 @@ def test_several_allowed_values_keep_every_plan_that_has_them(asked: Space, draw
     narrowed, _ = gpu_plans(replace(asked, allowed=wanted))
     found = rows(narrowed, OPTIONS)
     assert len(found) == len(set(found))
-    check_combinations(narrowed)
     for name, values in allowed.items():
         assert set(getattr(narrowed, name).tolist()) <= values
     places = {name: OPTIONS.index(name) for name in names}
@@ -180,7 +155,6 @@ def test_several_allowed_values_keep_every_plan_that_has_them(asked: Space, draw
 def test_shards_over_any_number_of_allowed_copies() -> None:
     asked = space(global_batch=64, allowed={"sharding_ranks": [2.0, 4.0, 8.0, 16.0], "sharding": [3.0]})
     plans, _ = gpu_plans(asked)
-    check_combinations(plans)
     held = set(rows(plans, ("data", "sharding_ranks")))
     degrees = {data for data, _ in held}
     assert {16.0, 32.0, 64.0} <= degrees

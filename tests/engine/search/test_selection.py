@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from app.engine.plans import Plans
-from app.engine.search import best_that_differ, pareto_set
+from app.engine.search import best_that_differ, least_on_any_number, pareto_set
+from app.engine.search.selection import LITTLE
 
 figures = st.one_of(st.integers(0, 6).map(float), st.just(np.inf))
 sizes = st.integers(0, 40)
@@ -42,6 +43,37 @@ def test_a_rare_kind_is_found_among_many_cheaper_plans() -> None:
     tensor[-1] = 2.0
     found = best_that_differ(plans_of(tensor, np.ones(count)), np.arange(count, dtype=float), ("tensor",), 3)
     assert found.tolist() == [0, count - 1]
+
+
+@given(size=st.integers(1, 40), data=st.data())
+def test_of_equal_plans_the_one_is_taken_that_is_less_full(size: int, data: st.DataObject) -> None:
+    tensor = data.draw(arrays(float, size, elements=st.integers(1, 3).map(float)))
+    cost = data.draw(arrays(float, size, elements=st.integers(0, 2).map(float)))
+    ties = data.draw(arrays(float, size, elements=st.integers(0, 4).map(float)))
+    found = best_that_differ(plans_of(tensor, np.ones(size)), cost, ("tensor",), 3, ties=ties)
+    for kind, place in zip(tensor[found], found, strict=True):
+        alike = tensor == kind
+        assert (cost[place], ties[place]) == min(zip(cost[alike], ties[alike], strict=True))
+
+
+@given(size=st.integers(1, 30), data=st.data())
+def test_more_devices_make_no_choice_slower_by_more_than_a_little(size: int, data: st.DataObject) -> None:
+    """What is chosen on every number of devices, and which of these choices is taken, plan by plan."""
+    devices = data.draw(arrays(float, size, elements=st.integers(1, 6).map(float)))
+    seconds = data.draw(arrays(float, size, elements=st.integers(100, 108).map(float)))
+    cost = seconds * data.draw(arrays(float, size, elements=st.sampled_from([1.0, 1.05, np.inf])))
+    if not np.isfinite(cost).any():
+        return
+    chosen = set()
+    for most in range(1, 7):
+        inside = [place for place in range(size) if devices[place] <= most and np.isfinite(cost[place])]
+        if inside:
+            chosen.add(min(inside, key=lambda one: (cost[one], devices[one], seconds[one], one)))
+    quickest = min(seconds[place] for place in chosen)
+    near = [place for place in chosen if seconds[place] <= (1.0 + LITTLE) * quickest]
+    expected = min(near, key=lambda one: (cost[one], seconds[one]))
+    found = least_on_any_number(devices, cost, seconds)
+    assert (cost[found], seconds[found]) == (cost[expected], seconds[expected])
 
 
 @given(size=sizes, data=st.data())

@@ -65,7 +65,7 @@ def test_pipelines_have_at_most_one_stage_a_layer(changes: dict[str, object], de
 
 def rows(asked: Space) -> list[tuple[int, ...]]:
     """Return tensor, pipeline and data degree, micro-batch and rounds of every layout."""
-    return [tuple(map(int, row)) for row in layouts(asked).T]
+    return [tuple(map(int, row)) for row in layouts(asked)]
 
 
 def micro_batches(share: int, **allowed: list[float]) -> list[int]:

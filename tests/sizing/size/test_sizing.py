@@ -1,6 +1,5 @@
 """Sizing by deadline and budget."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -191,12 +190,6 @@ def test_counts_around_the_deadline_are_refined() -> None:
 def test_every_candidate_is_an_option_or_named_as_impossible(seed: int) -> None:
     found = size(at_random(seed), sizing_context()).document
     assert found.considered == len(found.options) + len(found.left_out)
-
-
-def test_an_executor_changes_nothing() -> None:
-    request = asked(deadline_s=DAY, counts=[1, 2, 4])
-    with ThreadPoolExecutor(2) as executor:
-        assert size(request, sizing_context(), executor).document == size(request, sizing_context()).document
 
 
 def test_a_restated_sizing_is_that_of_the_other_limits() -> None:

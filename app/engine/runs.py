@@ -1,0 +1,202 @@
+"""A whole run: steps, evaluations, checkpoints and failures, of many plans or many samples at once."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from app.compiled import Matrix, Vector, inner, kernel
+from app.engine.checkpoints import checkpoint_overhead, checkpoint_time, daly_interval, write_bandwidth
+from app.engine.convergence import evaluation_time, samples_to_target, training_steps
+from app.engine.reliability import failure_overhead, interruption_rate, mean_time_to_failure
+
+FORWARD_OVER_STEP = 3.0
+"""An evaluated sample costs the forward third of a training sample."""
+
+
+class RunCase(NamedTuple):
+    """What all plans of a run share."""
+
+    samples: float
+    """To train on, where no target says how many. [samples]"""
+    law_samples: float
+    """Samples to the target in the limit of small batches. [samples]"""
+    law_batch: float
+    law_exponent: float
+    evaluation_interval: float
+    """Samples between evaluations; 0 where there are none. [samples]"""
+    evaluation_overhead: float
+    evaluated_samples: float
+    input_rate: float
+    """Samples that the input of one machine feeds; 0 for no limit. [samples/s]"""
+    devices_per_machine: float
+    checkpoint_bytes: float
+    bandwidth: float
+    """What one machine can send to storage. [B/s]"""
+    storage: float
+    """What shared storage of a stated size takes from all machines. [B/s]"""
+    storage_per_machine: float
+    """What shared storage that grows with the machines takes from one of them. [B/s]"""
+    failure_rate: float
+    """Of a job on one machine. [1/s]"""
+    failure_growth: float
+    """Power of the machines by which the rate of one of them grows. [-]"""
+    taken_back: float
+    """Share of the rate with which a provider takes machines back, which does not grow. [-]"""
+    restart: float
+    """From a failure to training again. [s]"""
+    interval: float
+    """Between checkpoints; 0 for the optimum after Daly. [s]"""
+
+
+class RunTime(NamedTuple):
+    """What a run takes."""
+
+    samples: float
+    steps: float
+    input_wait: float
+    """In every step. [s]"""
+    training: float
+    """In steps alone. [s]"""
+    evaluation: float
+    checkpoint: float
+    failures: float
+    total: float
+    """Time to train. [s]"""
+    written: float
+    """Time of one checkpoint. [s]"""
+    interval: float
+    """Between checkpoints. [s]"""
+    mean_time_to_failure: float
+
+
+@inner
+def run_case_of(numbers: Vector) -> RunCase:
+    """Return what the numbers of a case say."""
+    n = numbers
+    return RunCase(
+        n[0],
+        n[1],
+        n[2],
+        n[3],
+        n[4],
+        n[5],
+        n[6],
+        n[7],
+        n[8],
+        n[9],
+        n[10],
+        n[11],
+        n[12],
+        n[13],
+        n[14],
+        n[15],
+        n[16],
+        n[17],
+    )
+
+
+class Upkeep(NamedTuple):
+    """Checkpoints and failures of a job on some machines."""
+
+    written: float
+    """Time of one checkpoint. [s]"""
+    interval: float
+    """Between checkpoints; infinite without any. [s]"""
+    mean_time_to_failure: float
+
+
+@inner
+def upkeep_of(case: RunCase, machines: float, failure_rate: float) -> Upkeep:
+    """Return checkpoints and failures of a job on so many machines, of which one fails at a rate."""
+    storage = case.storage + case.storage_per_machine * machines
+    written = checkpoint_time(case.checkpoint_bytes, write_bandwidth(machines, case.bandwidth, storage))
+    rate = interruption_rate(failure_rate, machines, case.failure_growth, case.taken_back)
+    mean, interval = mean_time_to_failure(rate), math.inf
+    if case.interval > 0.0:
+        interval = case.interval
+    elif written > 0.0 and mean < math.inf:
+        interval = daly_interval(written, mean)
+    return Upkeep(written, interval, mean)
+
+
+@inner
+def run_time(
+    case: RunCase, upkeep: Upkeep, samples: float, batch: float, machines: float, step: float, more: float
+) -> RunTime:
+    """Return what a run of so many samples takes; ``more`` is the factor on steps and evaluations."""
+    fed = batch / (case.input_rate * machines) if case.input_rate > 0.0 else 0.0
+    wait = max(fed - step, 0.0)
+    steps = training_steps(samples, batch)
+    training = steps * more * (step + wait)
+    evaluation = 0.0
+    if case.evaluation_interval > 0.0:
+        throughput = FORWARD_OVER_STEP * batch / (step + wait)
+        evaluation = more * evaluation_time(
+            samples, case.evaluation_interval, case.evaluation_overhead, case.evaluated_samples, throughput
+        )
+    useful = training + evaluation
+    written, interval, mean = upkeep
+    checkpoint = checkpoint_overhead(useful, written, interval)
+    failures = failure_overhead(useful, written, interval, mean, case.restart)
+    total = useful + checkpoint + failures
+    return RunTime(
+        samples, steps, wait, training, evaluation, checkpoint, failures, total, written, interval, mean
+    )
+
+
+@inner
+def samples_of_run(case: RunCase, batches: Vector, points: Vector, batch: float) -> float:
+    """Return the samples to train on at a global batch; without reference points as many as are asked."""
+    if batches.size == 0:
+        return case.samples
+    return samples_to_target(batch, batches, points, case.law_samples, case.law_batch, case.law_exponent)
+
+
+@kernel
+def write_totals(
+    numbers: Vector, batches: Vector, points: Vector, plans: Matrix, steps: Vector, totals: Vector
+) -> None:
+    """Write the time of the run of every plan, from the time of one step of each."""
+    case = run_case_of(numbers)
+    last, samples = 0.0, 0.0
+    before, upkeep = 0.0, upkeep_of(case, 1.0, case.failure_rate)
+    for place in range(steps.size):
+        devices = plans[place, 0] * plans[place, 1] * plans[place, 2]
+        batch = plans[place, 2] * plans[place, 3] * plans[place, 4]
+        machines = float(math.ceil(devices / case.devices_per_machine))
+        # Neighbours often share batch and machines.
+        if batch != last:
+            last, samples = batch, samples_of_run(case, batches, points, batch)
+        if machines != before:
+            before, upkeep = machines, upkeep_of(case, machines, case.failure_rate)
+        totals[place] = run_time(case, upkeep, samples, batch, machines, steps[place], 1.0).total
+
+
+@kernel
+def write_runs(
+    numbers: Vector,
+    batches: Vector,
+    points: Vector,
+    batch: Vector,
+    machines: Vector,
+    steps: Matrix,
+    rates: Vector,
+    more: Vector,
+    found: Matrix,
+) -> None:
+    """Write the runs of steps, (P, S), a row each, plan by plan.
+
+    ``batch`` and ``machines`` are those of a plan, ``rates`` the failures of one machine and ``more`` the
+    factor on samples of each sample.
+    """
+    case = run_case_of(numbers)
+    for plan in range(steps.shape[0]):
+        samples = samples_of_run(case, batches, points, batch[plan])
+        for sample in range(steps.shape[1]):
+            upkeep = upkeep_of(case, machines[plan], rates[sample])
+            step = steps[plan, sample]
+            run = run_time(case, upkeep, samples, batch[plan], machines[plan], step, more[sample])
+            row = found[plan * steps.shape[1] + sample]
+            for place in range(len(run)):
+                row[place] = run[place]

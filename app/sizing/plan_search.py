@@ -1,0 +1,330 @@
+"""A search over plans: every legal one, memory first, then time and rank of what fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.engine.ipu import evaluate_ipu_plans, phases_needed
+from app.engine.plans import PLAN_FIELDS, Plans, Recompute
+from app.engine.records import Floats, Indices, IpuChip
+from app.engine.search import (
+    Evaluated,
+    Fitting,
+    GpuEvaluator,
+    Space,
+    best_that_differ,
+    combinations,
+    first_seen,
+    fitting,
+    ipu_plans,
+    layouts,
+    least_on_any_number,
+    nearby_plans,
+    phased,
+    plans_of,
+    spread_of,
+)
+from app.sizing.scenario import Scenario
+
+PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
+"""Multiples of the fewest phases."""
+
+CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
+"""Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
+
+MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
+"""Fields in which plans differ from which fewer devices are tried."""
+
+MOST_DEGREES = 96
+"""Combinations of them that are followed to fewer devices."""
+
+WHOLE = 2
+"""Layouts of which every option is tried where few were before."""
+
+CLOSELY = 6
+"""Plans around which micro-batches and batches are varied finely."""
+
+Risk = Callable[[Plans], Floats]
+"""Factors on the times of plans, for what is not known of their kind."""
+
+Totals = Callable[[Plans, Floats], Floats]
+"""Time of the whole run of plans, from the time of one step of each. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Plans with memory, time and rank."""
+
+    plans: Plans
+    evaluated: Evaluated
+    totals: Floats
+    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
+    cost: Floats
+    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+
+
+class PlanSearch:
+    """The plans of a space, found in rounds: those that fit, or all, each once."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        space: Space,
+        risk: Risk | None,
+        totals: Totals | None,
+        evaluator: GpuEvaluator | None = None,
+        *,
+        everything: bool = False,
+    ) -> None:
+        self.scenario = scenario
+        self.space = space
+        self.everything = everything
+        """True to keep all plans, each once; else those that fit, some of them twice."""
+        self.limit = 0.0
+        """Memory of one device that a plan may fill. [B]"""
+        self.enumerated = 0
+        """Combinations of the dimensions that span the plans. [-]"""
+        self.count = 0
+        """Legal plans whose memory was computed. [-]"""
+        self.parts: list[Ranked] = []
+        self._least_memory = math.inf
+        self._risk = risk
+        self._totals = totals
+        self._gpu = evaluator
+        if evaluator is None and not scenario.is_ipu:
+            self._gpu = GpuEvaluator(scenario.gpu_case())
+
+    def run(self, strict: float, loose: float) -> None:
+        """Search below the strict limit of memory, and below the loose one where nothing else fits."""
+        space = self.space
+        self._start(space, strict)
+        if not self.feasible and space.lean and not space.ipu:
+            space = replace(space, lean=False)
+            self._start(space, strict)
+        if not self.feasible and self._least_memory <= loose:
+            self._start(space, loose)
+            if not self.feasible:
+                self._start(space, strict)
+        if space.lean and not space.ipu and "offload" not in space.allowed:
+            self._add_offloaded()
+        if space.spare and self.feasible:
+            if self.space.lean and not space.ipu:
+                self._add_layouts(replace(self.space, lean=False), self._best_layouts())
+            self._add(self._nearby())
+
+    @property
+    def feasible(self) -> int:
+        """Plans that fit. [-]"""
+        return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
+
+    def joined(self) -> Ranked:
+        """Return all plans, one round after the other."""
+        return _joined(self.parts)
+
+    def best(self) -> int:
+        """Return the place of the plan that is chosen; the one that comes closest where none fits."""
+        if not self.feasible:
+            found = self.joined()
+            return int(np.argmin(fullness(found.evaluated, self.limit, self.scenario.memory_elsewhere)))
+        cost = np.concatenate([part.cost for part in self.parts])
+        if not self.space.spare:
+            return int(np.argmin(cost))
+        totals = np.concatenate([part.totals for part in self.parts])
+        return least_on_any_number(np.concatenate([part.plans.devices for part in self.parts]), cost, totals)
+
+    def fastest(self) -> int:
+        """Return the place of the plan with the least central time."""
+        return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
+
+    def take(self, places: Indices) -> Plans:
+        """Return some of the plans."""
+        if len(self.parts) == 1:
+            return self.parts[0].plans.take(places)
+        rows, start = np.empty((places.size, len(PLAN_FIELDS))), 0
+        for part in self.parts:
+            mine = (places >= start) & (places < start + part.cost.size)
+            rows[mine] = part.plans.rows[places[mine] - start]
+            start += part.cost.size
+        return Plans.of_rows(rows)
+
+    def one(self, place: int) -> Ranked:
+        """Return one of the plans with what was found of it."""
+        for part in self.parts:
+            if place < part.cost.size:
+                return _taken(part, np.array([place]))
+            place -= part.cost.size
+        raise IndexError(place)
+
+    def _best_that_differ(self, by: str, names: Sequence[str], keep: int) -> Indices:
+        """Return the places of the best plans that differ, by cost or by time, the best first."""
+        found, values, start = [], [], 0
+        for part in self.parts:
+            ranks: Floats = getattr(part, by)
+            best = best_that_differ(part.plans, ranks, names, keep)
+            found.append(start + best)
+            values.append(ranks[best])
+            start += ranks.size
+        if len(found) == 1:
+            return found[0]
+        places = np.concatenate(found)
+        return places[best_that_differ(self.take(places), np.concatenate(values), names, keep)]
+
+    def _start(self, space: Space, limit: float) -> None:
+        """Begin anew with every plan of a space; one may fill so much of a device."""
+        self.parts, self.count, self.enumerated = [], 0, 0
+        self.limit, self._least_memory = limit, math.inf
+        if space.ipu:
+            plans, self.enumerated = self._ipu_plans(space)
+            self._add(plans)
+        else:
+            self._add_layouts(space, layouts(space))
+
+    def _add_layouts(self, space: Space, found: Floats) -> None:
+        """Add the plans of layouts on GPUs with every option."""
+        spread = spread_of(space, found)
+        self.enumerated += combinations(space, len(found))
+        if self.everything:
+            self._add(plans_of(spread))
+            return
+        assert self._gpu is not None
+        self._keep(self._gpu.fitting(spread, self.limit))
+
+    def _add(self, plans: Plans) -> None:
+        """Add plans: those that fit, or all that are not there."""
+        if self.parts and self.everything:
+            plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
+            self.enumerated += plans.tensor.size
+        if not plans.tensor.size:
+            return
+        evaluated = self._evaluated(plans)
+        if self.everything:
+            self._keep(Fitting(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
+        else:
+            elsewhere = self.scenario.memory_elsewhere
+            self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
+
+    def _keep(self, found: Fitting) -> None:
+        """Add plans with memory, time and rank."""
+        plans, evaluated = found.plans, found.evaluated
+        self.count += found.count
+        self._least_memory = min(self._least_memory, found.least_memory)
+        if not found.count or (self.parts and not self.everything and not evaluated.fits.any()):
+            return
+        evaluated.seconds[:] *= self.scenario.time_factor()
+        totals = np.full(evaluated.seconds.shape, np.inf)
+        cost = totals.copy()
+        fits = np.flatnonzero(evaluated.fits)
+        if fits.size:
+            some = plans if fits.size == totals.size else plans.take(fits)
+            steps = evaluated.seconds[fits]
+            totals[fits] = steps if self._totals is None else self._totals(some, steps)
+            cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(some))
+        self.parts.append(Ranked(plans, evaluated, totals, cost))
+
+    def _evaluated(self, plans: Plans) -> Evaluated:
+        """Return memory and time of plans."""
+        scenario = self.scenario
+        if self._gpu is not None:
+            return self._gpu(plans, self.limit)
+        assert isinstance(scenario.hardware, IpuChip)
+        found = evaluate_ipu_plans(
+            scenario.table,
+            plans,
+            scenario.hardware,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+            limit=self.limit,
+            split=scenario.stage_layers,
+        )
+        return Evaluated(*found)
+
+    def _add_offloaded(self) -> None:
+        """Add plans that keep the optimizer on the host where memory is short: it may be better there."""
+        part = self.parts[0]
+        if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
+            space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
+            self._add_layouts(space, layouts(space))
+
+    def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
+        """Return plans that stay in the processor, and what does not, cut into phases."""
+        plans, enumerated = ipu_plans(space)
+        if plans.tensor.size and "phases" not in space.allowed:
+            # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
+            outside = np.flatnonzero(~self._evaluated(plans).fits)
+            in_phases = self._phased(plans.take(outside)) if outside.size else None
+            if in_phases is not None:
+                plans, enumerated = Plans.joined([plans, in_phases]), enumerated + in_phases.tensor.size
+        return plans, enumerated
+
+    def _phased(self, plans: Plans) -> Plans | None:
+        """Return the plans that keep their optimizer off chip, cut into the phases they need."""
+        off_chip = np.flatnonzero(plans.offload > 0)
+        offloaded = plans.take(off_chip) if off_chip.size else plans
+        scenario, chip = self.scenario, self.scenario.hardware
+        assert isinstance(chip, IpuChip)
+        least = phases_needed(
+            scenario.table,
+            offloaded,
+            chip,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+        )
+        found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
+        return found if found.tensor.size else None
+
+    def _best_layouts(self) -> Floats:
+        """Return the best layouts, of which every option is worth trying."""
+        layout = ("tensor", "pipeline", "micro_batch")
+        best = np.union1d(*(self._best_that_differ(by, layout, WHOLE) for by in ("cost", "totals")))
+        seeds = self.take(best)
+        return np.concatenate([layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)])
+
+    def _layout(self, layout: Plans) -> Space:
+        """Return the space of a layout, with all its options, also with micro-batches twice as large."""
+        space, micro_batch = self.space, float(layout.micro_batch[0])
+        most = space.global_batch / float(layout.data[0])
+        larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
+        sizes = space.choices("micro_batch", [micro_batch, *larger])
+        degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
+        return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
+
+    def _nearby(self) -> Plans:
+        """Return plans on fewer devices and around the best."""
+        materially = self._best_that_differ("cost", MATERIAL_DEGREES, MOST_DEGREES)
+        # A plan that is less certain may be the faster one.
+        degrees = ("tensor", "pipeline")
+        best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
+        best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
+        seeds = np.concatenate([best, np.setdiff1d(materially, best)])
+        return nearby_plans(self.space, self.take(seeds), np.arange(best.size))
+
+
+def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
+    """Return the fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
+    device = evaluated.memory / limit
+    if not elsewhere_limit:
+        return np.asarray(device)
+    return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
+
+
+def _joined(parts: Sequence[Ranked]) -> Ranked:
+    if len(parts) == 1:
+        return parts[0]
+    return Ranked(
+        Plans.joined([part.plans for part in parts]),
+        Evaluated.joined([part.evaluated for part in parts]),
+        np.concatenate([part.totals for part in parts]),
+        np.concatenate([part.cost for part in parts]),
+    )
+
+
+def _taken(part: Ranked, places: Indices) -> Ranked:
+    values = part.evaluated
+    evaluated = Evaluated(values.memory[places], values.elsewhere[places], values.seconds[places])
+    return Ranked(part.plans.take(places), evaluated, part.totals[places], part.cost[places])
