@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from app import __version__
+from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.profiles.model import ModelProfile
@@ -115,12 +116,12 @@ def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | N
         return None
     assumed, rate = _reliability(request, hardware, context), request.assumptions.input_samples_per_second
     run = _timed(question, sizing, assumed, rate, context).run
-    return run.total, stated_samples(run)
+    return run.total, stated_samples(run.total_samples)
 
 
-def stated_samples(run: Run) -> list[float]:
-    """Return the samples of a run's time as an answer states them."""
-    return [float(f"{seconds:.5g}") for seconds in run.total_samples]
+def stated_samples(samples: Floats) -> list[float]:
+    """Return samples as an answer states them."""
+    return [float(f"{one:.5g}") for one in samples]
 
 
 def _reliability(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
@@ -345,7 +346,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
         samples=run.samples,
         trained=Text.of(trained(training, run.samples)),
         time_to_train=quantity(run.total, run.total_samples, "s"),
-        time_samples=stated_samples(run),
+        time_samples=stated_samples(run.total_samples),
         energy=energy_of(power, run.total, run.total_samples, normals),
         cost=cost,
         startup=startup_of(reliability_defaults.startup),

@@ -14,20 +14,18 @@ from app.errors import BadInput, NotFound
 from app.sizing.compare import SAME_COST, Amount, Option, cost_bases_differ, leaders, ratio_of
 from app.sizing.context import SizingContext
 from app.sizing.cost.terms import BOUNDS, terms_of
-from app.sizing.costing import cost_of, prices
+from app.sizing.costing import Charges, prices
 from app.sizing.document import (
     BasisCost,
     Comparison,
-    Cost,
     CostLine,
     CostRatio,
     Estimate,
     OneBasis,
     Quantity,
 )
-from app.sizing.estimate import Timed, hardware_of, time_to_train
-from app.sizing.hardware import Hardware
-from app.sizing.quote import Currency
+from app.sizing.estimate import Timed, hardware_of, stated_samples, time_to_train
+from app.sizing.quantities import quantity
 from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.spread import common_normals
 
@@ -212,65 +210,44 @@ def _ways(
             timed = time_to_train(request.model_copy(update={"assumptions": terms}), context)
         if timed is None:
             continue
-        cost = _cost(hardware, terms, rental, timed, request.currency, priced)
-        if cost is not None:
-            samples = None if cost.run_samples is None else np.asarray(cost.run_samples)
-            way = _way(cost, rental, rental == own.rental, timed[0], basis)
-            yield way, Amount(cost.run.value, samples)
+        found = prices(hardware, terms, request.currency, priced.catalog, [])
+        if found is None:
+            continue
+        if rental in ELASTIC and found.hourly is not None:
+            # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
+            found = replace(found, hourly=found.hourly * found.utilisation)
+        charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
+        yield _way(charges, rental, rental == own.rental, timed, basis)
 
 
-def _cost(
-    hardware: Hardware,
-    terms: AssumptionsInput,
-    rental: str | None,
-    timed: Timed,
-    currency: Currency,
-    context: SizingContext,
-) -> Cost | None:
-    found = prices(hardware, terms, currency, context.catalog, [])
-    if found is None:
-        return None
-    if rental in ELASTIC and found.hourly is not None:
-        # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
-        found = replace(found, hourly=found.hourly * found.utilisation)
-    normals = common_normals()
-    seconds, drawn = timed
-    return cost_of(
-        hardware,
-        found,
-        seconds=seconds,
-        samples=np.asarray(drawn or [seconds] * normals["price"].size),
-        normals=normals,
-        currency=currency,
-        catalog=context.catalog,
-    )
-
-
-def _way(cost: Cost, rental: str | None, own: bool, seconds: float, basis: OneBasis) -> BasisCost:
+def _way(
+    charges: Charges, rental: str | None, own: bool, timed: Timed, basis: OneBasis
+) -> tuple[BasisCost, Amount]:
     year = basis.useful_hours_per_year * HOUR
     term = year * basis.term_years
+    currency = charges.currency
+    seconds, drawn = timed
+    runs = run_cost(charges.hourly_samples, np.asarray(seconds if drawn is None else drawn))
+    run = quantity(float(run_cost(charges.hourly, seconds)), runs, currency)
+    hourly = quantity(charges.hourly, charges.hourly_samples, currency)
 
     def used(duration: float) -> Quantity:
-        ends = (cost.hourly.value, cost.hourly.low, cost.hourly.high)
-        value, low, high = (float(run_cost(end, duration)) for end in ends)
-        return Quantity(value=value, low=low, high=high, unit=cost.hourly.unit)
+        value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
+        return Quantity(value=value, low=low, high=high, unit=currency)
 
-    return BasisCost(
+    way = BasisCost(
         acquisition="rent" if rental is not None else "own",
         rental=rental,
         own=own,
-        run=cost.run,
-        hourly=cost.hourly,
+        run=run,
+        hourly=hourly,
         yearly=used(year),
         over_term=used(term),
-        capex=cost.capex,
+        capex=quantity(*charges.capital, currency) if charges.owned else None,
         runs=term / seconds,
         lines=[
-            CostLine(
-                item=line.item,
-                hourly=line.hourly,
-                over_term=float(run_cost(line.hourly, term)),
-            )
-            for line in cost.lines
+            CostLine(item=name, hourly=amount, over_term=float(run_cost(amount, term)))
+            for name, amount in charges.lines.items()
         ],
     )
+    return way, Amount(run.value, np.array(stated_samples(runs)))
