@@ -31,6 +31,12 @@ SWITCHES = frozenset({"fused_attention", "balanced_head", "blocking_pipeline", "
 OPTIONAL = frozenset({"optimizer_bytes"})
 """Figures that a profile may leave to what the optimizer needs anyway."""
 
+NEEDED = {
+    kind: frozenset(entry.name for entry in fields(record)) - OPTIONAL
+    for kind, record in (("gpu", GpuSoftware), ("ipu", IpuSoftware))
+}
+"""Figures without which a profile of a kind runs nothing."""
+
 
 def figure_unit(parameter: str) -> str:
     """Return the unit of a field of the engine's software records, which their names tell."""
@@ -136,8 +142,7 @@ class SoftwareProfile:
     @property
     def complete(self) -> bool:
         """False for what profiles are put together from, as a framework without its SDK."""
-        record = GpuSoftware if self.kind == "gpu" else IpuSoftware
-        return {entry.name for entry in fields(record)} - OPTIONAL <= set(self.figures)
+        return NEEDED[self.kind] <= self.figures.keys()
 
     @property
     def is_preset(self) -> bool:

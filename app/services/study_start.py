@@ -33,7 +33,7 @@ class Suggestion:
 def suggested(bench: Workbench, model: str) -> Suggestion:
     """Return what to start from with a model preset."""
     training = training_of(bench, preset(model))
-    found: dict[str, int] = bench.sizing.remember(("start", model), lambda: _systems(bench, model, training))
+    found = _systems(bench, model, training)
     limit = duration(bench.sizing.catalog.figure(DEFAULTS, "start_time").si)
     return Suggestion(training, found, limit if any(count > 1 for count in found.values()) else None)
 

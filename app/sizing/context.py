@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -75,6 +74,8 @@ class SizingContext:
     residuals: Residuals
     runs: tuple[MeasuredRun, ...]
     """Configurations of the measured runs."""
+    measured: Measured
+    """What was measured: families on chips, and chips with fitted software."""
     batch_limits: BatchLimits
     """Global batch up to which convergence holds, by kind of workload and family."""
     family_errors: FamilyErrors
@@ -136,18 +137,18 @@ class SizingContext:
             return context
         return replace(context, catalog=context.catalog.dated(asked.price_date.isoformat()))
 
-    @cached_property
-    def measured(self) -> Measured:
-        """What was measured: families on chips, and chips with fitted software."""
-        return Measured(
-            pairs=frozenset((run.family, run.chip) for run in self.runs if run.counted),
-            series=frozenset(chip_series(run.chip) for run in self.runs if run.fitted),
-        )
-
-    @cached_property
+    @property
     def hardware(self) -> HardwareFinder:
         """Finder of hardware in the catalogue."""
         return HardwareFinder(self.catalog, self.software)
+
+
+def measured_by(runs: Sequence[MeasuredRun]) -> Measured:
+    """Return what runs have measured."""
+    return Measured(
+        pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
+        series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
+    )
 
 
 def load_context(directory: Path) -> SizingContext:
@@ -156,12 +157,14 @@ def load_context(directory: Path) -> SizingContext:
     rows = read_measured(directory / "validation" / "measured.csv")
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
+    runs = measured_runs(rows, rules, presets)
     return SizingContext(
         catalog=load_catalog(directory),
         software=software,
         rules=rules,
         residuals=load_residuals(directory),
-        runs=measured_runs(rows, rules, presets),
+        runs=runs,
+        measured=measured_by(runs),
         measured_rows=MeasuredRows(rows, rules),
         batch_limits=load_batch_limits(directory),
         family_errors=load_family_errors(directory / "validation" / "errors.csv"),

@@ -187,6 +187,11 @@ class Charges:
         return {name: float(ends[1]) for name, ends in self._lines.items()}
 
     @property
+    def lines(self) -> dict[str, float]:
+        """An hour by line. [currency/h]"""
+        return {name: dollars * self._exchange for name, dollars in self.dollars.items()}
+
+    @property
     def term_hours(self) -> float:
         """Useful hours of the term. [h]"""
         return self.found.utilisation * HOURS_PER_YEAR * self.found.lifetime

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from app import __version__
+from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.profiles.model import ModelProfile
@@ -71,10 +72,7 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     """
     profile = resolve_model(request.model, context)
     context = context.at_prices(request.assumptions)
-    asked = request.system
-    hardware = context.hardware.system(
-        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
-    )
+    hardware = hardware_of(request, context)
     if profile.total_flop is not None:
         return bare_estimate(request, profile.total_flop, hardware, context)
     question = physical_question(request)
@@ -82,6 +80,54 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     if not sizing.choice.fits:
         return _too_large(sizing, context)
     return _complete(question, sizing, context)
+
+
+def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
+    """Return the hardware that a request names."""
+    asked = request.system
+    return context.hardware.system(
+        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+    )
+
+
+Timed: TypeAlias = tuple[float, list[float] | None]
+"""Time to train and its samples; no samples where nothing is uncertain. [s]"""
+
+
+def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | None:
+    """Return the time of an estimate and its samples, without the rest; None where the model does not fit.
+
+    Parameters
+    ----------
+    request : EstimateRequest
+        Model, workload, system, plan, software and assumptions. [-]
+    context : SizingContext
+        Catalogue, software profiles and uploads. [-]
+    """
+    profile = resolve_model(request.model, context)
+    context = context.at_prices(request.assumptions)
+    hardware = hardware_of(request, context)
+    if profile.total_flop is not None:
+        made = bare_estimate(request, profile.total_flop, hardware, context)
+        return None if made.time_to_train is None else (made.time_to_train.value, made.time_samples)
+    question = physical_question(request)
+    sizing = _decided(question, request, profile, hardware, context)
+    if not sizing.choice.fits:
+        return None
+    assumed, rate = _reliability(request, hardware, context), request.assumptions.input_samples_per_second
+    run = _timed(question, sizing, assumed, rate, context).run
+    return run.total, stated_samples(run.total_samples)
+
+
+def stated_samples(samples: Floats) -> list[float]:
+    """Return samples as an answer states them."""
+    return [float(f"{one:.5g}") for one in samples]
+
+
+def _reliability(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
+    interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
+    defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+    return reliability(defaults, request.assumptions, interruptions)
 
 
 def physical_question(request: EstimateRequest) -> str | None:
@@ -246,8 +292,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
     normals = common_normals()
     reliability_defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     check_assumptions(request.assumptions)
-    interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
-    assumed = reliability(reliability_defaults, request.assumptions, interruptions)
+    assumed = _reliability(request, hardware, context)
     input_rate = request.assumptions.input_samples_per_second
     if input_rate is not None and input_rate <= 0:
         raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=input_rate)
@@ -301,7 +346,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
         samples=run.samples,
         trained=Text.of(trained(training, run.samples)),
         time_to_train=quantity(run.total, run.total_samples, "s"),
-        time_samples=[float(f"{seconds:.5g}") for seconds in run.total_samples],
+        time_samples=stated_samples(run.total_samples),
         energy=energy_of(power, run.total, run.total_samples, normals),
         cost=cost,
         startup=startup_of(reliability_defaults.startup),
@@ -326,16 +371,11 @@ def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float 
     context : SizingContext
         Catalogue, software profiles and uploads. [-]
     """
-    asked = request.system
     try:
         profile = resolve_model(request.model, context)
-        hardware = context.hardware.system(
-            asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
-        )
+        hardware = hardware_of(request, context)
         made = decide(request, profile, hardware, context)
-        defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
-        interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
-        assumed = reliability(defaults, request.assumptions, interruptions)
+        assumed = _reliability(request, hardware, context)
     except AppError:
         return None
     if not made.choice.fits:

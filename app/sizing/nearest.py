@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from pathlib import Path
 from typing import Literal
 
@@ -114,11 +115,6 @@ class MeasuredRows:
                 yield read_case(row, self._rules)
             except Unsupported:
                 continue
-
-    def preset(self, case: Case) -> str | None:
-        """Return the model preset that a run is known to be of."""
-        micro = "" if case.micro_batch is None else f"{case.micro_batch:g}"
-        return self._rules.preset({"model": case.model, "family": case.family, "micro_batch": micro})
 
 
 def read_measured(path: Path) -> list[dict[str, str]]:
@@ -347,7 +343,7 @@ def nearest_runs(
     parameters: float,
 ) -> list[NearestRun]:
     """Return the measured runs nearest to a case, whatever their software."""
-    ranked = sorted((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
+    ranked = ((distance(run, family, chip, devices, parameters), run.id, run) for run in runs)
     return [
         NearestRun(
             id=run.id,
@@ -361,7 +357,7 @@ def nearest_runs(
             measured=outcome.measured,
             predicted=outcome.predicted,
         )
-        for far, _, run in ranked[:SHOWN]
+        for far, _, run in nsmallest(SHOWN, ranked)
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
 
@@ -439,14 +435,12 @@ def runs_alike(rows: MeasuredRows, asked: Asked) -> list[Case]:
     return [
         case
         for case in rows.cases(asked.family, asked.chip, asked.devices)
-        if case.metric in asked.figures
-        and _same_model(case, rows.preset(case), asked)
-        and _same_work(case, asked)
+        if case.metric in asked.figures and _same_model(case, asked) and _same_work(case, asked)
     ]
 
 
-def _same_model(case: Case, preset: str | None, asked: Asked) -> bool:
-    if preset is not None and preset == asked.model:
+def _same_model(case: Case, asked: Asked) -> bool:
+    if case.preset is not None and case.preset == asked.model:
         return True
     if case.parameters is None or not asked.parameters:
         return False

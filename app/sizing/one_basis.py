@@ -14,19 +14,18 @@ from app.errors import BadInput, NotFound
 from app.sizing.compare import SAME_COST, Amount, Option, cost_bases_differ, leaders, ratio_of
 from app.sizing.context import SizingContext
 from app.sizing.cost.terms import BOUNDS, terms_of
-from app.sizing.costing import cost_of, prices
+from app.sizing.costing import Charges, prices
 from app.sizing.document import (
     BasisCost,
     Comparison,
-    Cost,
     CostLine,
     CostRatio,
     Estimate,
     OneBasis,
     Quantity,
 )
-from app.sizing.estimate import estimate
-from app.sizing.hardware import Hardware
+from app.sizing.estimate import Timed, hardware_of, stated_samples, time_to_train
+from app.sizing.quantities import quantity
 from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.spread import common_normals
 
@@ -195,82 +194,60 @@ def _ways(
     """Give every way to pay for an option that has a price, its own first."""
     asked = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(asked)
-    system = request.system
-    hardware = priced.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
+    hardware = hardware_of(request, priced)
     own = terms_of(hardware, asked, priced.catalog)
     others = [name for name in RENTALS if name != own.rental]
     # A stated rent is that of the option's own way to rent.
     rentals = [own.rental] if own.owned or asked.hourly_price is not None else [own.rental, *others]
     for rental in rentals:
         terms = request.assumptions.model_copy(update={**shared, "rental": rental})
-        timed = made
+        time = made.time_to_train
+        timed = None if time is None else (time.value, made.time_samples)
         if "spot" in (rental, own.rental) and rental != own.rental:
             # Interruptions lengthen the run; plan and step are those of the option.
             if priced.catalog.find(hardware.entry.id, "price_hour", RENTALS[rental or ""]) is None:
                 continue
-            timed = estimate(request.model_copy(update={"assumptions": terms}), context)
-        cost = _cost(hardware, terms, rental, timed, request, priced)
-        if cost is not None and timed.time_to_train is not None:
-            samples = None if cost.run_samples is None else np.asarray(cost.run_samples)
-            way = _way(cost, rental, rental == own.rental, timed.time_to_train.value, basis)
-            yield way, Amount(cost.run.value, samples)
+            timed = time_to_train(request.model_copy(update={"assumptions": terms}), context)
+        if timed is None:
+            continue
+        found = prices(hardware, terms, request.currency, priced.catalog, [])
+        if found is None:
+            continue
+        if rental in ELASTIC and found.hourly is not None:
+            # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
+            found = replace(found, hourly=found.hourly * found.utilisation)
+        charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
+        yield _way(charges, rental, rental == own.rental, timed, basis)
 
 
-def _cost(
-    hardware: Hardware,
-    terms: AssumptionsInput,
-    rental: str | None,
-    timed: Estimate,
-    request: EstimateRequest,
-    context: SizingContext,
-) -> Cost | None:
-    found = prices(hardware, terms, request.currency, context.catalog, [])
-    time = timed.time_to_train
-    if found is None or time is None:
-        return None
-    if rental in ELASTIC and found.hourly is not None:
-        # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
-        found = replace(found, hourly=found.hourly * found.utilisation)
-    normals = common_normals()
-    drawn = timed.time_samples or [time.value] * normals["price"].size
-    return cost_of(
-        hardware,
-        found,
-        seconds=time.value,
-        samples=np.asarray(drawn),
-        normals=normals,
-        currency=request.currency,
-        catalog=context.catalog,
-    )
-
-
-def _way(cost: Cost, rental: str | None, own: bool, seconds: float, basis: OneBasis) -> BasisCost:
+def _way(
+    charges: Charges, rental: str | None, own: bool, timed: Timed, basis: OneBasis
+) -> tuple[BasisCost, Amount]:
     year = basis.useful_hours_per_year * HOUR
     term = year * basis.term_years
+    currency = charges.currency
+    seconds, drawn = timed
+    runs = run_cost(charges.hourly_samples, np.asarray(seconds if drawn is None else drawn))
+    run = quantity(float(run_cost(charges.hourly, seconds)), runs, currency)
+    hourly = quantity(charges.hourly, charges.hourly_samples, currency)
 
     def used(duration: float) -> Quantity:
-        ends = (cost.hourly.value, cost.hourly.low, cost.hourly.high)
-        value, low, high = (float(run_cost(end, duration)) for end in ends)
-        return Quantity(value=value, low=low, high=high, unit=cost.hourly.unit)
+        value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
+        return Quantity(value=value, low=low, high=high, unit=currency)
 
-    return BasisCost(
+    way = BasisCost(
         acquisition="rent" if rental is not None else "own",
         rental=rental,
         own=own,
-        run=cost.run,
-        hourly=cost.hourly,
+        run=run,
+        hourly=hourly,
         yearly=used(year),
         over_term=used(term),
-        capex=cost.capex,
+        capex=quantity(*charges.capital, currency) if charges.owned else None,
         runs=term / seconds,
         lines=[
-            CostLine(
-                item=line.item,
-                hourly=line.hourly,
-                over_term=float(run_cost(line.hourly, term)),
-            )
-            for line in cost.lines
+            CostLine(item=name, hourly=amount, over_term=float(run_cost(amount, term)))
+            for name, amount in charges.lines.items()
         ],
     )
+    return way, Amount(run.value, np.array(stated_samples(runs)))

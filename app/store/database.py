@@ -232,7 +232,9 @@ def terms_of(address: URL) -> dict[str, Any]:
 
 def written_document(document: Any) -> str:
     """Return a document as JSON; U+0000 in an uploaded name, which PostgreSQL refuses, is marked instead."""
-    return NULL.sub(r"\1\\ufffd", json.dumps(document))
+    text = json.dumps(document)
+    # Hardly any document has one; to look for it costs a fiftieth of the replacing.
+    return NULL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
 def without_null(session: Session, context: UOWTransaction, instances: Any) -> None:

@@ -12,14 +12,20 @@ from app.services.workbench import Workbench
 from app.web.auth import PrincipalDep
 
 
-def get_workbench(request: Request) -> Workbench:
+def workbench_of(request: Request) -> Workbench:
     """Return the server's workbench."""
     bench = request.app.state.workbench
     assert isinstance(bench, Workbench)
     return bench
 
 
-def get_workspace(principal: PrincipalDep) -> str:
+# Coroutines, though they wait for nothing: what is not one is handed to a thread and waited for.
+async def get_workbench(request: Request) -> Workbench:
+    """Return the server's workbench to a route."""
+    return workbench_of(request)
+
+
+async def get_workspace(principal: PrincipalDep) -> str:
     """Return whose data the caller sees; without accounts there is one workspace."""
     return principal.workspace_id
 

@@ -46,7 +46,7 @@ class Narrowing:
         self.within = within
         """Field of the answer whose items are narrowed; empty where the answer itself is."""
 
-    def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
+    async def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
         """Note what is wanted for :func:`narrowed`."""
         asked = [name.strip() for name in (fields or "").split(",") if name.strip()]
         for path in asked:

@@ -19,7 +19,7 @@ from app.services.acting import acting, actor_of, through_link
 from app.services.admission import Principal, Role, Scope
 from app.services.holdings import holds
 from app.web.auth import address_of, get_principal
-from app.web.deps import get_workbench
+from app.web.deps import workbench_of
 from app.web.problems import Forbidden
 
 
@@ -198,7 +198,7 @@ def entitled(request: Request) -> Principal:
     right = right_of(request.method, request.scope["route"].path)
     if right is not None and allows(principal, right):
         return principal
-    bench = get_workbench(request)
+    bench = workbench_of(request)
     for identifier in request.path_params.values():
         if not holds(bench, principal.workspace_id, str(identifier)):
             raise NotFound(Message("there is nothing at {path}", {"path": request.url.path[:200]}))

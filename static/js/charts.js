@@ -127,22 +127,30 @@
 
   const boxes = (which = "[data-figure]") => document.querySelectorAll(which);
 
-  // Each in a task of its own: the first is seen while the next is drawn.
+  // Each in a task of its own: the page, then the first chart, is seen while the next is drawn.
+  const drawSoon = (box) => setTimeout(() => draw(box));
+
   const near = new IntersectionObserver(
     (seen) => {
       for (const { isIntersecting, target } of seen) {
         if (!isIntersecting) continue;
         near.unobserve(target);
-        setTimeout(() => draw(target));
+        drawSoon(target);
       }
     },
     { rootMargin: NEAR },
   );
 
+  const inSight = (box) => {
+    const { top, bottom } = box.getBoundingClientRect();
+    return top < innerHeight && bottom > 0;
+  };
+
+  // Of what is in sight the observer would tell some frames later.
   const watch = () => {
     for (const box of boxes("[data-figure]:not([tabindex])")) {
       walkable(box);
-      near.observe(box);
+      inSight(box) ? drawSoon(box) : near.observe(box);
     }
   };
 

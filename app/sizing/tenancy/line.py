@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.engine.pools import Block, Pool
 from app.engine.records import Floats
 from app.sizing.tenancy.jobs import Jobs, Stream
-
-if TYPE_CHECKING:
-    import simpy
 
 PASSING = 100
 """Waiting jobs that are tried at most when one in front is blocked."""
@@ -50,20 +47,20 @@ class Line:
     """
 
     def __init__(self, jobs: Jobs, streams: Sequence[Stream], pool: Pool, discipline: str) -> None:
-        import simpy
-
-        self.clock = simpy.Environment()
+        self.now = 0.0
         self.pool = pool
-        self.discipline = discipline
+        self.fair = discipline == "fair"
+        self.passing = discipline != "fifo"
         self.arrival = jobs.arrival.tolist()
         self.duration = jobs.duration.tolist()
         self.owner = jobs.stream.tolist()
         self.devices = [stream.devices for stream in streams]
-        self.start = np.full(len(self.arrival), np.nan)
+        self.start = [0.0] * len(self.arrival)
         self.waiting: dict[int, None] = {}
         self.by_team: list[deque[int]] = [deque() for _ in streams]
         self.used = [0.0] * len(streams)
-        self.running: dict[int, tuple[float, tuple[Block, ...]]] = {}
+        self.running: list[tuple[float, int, tuple[Block, ...]]] = []
+        """End, number and place of the jobs at work, the first to end in front: a heap."""
         self.blocked: int | None = None
         """The first job, once it has been found not to fit."""
         self.opening = 0.0
@@ -71,72 +68,87 @@ class Line:
 
     def run(self) -> Floats:
         """Let all jobs through and return when each began."""
-        self.clock.process(self._arrivals())
-        self.clock.run()
-        return self.start
-
-    def _arrivals(self) -> Generator[simpy.Event, None, None]:
+        running = self.running
         for job, moment in enumerate(self.arrival):
-            yield self.clock.timeout(max(moment - self.clock.now, 0.0))
-            self.waiting[job] = None
-            if self.discipline == "fair":
-                self.by_team[self.owner[job]].append(job)
-            if self.blocked is None:
-                self._serve()
-            elif self.discipline != "fifo":
-                # Nothing has become free: the newcomer alone may slip in.
-                self._pass(job)
+            while running and running[0][0] <= moment:
+                self._leave()
+            self.now = moment
+            self._come(job)
+        while running:
+            self._leave()
+        return np.array(self.start)
+
+    def _come(self, job: int) -> None:
+        if self.blocked is None:
+            # Nobody waits.
+            if not self._begin(job):
+                self._wait(job)
+                self._block(job)
+        elif not self._slips_in(job):
+            # Nothing has become free: the newcomer alone could begin.
+            self._wait(job)
+
+    def _leave(self) -> None:
+        self.now, _, blocks = heappop(self.running)
+        self.pool.give_back(blocks)
+        if self.waiting:
+            self._serve()
 
     def _serve(self) -> None:
         while self.waiting:
             job = self._first() if self.blocked is None else self.blocked
             if not self._begin(job):
                 if self.blocked is None:
-                    self.blocked = job
-                    if self.discipline != "fifo":
-                        self.opening = self._opening(job)
-                if self.discipline != "fifo":
+                    self._block(job)
+                if self.passing:
                     for other in list(islice(self.waiting, PASSING)):
-                        self._pass(other)
+                        if other != job and self._slips_in(other):
+                            self._wait_no_more(other)
                 return
+            self._wait_no_more(job)
             self.blocked = None
 
     def _first(self) -> int:
-        if self.discipline != "fair":
+        if not self.fair:
             return next(iter(self.waiting))
         teams = [team for team, jobs in enumerate(self.by_team) if jobs]
         return self.by_team[min(teams, key=lambda team: self.used[team])][0]
 
-    def _pass(self, job: int) -> None:
-        if job != self.blocked and self.clock.now + self.duration[job] <= self.opening:
-            self._begin(job)
+    def _slips_in(self, job: int) -> bool:
+        """Let a job pass those before it, where it keeps the blocked one from nothing."""
+        return self.passing and self.now + self.duration[job] <= self.opening and self._begin(job)
 
     def _begin(self, job: int) -> bool:
         team = self.owner[job]
-        blocks = self.pool.place(self.devices[team])
+        devices = self.devices[team]
+        blocks = self.pool.place(devices) if devices <= self.pool.free else None
         if blocks is None:
             return False
-        now, took = self.clock.now, self.duration[job]
-        self.start[job] = now
-        del self.waiting[job]
-        if self.discipline == "fair":
-            self.by_team[team].remove(job)
-            self.used[team] += took * self.devices[team]
-        self.running[job] = now + took, blocks
-        self.clock.timeout(took).callbacks.append(self._leaver(job))
+        took = self.duration[job]
+        self.start[job] = self.now
+        self.used[team] += took * devices
+        heappush(self.running, (self.now + took, job, blocks))
         return True
 
-    def _leaver(self, job: int) -> Callable[[simpy.Event], None]:
-        def leave(_: simpy.Event) -> None:
-            self.pool.give_back(self.running.pop(job)[1])
-            self._serve()
+    def _wait(self, job: int) -> None:
+        self.waiting[job] = None
+        if self.fair:
+            self.by_team[self.owner[job]].append(job)
 
-        return leave
+    def _wait_no_more(self, job: int) -> None:
+        del self.waiting[job]
+        if self.fair:
+            self.by_team[self.owner[job]].remove(job)
+
+    def _block(self, job: int) -> None:
+        self.blocked = job
+        if self.passing:
+            self.opening = self._opening(job)
 
     def _opening(self, job: int) -> float:
         """Return when a blocked job fits once running ones have left, in the order in which they do."""
         pool, devices = self.pool.copy(), self.devices[self.owner[job]]
-        for end, blocks in sorted(self.running.values()):
+        for end, _, blocks in sorted(self.running):
             pool.give_back(blocks)
             found = pool.place(devices)
             if found is not None:

@@ -73,10 +73,8 @@ class Experiment:
             for index, stream in enumerate(self.streams)
         ]
 
-    def point(self, count: int) -> CountPoint:
-        """Return the waits with so many systems."""
-        runs = self.at(count)
-        teams = self.teams(runs)
+    def point(self, count: int, runs: Sequence[Ran], teams: Sequence[TeamWait]) -> CountPoint:
+        """Return the waits with so many systems in short."""
         worst = max(teams, key=lambda one: one.ninetieth_wait.value)
         devices = count * self.site.entry.devices
         edges = statistics.edges_of(self.window, self.runs)
@@ -112,7 +110,7 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
     )
     runs = experiment.at(request.count)
     teams = experiment.teams(runs)
-    needed, points = search(experiment)
+    needed, points = search(experiment, experiment.point(request.count, runs, teams))
     edges = statistics.edges_of(window, experiment.runs)
     return QueueAnswer(
         system=entry.id,
@@ -145,17 +143,18 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
     )
 
 
-def search(experiment: Experiment) -> tuple[int | None, list[CountPoint]]:
-    """Return the fewest systems that meet the target, by bisection, and the waits around it.
+def search(experiment: Experiment, asked: CountPoint) -> tuple[int | None, list[CountPoint]]:
+    """Return the fewest systems that meet the target, by bisection, and the waits around it and as asked.
 
     The jobs are the same for every number of systems, so that more of them do not wait longer by chance.
     """
     least, most = least_count(experiment.streams, experiment.site), most_count(experiment.site)
-    known: dict[int, CountPoint] = {}
+    known = {asked.count: asked}
 
     def at(count: int) -> CountPoint:
         if count not in known:
-            known[count] = experiment.point(count)
+            runs = experiment.at(count)
+            known[count] = experiment.point(count, runs, experiment.teams(runs))
         return known[count]
 
     needed: int | None = None
@@ -170,9 +169,8 @@ def search(experiment: Experiment) -> tuple[int | None, list[CountPoint]]:
             needed = high
             for count in range(max(least, needed - AROUND), min(most, needed + AROUND) + 1):
                 at(count)
-    at(experiment.site.count)
-    wanted = experiment.site.count if needed is None else needed
-    near = sorted(known, key=lambda count: (count != experiment.site.count, abs(count - wanted)))
+    wanted = asked.count if needed is None else needed
+    near = sorted(known, key=lambda count: (count != asked.count, abs(count - wanted)))
     return needed, [known[count] for count in sorted(near[:MOST_POINTS])]
 
 

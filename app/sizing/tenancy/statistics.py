@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.records import Floats
+from app.engine.uncertainty import band
 from app.sizing.document import Quantity
+from app.sizing.quantities import quantity
 from app.sizing.tenancy.documents import LinePoint, TeamWait
 from app.sizing.tenancy.jobs import DAY, HOUR, Stream
 from app.sizing.tenancy.line import Ran
@@ -41,14 +43,21 @@ class Window:
 
 def ranged(value: float, pieces: Sequence[float], unit: str) -> Quantity:
     """Return a value with the 10th and 90th percentile over pieces, widened to hold it."""
-    low, high = np.percentile(pieces, [10, 90]).tolist() if pieces else (value, value)
-    return Quantity(value=value, low=min(low, value), high=max(high, value), unit=unit)
+    return quantity(value, np.array(pieces), unit) if pieces else Quantity.exact(value, unit)
+
+
+def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
+    """Return the mean at each moment over runs, of shape (runs, moments), with its range."""
+    values = np.mean(series, axis=0)
+    ends = zip(values, *band(series.T, values), strict=True)
+    return [Quantity(value=value, low=low, high=high, unit=unit) for value, low, high in ends]
 
 
 def cut(runs: Sequence[Ran], window: Window) -> Iterator[tuple[Ran, npt.NDArray[np.bool_]]]:
     """Give each run with the jobs that came in each of its pieces."""
+    pieces = window.pieces(len(runs))
     for run in runs:
-        for begin, end in window.pieces(len(runs)):
+        for begin, end in pieces:
             yield run, (run.jobs.arrival >= begin) & (run.jobs.arrival < end)
 
 
@@ -141,14 +150,10 @@ def line_over_time(
     """Return the line and the devices at work over time, mean and range over the runs."""
     days = (window.end - window.begin) / DAY
     edges = np.linspace(window.begin, window.end, min(MOST_POINTS, max(int(days), 1)) + 1)
-    lines = np.array([waiting(run, edges) for run in runs])
-    shares = np.array([busy(run, streams, devices, edges) for run in runs])
+    lines = ranged_over_time(np.array([waiting(run, edges) for run in runs]), "1")
+    shares = ranged_over_time(np.array([busy(run, streams, devices, edges) for run in runs]), "1")
     middles = (edges[:-1] + edges[1:]) / 2.0 - window.begin
     return [
-        LinePoint(
-            day=float(middle / DAY),
-            jobs=ranged(float(np.mean(lines[:, at])), lines[:, at].tolist(), "1"),
-            busy=ranged(float(np.mean(shares[:, at])), shares[:, at].tolist(), "1"),
-        )
-        for at, middle in enumerate(middles)
+        LinePoint(day=float(middle / DAY), jobs=jobs, busy=share)
+        for middle, jobs, share in zip(middles, lines, shares, strict=True)
     ]

@@ -137,6 +137,9 @@ class Case:
     includes_evaluation: bool
     completed: Mapping[str, str]
     profile: str | None
+    """Software profile that the run is known to be of. [-]"""
+    preset: str | None
+    """Model preset that the run is known to be of. [-]"""
 
     @property
     def devices_per_node(self) -> int:
@@ -189,6 +192,12 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
     if batch is not None and "token" in batch_text:
         # Tokens are stated rounded: 4M of 2,048 are 2,048 samples, the nearest power of two.
         batch = max(1.0, 2.0 ** round(math.log2(batch / seq_len))) if seq_len else None
+    micro_batch = bounded(row, "micro_batch")
+    of_model = {
+        "model": row.get("model_name", ""),
+        "family": row.get("family", ""),
+        "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
+    }
     return Case(
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),
@@ -209,7 +218,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         heads=whole(row, "heads"),
         parameters=bounded(row, "params"),
         global_batch=batch,
-        micro_batch=bounded(row, "micro_batch"),
+        micro_batch=micro_batch,
         tensor=whole(row, "tp") or int(completed.get("tensor", 1)),
         pipeline=stages,
         laid_out=bool(
@@ -231,4 +240,5 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         includes_evaluation=bool(EVALUATION_INCLUDED.search(row.get("notes", ""))),
         completed=completed,
         profile=rules.profile(facts),
+        preset=rules.preset(of_model),
     )

@@ -13,18 +13,16 @@ GATED_ROUNDING = 256
 """Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
 
 
-def find_model(case: Case, named: str | None) -> ModelProfile:
+def find_model(case: Case) -> ModelProfile:
     """Return the profile of a measured model; raise Unsupported where the columns do not tell.
 
     Parameters
     ----------
     case : Case
         The row. [-]
-    named : str or None
-        Preset that the model's name means, by the rules. [-]
     """
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
-    known = presets()
+    known, named = presets(), case.preset
     if named in known and not (columns and _differs(known[named], case)):
         return known[named]
     if columns:

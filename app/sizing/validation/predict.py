@@ -50,9 +50,7 @@ def build(
     case: Case, context: SizingContext, profile: SoftwareProfile
 ) -> tuple[Scenario, ModelProfile, Plans]:
     """Return the scenario, model and plan of a case."""
-    micro = "" if case.micro_batch is None else f"{case.micro_batch:g}"
-    facts = {"model": case.model, "family": case.family, "micro_batch": micro}
-    model = find_model(case, context.rules.preset(facts))
+    model = find_model(case)
     tokens = _tokens(case, model)
     table = model.operators(tokens, case.image_size)
     network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})

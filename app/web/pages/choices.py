@@ -49,7 +49,7 @@ def softwares(bench: Workbench, voice: Voice, kind: str = "") -> list[ChoiceGrou
     groups: dict[str, list[Choice]] = {}
     for one in bench.catalogue.software.documents.values():
         profile = profiles[one.id]
-        if profile.complete and profile.extends and kind in ("", one.kind):
+        if kind in ("", one.kind) and profile.extends and profile.complete:
             families = ", ".join(voice.label(family) for family in one.families)
             detail = " · ".join(filter(None, (one.as_of[:7], families)))
             groups.setdefault(f"software.{one.kind}", []).append(Choice(one.id, one.name, detail))
