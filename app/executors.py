@@ -24,27 +24,14 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_PROCESSES = 61
-"""What Windows can wait for at once. [-]"""
+"""What Windows can wait for at once."""
 
 DASK_SECONDS = 15
 """How long a scheduler may take to answer and to have a worker. [s]"""
 
 
 def crew(dask: str, workers: int | None = None) -> Crew:
-    """Return the workers of one sweep: those of a Dask scheduler, or processes of this machine.
-
-    Parameters
-    ----------
-    dask : str
-        Address of a scheduler, ``tcp://host:port``; empty for processes. [-]
-    workers : int, optional
-        Processes on this machine; left out, one for each processor it may use. [-]
-
-    Raises
-    ------
-    BadInput
-        When a scheduler is given and its client is not installed.
-    """
+    """Return the workers of one sweep: those of a Dask scheduler, or processes of this machine."""
     if dask:
         check_dask()
         return DaskCrew(dask)
@@ -163,13 +150,7 @@ class DaskCrew:
         return (KilledWorker, CancelledError, CommClosedError)
 
     def executor(self) -> Executor:
-        """Return the executor of the scheduler, which must answer and have a worker.
-
-        Raises
-        ------
-        WorkersFailed
-            When it does not.
-        """
+        """Return the executor of the scheduler, which must answer and have a worker."""
         if self._executor is None:
             client = self._connected()
             # Impure: a chunk that was lost is computed again rather than remembered as lost.

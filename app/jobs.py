@@ -298,13 +298,7 @@ def default_queue(database_url: str, data_dir: Path) -> str:
 
 
 def opened(name: str, address: str) -> Huey:
-    """Open a queue: ``sqlite:///FILE``, ``postgresql://…`` or ``redis://…``.
-
-    Raises
-    ------
-    BadInput
-        When the address is of none of them, or what it needs is not installed.
-    """
+    """Open a queue: ``sqlite:///FILE``, ``postgresql://…`` or ``redis://…``."""
     common = {"name": name, "results": False, "serializer": Plain()}
     scheme = address.partition(":")[0].partition("+")[0]
     if scheme == "sqlite":

@@ -24,15 +24,7 @@ EXTRAS = ("attempts", "chore", "code", "file", "job", "method", "route", "second
 
 
 def set_up_logs(form: str, level: str) -> None:
-    """Send every log of this process to the error output.
-
-    Parameters
-    ----------
-    form : str
-        ``console`` for lines to read, ``json`` for one object a line. [-]
-    level : str
-        Least severity that is logged. [-]
-    """
+    """Send every log of this process to the error output."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

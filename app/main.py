@@ -52,7 +52,7 @@ SMALL = 1024
 """Answers below this are sent as they are. [B]"""
 
 FAST = 5
-"""Level of compression: a page of 800 kB takes half the time of the highest and comes out 5 % larger. [-]"""
+"""Level of compression: a page of 800 kB takes half the time of the highest and comes out 5 % larger."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -101,7 +101,7 @@ class Settings(BaseModel):
     rate_search: int = Field(30, ge=1, le=1_000_000)
     """Requests of a key in a minute that search, size, compare or set a document. [1/min]"""
     rate_person: int = Field(10, ge=1, le=1_000)
-    """How many times as much as a key a person who is signed in may ask. [-]"""
+    """How many times as much as a key a person who is signed in may ask."""
     shared_limits: bool = False
     """Whether requests are counted in the database, by all processes and servers together."""
     webhook_http: bool = False
@@ -213,13 +213,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Read ``RACKLINE_…``; an empty variable counts as not set.
-
-        Raises
-        ------
-        BadInput
-            When a variable's value cannot be used; names the variable.
-        """
+        """Read ``RACKLINE_…``; an empty variable counts as not set."""
         environment = os.environ if environment is None else environment
         given: dict[str, object] = {
             field: value for name, field in VARIABLES.items() if (value := stated(environment, name))

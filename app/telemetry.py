@@ -66,13 +66,7 @@ class _Asked(Collector):
 
 
 def exposition(ask: Callable[[], Iterable[Metric]]) -> bytes:
-    """Return every figure of this server, of all its processes where there are several.
-
-    Parameters
-    ----------
-    ask : callable
-        Returns figures that are found out now. [-]
-    """
+    """Return every figure of this server, of all its processes where there are several."""
     text = b""
     if values.ValueClass is values.MutexValue:
         text += generate_latest(REGISTRY)

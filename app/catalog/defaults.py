@@ -54,7 +54,7 @@ class ReliabilityDefaults:
     failure_rate: Figure
     """Of a job on one node. [1/s]"""
     failure_growth: Figure
-    """Power of the nodes by which the rate of one of them grows. [-]"""
+    """Power of the nodes by which the rate of one of them grows."""
     restart: Figure
     """[s]"""
     checkpoint_interval: Figure | None
@@ -70,7 +70,7 @@ class ReliabilityDefaults:
     startup: Figure
     """From the start of a job to its first step, compilation included. [s]"""
     operational_share: Figure
-    """Steady time over all-in device hours of published runs. [-]"""
+    """Steady time over all-in device hours of published runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class ConvergenceTarget:
     law_batch: float
     """Bc. [samples]"""
     law_exponent: float
-    """g. [-]"""
+    """g."""
     scatter: float
-    """Log-deviation between runs. [-]"""
+    """Log-deviation between runs."""
     dataset_samples: float | None
     """Samples of one epoch. [samples]"""
     seq_len: int | None
@@ -100,13 +100,13 @@ class ConvergenceTarget:
     mean_tokens: float | None
     """Real tokens of one sample where padding is removed. [tokens]"""
     mean_square_share: float | None
-    """Mean squared length over the squared padded length. [-]"""
+    """Mean squared length over the squared padded length."""
     evaluation_samples: float | None
     """Training samples between two evaluations. [samples]"""
     evaluated_samples: float | None
     """Samples of one evaluation. [samples]"""
     early_recipe_samples: float
-    """Samples that recipes of the first rounds need over those of the published points. [-]"""
+    """Samples that recipes of the first rounds need over those of the published points."""
     figures: tuple[Figure, ...]
     points_source: Source
     points_as_of: str

@@ -32,19 +32,7 @@ class Lookup:
     units: Mapping[str, Unit]
 
     def find(self, item: str, parameter: str, condition: str = "", on: str | None = None) -> Figure | None:
-        """Return the accepted figure, None where there is none.
-
-        Parameters
-        ----------
-        item : str
-            Identifier of a chip, machine, system, fabric, … [-]
-        parameter : str
-            Name of the figure as in data/fields.csv. [-]
-        condition : str
-            What tells apart several figures of the parameter, as "spot" or "256 GB option". [-]
-        on : str or None
-            Date for a figure that varies: the newest stated on or before that day is taken. [-]
-        """
+        """Return the accepted figure, None where there is none."""
         series = self.accepted.get((item, parameter, condition), ())
         if on is not None:
             series = tuple(figure for figure in series if figure.as_of <= on)

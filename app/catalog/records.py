@@ -96,17 +96,7 @@ def home_machine(lookup: Lookup, chip_id: str) -> str:
 
 
 def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None) -> IpuChip:
-    """Return the engine's record of an IPU.
-
-    Parameters
-    ----------
-    lookup : Lookup
-        The catalogue. [-]
-    chip_id : str
-        Identifier of the IPU. [-]
-    streaming_memory : float or None
-        DRAM of one machine, shared by its IPUs; the default option of the machine if left out. [B]
-    """
+    """Return the engine's record of an IPU."""
     figures = ipu_figures(lookup, chip_id)
     number = {name: figure.si for name, figure in figures.items()}
     memory = number["streaming_capacity"] if streaming_memory is None else streaming_memory
@@ -167,25 +157,7 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
 
 
 def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
-    """Return the engine's record of one node.
-
-    Parameters
-    ----------
-    lookup : Lookup
-        The catalogue. [-]
-    name : str
-        A system, whose machine is meant, or a machine. [-]
-    devices : int or None
-        Accelerators of the node where it has fewer than the machine sold; the measured curve is
-        scaled by (n - 1)/n, which is what a ring or a switch moves per accelerator. [-]
-    bridged : bool
-        True where NVLink bridges join pairs of PCIe boards. [-]
-
-    Returns
-    -------
-    machine : Machine
-        Without a measured curve its arrays are empty. [-]
-    """
+    """Return the engine's record of one node."""
     figures = machine_figures(lookup, name, devices)
     fitted = round(figures["devices"].si)
     count = fitted if devices is None else devices

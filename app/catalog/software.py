@@ -65,7 +65,7 @@ class FigureRange:
     value: float
     """Expected before any run. [any]"""
     deviation: float
-    """Of the logarithm; absolute for the figures in :data:`ABSOLUTE`. [-]"""
+    """Of the logarithm; absolute for the figures in :data:`ABSOLUTE`."""
     least: float
     most: float
 
@@ -84,19 +84,19 @@ class Calibration:
     chips: frozenset[str]
     """Model family and chips that were measured; elsewhere the narrower range does not hold."""
     devices: float
-    """Devices of the largest run. [-]"""
+    """Devices of the largest run."""
     regimes: frozenset[str]
     """Regimes of data/residuals.csv the measured runs were in."""
     coordinates: tuple[str, ...]
     """Names of what moves together: figures, then :data:`OFFSET`."""
     root: Floats
     """From independent standard normals to standard normals that correlate as the posterior does,
-    one row per coordinate. [-]"""
+    one row per coordinate."""
     offset: float
-    """Logarithm of the factor on every step that no figure explains. [-]"""
+    """Logarithm of the factor on every step that no figure explains."""
     offset_deviation: float
     scatter: float
-    """Log-deviation of the measured runs beyond that of a regime, where they disagreed. [-]"""
+    """Log-deviation of the measured runs beyond that of a regime, where they disagreed."""
     ends: Mapping[str, tuple[float, float]]
     """Least and greatest value that each figure can have."""
 
@@ -252,21 +252,7 @@ class SoftwareCatalog:
     def default(
         self, family: str, network: str, kind: str, chip: str, formats: Collection[str]
     ) -> DefaultSoftware:
-        """Return what usually runs a model on a chip.
-
-        Parameters
-        ----------
-        family : str
-            Family of the model. [-]
-        network : str
-            Kind of its network, as ``convolutional``. [-]
-        kind : str
-            ``gpu`` or ``ipu``. [-]
-        chip : str
-            Chip. [-]
-        formats : collection of str
-            Formats of its matrix units. [-]
-        """
+        """Return what usually runs a model on a chip."""
         return next(
             row for row in self.defaults if row.kind == kind and row.holds_for(family, network, chip, formats)
         )

@@ -27,7 +27,7 @@ class Machinery:
     system: str
     count: int
     devices: int
-    """Accelerators of all of them that work; fewer than they have where one of several is meant. [-]"""
+    """Accelerators of all of them that work; fewer than they have where one of several is meant."""
     hours: float | None
     """Published time to train of one of the systems. [h]"""
 
@@ -43,7 +43,7 @@ class VendorRun:
     image_size: int | None
     samples: float
     global_batch: int | None
-    """Left to the search where None. [-]"""
+    """Left to the search where None."""
     precision: str
     optimizer: str
     software: str
@@ -65,7 +65,7 @@ class VendorRatio:
     """The sentence as published, in Chinese."""
     value: float
     also: float | None
-    """The same ratio as it is printed elsewhere in the source, or as its own hours give it. [-]"""
+    """The same ratio as it is printed elsewhere in the source, or as its own hours give it."""
     metric: Metric
     model: str
     claimed: Machinery

@@ -36,28 +36,7 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 class Rackline(Operations, WaitingClient):
-    """A client that waits for its answers; to be used as a context, or closed.
-
-    Parameters
-    ----------
-    url : str, optional
-        Address of the server; left out, this machine's port 8000. [-]
-    key : str, optional
-        API key; left out, ``RACKLINE_API_KEY``. A server without accounts needs none. [-]
-    timeout : float
-        Longest time that nothing is heard of a call before it fails. [s]
-    retries : Retries
-        How often a call is sent again and after how long. [-]
-    allow_plain : bool
-        Whether the key may travel over http:// to another machine. [-]
-    transport : httpx.BaseTransport, optional
-        What carries the calls; for tests and special networks. [-]
-
-    Raises
-    ------
-    ValueError
-        When the address or the key cannot be used.
-    """
+    """A client that waits for its answers; to be used as a context, or closed."""
 
     def __init__(
         self,
@@ -127,13 +106,7 @@ class Rackline(Operations, WaitingClient):
                 return
 
     def wait(self, identifier: str, timeout: float = JOB_TIMEOUT) -> Job:
-        """Return a job once it has ended, whether done, failed or cancelled.
-
-        Raises
-        ------
-        StillRunning
-            When it has not ended in time. It goes on: it can be waited for again.
-        """
+        """Return a job once it has ended, whether done, failed or cancelled."""
         deadline, pause = time.monotonic() + timeout, FIRST_LOOK
         while (job := self.get_job(identifier)).status not in ENDED:
             if time.monotonic() + pause > deadline:

@@ -28,7 +28,7 @@ class Retries:
     """How often a call is sent and how long is waited in between."""
 
     attempts: int = 4
-    """Times a call is sent at most. [-]"""
+    """Times a call is sent at most."""
     first: float = 0.5
     """Longest pause before the second attempt; doubled before each further one. [s]"""
     longest: float = 30.0
@@ -74,15 +74,7 @@ class Exchange(Generic[T]):
         return self.call.repeatable or self.call.keyed
 
     def answered(self, response: httpx.Response) -> Answer[T] | float:
-        """Return the answer, or the seconds after which to send the call again.
-
-        Raises
-        ------
-        ProblemError
-            When the server refuses, or is still busy at the last attempt.
-        BadAnswer
-            When the answer is not what the API describes.
-        """
+        """Return the answer, or the seconds after which to send the call again."""
         self.attempts += 1
         if response.is_success:
             try:
@@ -102,13 +94,7 @@ class Exchange(Generic[T]):
         raise problem_of(response)
 
     def failed(self, error: httpx.RequestError) -> float:
-        """Return the seconds after which to send the call again.
-
-        Raises
-        ------
-        Unreachable
-            When it must not be sent again, or has been often enough.
-        """
+        """Return the seconds after which to send the call again."""
         self.attempts += 1
         if self.repeatable or isinstance(error, NEVER_SENT):
             pause = self.retries.pause(self.attempts, None)

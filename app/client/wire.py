@@ -48,13 +48,7 @@ class Bearer(httpx.Auth):
 
 
 def settings(url: str | None, key: str | None, timeout: float, allow_plain: bool) -> dict[str, Any]:
-    """Return what a connection is made with; the key is that of the environment unless given.
-
-    Raises
-    ------
-    ValueError
-        When the address is none, or a key would travel unencrypted.
-    """
+    """Return what a connection is made with; the key is that of the environment unless given."""
     base = httpx.URL(url or LOCAL)
     if base.scheme not in {"http", "https"} or not base.host:
         raise ValueError("the address of the server must begin with https:// or http://")

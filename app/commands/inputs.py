@@ -19,13 +19,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text
 
 
 def read_request(kind: type[Asked], path: Path) -> Asked:
-    """Return the request in a file.
-
-    Raises
-    ------
-    BadInput
-        When the file cannot be read, is not JSON, or is no such request.
-    """
+    """Return the request in a file."""
     try:
         return kind.model_validate(read_json(content(path)))
     except ValidationError as error:

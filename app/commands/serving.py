@@ -61,13 +61,7 @@ def logging_settings() -> Settings:
 
 
 def check_reach(host: str, reach: Reach) -> None:
-    """Refuse to be reached from elsewhere without accounts, or under a name nobody was told.
-
-    Raises
-    ------
-    BadInput
-        Says how it is done.
-    """
+    """Refuse to be reached from elsewhere without accounts, or under a name nobody was told."""
     if host in LISTENED_ALONE:
         return
     if reach.alone:

@@ -71,32 +71,7 @@ class Interrupted(Exception):
 
 
 def sweep_to_file(request: SweepRequest, output: Path, workers: Crew, *, resume: bool) -> int:
-    """Compute a sweep into a file; rows are kept beside it until it is complete.
-
-    Parameters
-    ----------
-    request : SweepRequest
-        The sweep. [-]
-    output : Path
-        Where the result goes: ``.csv`` or ``.parquet``. [-]
-    workers : Crew
-        The workers. [-]
-    resume : bool
-        Whether to go on from the rows of a run that was broken off. [-]
-
-    Returns
-    -------
-    refused : int
-        Rows that have a problem instead of an estimate. [-]
-
-    Raises
-    ------
-    BadInput
-        When the file cannot be written, or there is a run that was broken off and it is not to be
-        resumed, or it was of another sweep.
-    Interrupted
-        When Ctrl-C was pressed.
-    """
+    """Compute a sweep into a file; rows are kept beside it until it is complete."""
     if output.suffix not in ENDINGS:
         raise BadInput.at("--output", "the file must end in .csv or .parquet")
     sweep = Sweep.of(request)

@@ -18,7 +18,7 @@ from app.errors import TooMany
 from app.profiles.documents import too_large
 
 AT_ONCE = 2
-"""Processes that read at the same time: each may take as much memory as its bound. [-]"""
+"""Processes that read at the same time: each may take as much memory as its bound."""
 
 PATIENCE = 5.0
 """How long a file waits for its turn before it is refused. [s]"""
@@ -42,33 +42,7 @@ def bound_memory(most: int) -> None:
 def read_apart(
     name: str, module: str, *arguments: str, content: bytes = b"", seconds: float
 ) -> object | None:
-    """Return what a module of ours, run as a program, says of a file.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file, for messages. [-]
-    module : str
-        The module; it binds itself by :func:`bound_memory` and writes JSON to its output. [-]
-    arguments : str
-        Its arguments. [-]
-    content : bytes
-        Its standard input. [-]
-    seconds : float
-        Longest time it may take. [s]
-
-    Returns
-    -------
-    answer : object or None
-        The JSON; None where the program came to an end of another kind. [-]
-
-    Raises
-    ------
-    TooLarge
-        It takes longer than it may.
-    TooMany
-        Others are being read, and none came to an end in time.
-    """
+    """Return what a module of ours, run as a program, says of a file."""
     package = str(Path(__file__).resolve().parents[2])
     environment = {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1", "POLARS_MAX_THREADS": "1"}
     if not _turns.acquire(timeout=PATIENCE):

@@ -34,7 +34,7 @@ class TransformerBody:
 
     shape: TransformerShape
     patch: int = 0
-    """Side of one image patch, where the input is an image. [-]"""
+    """Side of one image patch, where the input is an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _built(body: Body, tokens: Tokens | None, image_size: int | None, default_ro
 
 
 LARGE = 1_000
-"""Operators of a body whose tables are kept for few models only: each takes megabytes. [-]"""
+"""Operators of a body whose tables are kept for few models only: each takes megabytes."""
 
 _table = lru_cache(maxsize=512)(_built)
 _large_table = lru_cache(maxsize=8)(_built)

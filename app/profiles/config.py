@@ -68,29 +68,7 @@ class Reader:
 
 
 def config_profile(document: object, *, name: str = "config.json", where: str = WHERE) -> ModelProfile:
-    """Return the profile of a Hugging Face configuration.
-
-    Parameters
-    ----------
-    document : object
-        The parsed configuration. [-]
-    name : str
-        Name of the profile where the configuration carries none. [-]
-    where : str
-        Path of the configuration in the request, for errors. [-]
-
-    Returns
-    -------
-    profile : ModelProfile
-        With every assumption beyond the fields listed. [-]
-
-    Raises
-    ------
-    Unprocessable
-        A field is missing or of the wrong type; the message names it.
-    BadInput
-        A field is out of range or contradicts another.
-    """
+    """Return the profile of a Hugging Face configuration."""
     if not isinstance(document, Mapping):
         raise Unprocessable.at(where, "a configuration is a JSON object, not {value}", value=shown(document))
     inner = document.get("text_config")

@@ -23,15 +23,15 @@ class Traits:
     biases: bool = True
     rms_norm: bool = False
     tied: bool = True
-    """Where the configuration does not say. [-]"""
+    """Where the configuration does not say."""
     positions: bool = False
-    """True where positions are learned up to the longest context. [-]"""
+    """True where positions are learned up to the longest context."""
     extra_positions: int = 0
     segments: bool = False
     embedding_norm: bool = False
     final_norm: bool = True
     masked: bool = False
-    """True for a masked-word head with its hidden × hidden layer. [-]"""
+    """True for a masked-word head with its hidden × hidden layer."""
     pooler: bool = False
     image: bool = False
 

@@ -70,13 +70,7 @@ class Deadline:
 
 
 def decode(name: str, data: bytes) -> str:
-    """Return the text of a file.
-
-    Raises
-    ------
-    Unprocessable
-        The bytes are neither UTF-8 nor UTF-16 with its mark, or contain NUL.
-    """
+    """Return the text of a file."""
     marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     encoding = "utf-16" if marked else "utf-8-sig"
     try:
@@ -97,13 +91,7 @@ def decode(name: str, data: bytes) -> str:
 
 
 def parse_json(name: str, text: str, *, line: int | None = None) -> object:
-    """Return the value of a JSON text; ``line`` is its place in a file of many.
-
-    Raises
-    ------
-    Unprocessable
-        The text is not JSON, nests too deep, or holds a number or a key that cannot be meant.
-    """
+    """Return the value of a JSON text; ``line`` is its place in a file of many."""
     try:
         value: object = json.loads(
             text,

@@ -11,13 +11,7 @@ from app.profiles.model import ModelProfile
 
 
 def read_layer_csv(name: str, text: str) -> ModelProfile:
-    """Return the profile of a layer table in CSV, whose first row names the columns.
-
-    Raises
-    ------
-    Unprocessable
-        A column is unknown or a row cannot be read; the message names the line.
-    """
+    """Return the profile of a layer table in CSV, whose first row names the columns."""
     layers: list[dict[str, object]] = []
     lines: list[int] = []
     reader = csv.reader(io.StringIO(text, newline=""), dialect=_dialect(text), strict=True)

@@ -215,24 +215,7 @@ KINDS["depthwise"] = KINDS["conv"]
 def layers_profile(
     layers: object, *, name: str = "layer table", where: str = "model.layers", lines: list[int] | None = None
 ) -> ModelProfile:
-    """Return the profile of a list of layers.
-
-    Parameters
-    ----------
-    layers : object
-        Objects with ``name``, ``kind``, ``count`` and the dimensions of their kind. [-]
-    name : str
-        Name of the profile. [-]
-    where : str
-        Path of the list in the request, for errors. [-]
-    lines : list of int, optional
-        Line of each layer in its file; errors then name the line instead of the path. [-]
-
-    Returns
-    -------
-    profile : ModelProfile
-        Operators of one sample at the sizes of the table. [-]
-    """
+    """Return the profile of a list of layers."""
     if not isinstance(layers, list):
         raise Unprocessable.at(where, "layers must be a list of objects, not {value}", value=shown(layers))
     if not 1 <= len(layers) <= MOST_ROWS:

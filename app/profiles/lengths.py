@@ -26,11 +26,11 @@ _WIDE = re.compile(
 _SPACE = re.compile(r"\s+")
 
 NARROW_TOKENS = 1 / 4
-"""Tokens of one character outside the wide scripts, spaces included. [-]"""
+"""Tokens of one character outside the wide scripts, spaces included."""
 NARROW_LOW = 1 / 5
 NARROW_HIGH = 1 / 3
 WIDE_TOKENS = 1.0
-"""Tokens of one Chinese, Japanese or Korean character. [-]"""
+"""Tokens of one Chinese, Japanese or Korean character."""
 WIDE_LOW = 0.6
 WIDE_HIGH = 1.8
 
@@ -57,8 +57,6 @@ class Estimated:
 def estimated_tokens(text: str) -> Estimated:
     """Return the tokens of a text.
 
-    Examples
-    --------
     >>> estimated_tokens("A sentence of forty characters, roughly.").tokens
     10
     >>> estimated_tokens("안녕하세요").tokens

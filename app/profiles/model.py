@@ -65,22 +65,22 @@ class Published:
 
     @property
     def tokens(self) -> float | None:
-        """Tokens trained on. [-]"""
+        """Tokens trained on."""
         return self._value("tokens")
 
     @property
     def epochs(self) -> float | None:
-        """Passes over the data set. [-]"""
+        """Passes over the data set."""
         return self._value("epochs")
 
     @property
     def dataset_samples(self) -> float | None:
-        """Samples of the data set. [-]"""
+        """Samples of the data set."""
         return self._value("dataset_samples")
 
     @property
     def samples(self) -> float | None:
-        """Samples trained on, where they are stated or follow from the epochs. [-]"""
+        """Samples trained on, where they are stated or follow from the epochs."""
         epochs, size = self.epochs, self.dataset_samples
         return epochs * size if epochs is not None and size is not None else self._value("samples")
 
@@ -92,7 +92,7 @@ class Published:
 
     @property
     def global_batch(self) -> int | None:
-        """Samples of one step. [-]"""
+        """Samples of one step."""
         tokens, seq_len = self._value("batch_tokens"), self.seq_len
         if tokens is not None and seq_len is not None:
             return round(tokens / seq_len)
@@ -151,7 +151,7 @@ class Scored:
     """Published pairs of length and scored tokens; they go before the share."""
 
     def of(self, seq_len: float) -> float:
-        """Return the scored tokens of one sample. [-]"""
+        """Return the scored tokens of one sample."""
         return float(dict(self.table).get(int(seq_len), self.share * seq_len))
 
 
@@ -167,7 +167,7 @@ class ModelProfile:
     name: str
     family: str
     origin: str
-    """preset, config, onnx, layers, transformer or total_flop. [-]"""
+    """preset, config, onnx, layers, transformer or total_flop."""
     body: Body
     source: ModelSource | None = None
     published: Published = Published()
@@ -202,30 +202,7 @@ class ModelProfile:
         *,
         packed: bool = False,
     ) -> Tokens:
-        """Return the lengths of one sample as the kernels see them.
-
-        Parameters
-        ----------
-        seq_len : int
-            Length of one row of the batch. [-]
-        mean_tokens : float, optional
-            Real tokens of a sample where padding is removed or rows are packed. [-]
-        squared : float, optional
-            Mean square of the sample lengths; without it, that of lengths spread evenly around
-            the mean as far as 0 and ``seq_len`` allow. [-]
-        packed : bool
-            True where several samples share a row and attention runs over the whole row. [-]
-
-        Returns
-        -------
-        tokens : Tokens
-            Padded, mean, squared and scored lengths. [-]
-
-        References
-        ----------
-        .. [1] M. Krell et al., "Efficient sequence packing without cross-contamination,"
-           arXiv:2107.02027, 2021.
-        """
+        """Return the lengths of one sample as the kernels see them."""
         if seq_len < 1:
             raise BadInput.at("workload.seq_len", "must be at least 1, not {value}", value=seq_len)
         rows = float(seq_len)
@@ -254,12 +231,12 @@ class ModelProfile:
 
     @cached_property
     def parameters(self) -> float:
-        """Parameters of the model; 0 for a bare figure. [-]"""
+        """Parameters of the model; 0 for a bare figure."""
         return 0.0 if isinstance(self.body, FigureBody) else self.operators().parameters
 
     @cached_property
     def active_parameters(self) -> float:
-        """Parameters one token uses; 0 for a bare figure. [-]"""
+        """Parameters one token uses; 0 for a bare figure."""
         return 0.0 if isinstance(self.body, FigureBody) else self.operators().active_parameters
 
     @cached_property

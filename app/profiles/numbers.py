@@ -14,15 +14,7 @@ LARGEST = 1e15
 def whole(
     document: Mapping[str, object], name: str, *, where: str, least: int = 1, most: float = 1e9
 ) -> int | None:
-    """Return a whole number, or None where the field is absent or null.
-
-    Raises
-    ------
-    Unprocessable
-        The field is not a whole number.
-    BadInput
-        It is out of range.
-    """
+    """Return a whole number, or None where the field is absent or null."""
     value = document.get(name)
     if value is None:
         return None
@@ -48,15 +40,7 @@ def whole(
 def number(
     document: Mapping[str, object], name: str, *, where: str, least: float = 0.0, most: float = LARGEST
 ) -> float | None:
-    """Return a finite number, or None where the field is absent or null.
-
-    Raises
-    ------
-    Unprocessable
-        The field is not a number.
-    BadInput
-        It is not finite, or out of range.
-    """
+    """Return a finite number, or None where the field is absent or null."""
     value = document.get(name)
     if value is None:
         return None

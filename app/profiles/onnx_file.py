@@ -27,17 +27,7 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 
 
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an ONNX model, read apart.
-
-    Raises
-    ------
-    Unprocessable
-        The file is no ONNX model, a node cannot be counted, or its reader broke down on it.
-    TooLarge
-        The file, its nodes or its reading time exceed a limit.
-    TooMany
-        Other files are being read.
-    """
+    """Return the profile of an ONNX model, read apart."""
     check_size(name, len(data), MOST_BYTES)
     answer = read_apart(name, "app.profiles.onnx_child", name, content=data, seconds=SECONDS)
     match answer:

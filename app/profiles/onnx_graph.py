@@ -50,27 +50,7 @@ class Sizes:
 
 
 def read_onnx(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an ONNX model.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file, for messages. [-]
-    data : bytes
-        The file; weights may be left out or kept in external files. [-]
-
-    Returns
-    -------
-    profile : ModelProfile
-        Operators of one sample at the sizes of the graph. [-]
-
-    Raises
-    ------
-    Unprocessable
-        The file is no ONNX model, or a node cannot be counted; the message names it.
-    TooLarge
-        The file, its nodes or its reading time exceed a limit.
-    """
+    """Return the profile of an ONNX model."""
     check_size(name, len(data), MOST_BYTES)
     deadline = Deadline(name, SECONDS)
     try:

@@ -26,29 +26,7 @@ ACCEPTED = Message(
 
 
 def read_profile(name: str, data: bytes) -> ModelProfile:
-    """Return the profile of an uploaded file.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file, for messages and as the profile's name. [-]
-    data : bytes
-        Its content, which alone decides what it is. [-]
-
-    Returns
-    -------
-    profile : ModelProfile
-        With what was assumed on the way. [-]
-
-    Raises
-    ------
-    Unprocessable
-        The file is none of those accepted, or a part of it cannot be read.
-    BadInput
-        A value in it is out of range.
-    TooLarge
-        It exceeds a limit, which the message states.
-    """
+    """Return the profile of an uploaded file."""
     title = printable(name, 80) or "file"
     check_size(title, len(data), MOST_BYTES)
     kind = foreign_kind(data)

@@ -36,9 +36,9 @@ class Sample:
     length: int | None = None
     text: str = ""
     count: int = 1
-    """Samples of this length. [-]"""
+    """Samples of this length."""
     low: float | None = None
-    """Least and most tokens of one sample where the length is an estimate. [-]"""
+    """Least and most tokens of one sample where the length is an estimate."""
     high: float | None = None
 
 

@@ -25,7 +25,7 @@ BINS = 40
 MOST_DISTINCT = 2_000
 """Distinct lengths that are packed as they are."""
 PRECISION = 512
-"""Beyond them, lengths are rounded up by less than one part in so many. [-]"""
+"""Beyond them, lengths are rounded up by less than one part in so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,23 @@ class WorkloadSample:
     tokens: int
     mean_tokens: float
     mean_low: float
-    """Mean under the least tokens the rule allows; the mean itself where lengths are given. [-]"""
+    """Mean under the least tokens the rule allows; the mean itself where lengths are given."""
     mean_high: float
     p50: int
     p95: int
     max: int
     seq_len: int
-    """Length of a row the shares below refer to. [-]"""
+    """Length of a row the shares below refer to."""
     padding_share: float
-    """Share of padded rows of ``seq_len`` that is padding; longer samples are cut. [-]"""
+    """Share of padded rows of ``seq_len`` that is padding; longer samples are cut."""
     packing_factor: float
-    """Samples that packing puts into one row of ``seq_len``, first fit decreasing. [-]"""
+    """Samples that packing puts into one row of ``seq_len``, first fit decreasing."""
     mean_used: float
-    """Mean length after samples are cut at ``seq_len``. [-]"""
+    """Mean length after samples are cut at ``seq_len``."""
     mean_squared: float
-    """Mean square of the lengths after they are cut. [-]"""
+    """Mean square of the lengths after they are cut."""
     histogram: tuple[tuple[int, int, int], ...]
-    """From, to (inclusive) and samples of each bin. [-]"""
+    """From, to (inclusive) and samples of each bin."""
     assumptions: tuple[Message, ...] = ()
 
     def to_json(self) -> dict[str, object]:
@@ -74,29 +74,7 @@ class WorkloadSample:
 
 
 def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None) -> WorkloadSample:
-    """Return the lengths of a data set's samples.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file; its ending decides where the content leaves the format open. [-]
-    data : bytes or binary stream
-        JSON lines, CSV, plain text with one sample a line, or Parquet. [-]
-    seq_len : int, optional
-        Length of a row; without it, the longest sample rounded up to a power of two. [-]
-
-    Returns
-    -------
-    sample : WorkloadSample
-        Lengths and histogram; the text itself is not kept. [-]
-
-    Raises
-    ------
-    Unprocessable
-        The file cannot be read; the message names line and what is accepted.
-    TooLarge
-        File, samples or reading time exceed a limit.
-    """
+    """Return the lengths of a data set's samples."""
     if seq_len is not None and not 1 <= seq_len <= MOST_LENGTH:
         raise BadInput.at(
             "seq_len",
@@ -232,8 +210,6 @@ def packed_rows(lengths: Mapping[int, int], row: int) -> int:
     are rounded up by less than one part in :data:`PRECISION`, so that there are about as
     many rows too many at most.
 
-    Examples
-    --------
     >>> packed_rows({512: 1, 300: 2, 200: 2}, 512)
     3
     """

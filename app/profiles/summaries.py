@@ -32,7 +32,7 @@ _SCALED = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)$")
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 HEAD = 64
-"""Width of an attention head where a summary does not print it. [-]"""
+"""Width of an attention head where a summary does not print it."""
 
 NORMS = {"BatchNorm": Pointwise.BATCH_NORM, "GroupNorm": Pointwise.GROUP_NORM,
          "InstanceNorm": Pointwise.GROUP_NORM, "LayerNorm": Pointwise.LAYER_NORM,
@@ -57,13 +57,7 @@ class Module:
 
 
 def read_summary(name: str, text: str) -> ModelProfile:
-    """Return the profile of a printed summary.
-
-    Raises
-    ------
-    Unprocessable
-        The summary has no rows that can be counted; the message names the line.
-    """
+    """Return the profile of a printed summary."""
     torchinfo = TORCHINFO in text
     operators = list(_torchinfo(name, text) if torchinfo else _fvcore(name, text))
     if not operators:

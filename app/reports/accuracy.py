@@ -83,22 +83,7 @@ LIMITS = """## What these figures do not say
 
 
 def accuracy_document(report: ValidationReport, counts: Counts, evidence: Evidence) -> str:
-    """Return the document as Markdown.
-
-    Parameters
-    ----------
-    report : ValidationReport
-        The headline rows. [-]
-    counts : Counts
-        What was fitted, assumed and chosen. [-]
-    evidence : Evidence
-        The other rows, the rows without fitted software, configurations and memory. [-]
-
-    Returns
-    -------
-    text : str
-        The whole file. [-]
-    """
+    """Return the document as Markdown."""
     sections = (
         OPENING,
         _headline(evidence),
@@ -145,7 +130,7 @@ class Agreement:
     whole: Summary
     """Times to train of all families."""
     most: int
-    """Devices of the largest run. [-]"""
+    """Devices of the largest run."""
 
     @classmethod
     def of(cls, evidence: Evidence) -> Agreement:

@@ -74,17 +74,17 @@ class Agreement:
     runs: int
     groups: int
     median: float | None
-    """Of the absolute log-error. [-]"""
+    """Of the absolute log-error."""
     ninetieth: float | None
-    """90th percentile of the absolute log-error. [-]"""
+    """90th percentile of the absolute log-error."""
     bias: float | None
-    """Mean log-error; above zero the prediction is too large. [-]"""
+    """Mean log-error; above zero the prediction is too large."""
     coverage: float | None
-    """Share of measured values inside the 80 % band. [-]"""
+    """Share of measured values inside the 80 % band."""
     coverage_low: float | None
-    """Low end of its 95 % binomial interval, groups as trials. [-]"""
+    """Low end of its 95 % binomial interval, groups as trials."""
     coverage_high: float | None
-    """High end. [-]"""
+    """High end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,7 @@ def counted(predictions: Iterable[Prediction]) -> list[Prediction]:
 
 
 def agreement(predictions: Iterable[Prediction], kind: str) -> Agreement:
-    """Return the errors of some runs with something left out of the fit.
-
-    Parameters
-    ----------
-    predictions : iterable of Prediction
-        The runs; those without a prediction of this kind are left out. [-]
-    kind : str
-        One of :data:`KINDS`. [-]
-    """
+    """Return the errors of some runs with something left out of the fit."""
     part = summary(kind, [one.result(kind) for one in predictions])
     low, high = None, None
     if part.coverage is not None:

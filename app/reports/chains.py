@@ -40,7 +40,7 @@ class Point:
     """Throughput of one device, in the unit of the chain."""
     predicted: float
     log_error: float
-    """ln(predicted / measured), of the throughput. [-]"""
+    """ln(predicted / measured), of the throughput."""
 
     @property
     def configuration(self) -> tuple[int, float | None, str]:
@@ -62,15 +62,15 @@ class Chain:
     unit: str
     points: tuple[Point, ...]
     rank: float
-    """Spearman's correlation of predicted with measured values. [-]"""
+    """Spearman's correlation of predicted with measured values."""
     offset: float
-    """Mean log-error of the throughput. [-]"""
+    """Mean log-error of the throughput."""
     shape: float
-    """Root mean square of what is left after the offset. [-]"""
+    """Root mean square of what is left after the offset."""
     repeats: float | None
-    """Standard deviation of the logarithm between runs of one configuration; None without any. [-]"""
+    """Standard deviation of the logarithm between runs of one configuration; None without any."""
     repeat_deviation: float
-    """What is taken for it where pairs are compared. [-]"""
+    """What is taken for it where pairs are compared."""
 
     @property
     def least(self) -> int:
@@ -98,17 +98,7 @@ class Ranking:
 
 
 def chains(predictions: Iterable[Prediction], kind: str, repeats: Sequence[Pattern]) -> list[Chain]:
-    """Return the chains of three runs at least, the widest range of devices first.
-
-    Parameters
-    ----------
-    predictions : iterable of Prediction
-        Throughput runs. [-]
-    kind : str
-        What was left out of the fit. [-]
-    repeats : sequence of Pattern
-        Repeat deviations that are known, by kind of run. [-]
-    """
+    """Return the chains of three runs at least, the widest range of devices first."""
     members: dict[str, list[Prediction]] = {}
     for one in predictions:
         if one.error(kind) is not None:
@@ -156,17 +146,7 @@ def _chain(
 
 
 def point_of(one: Prediction, kind: str, *, whole: bool) -> Point:
-    """Return a run as throughput of one device.
-
-    Parameters
-    ----------
-    one : Prediction
-        Throughput run. [-]
-    kind : str
-        What was left out of the fit. [-]
-    whole : bool
-        True where a step is counted in samples, which needs its batch; else in steps. [-]
-    """
+    """Return a run as throughput of one device."""
     error, measured = one.error(kind) or 0.0, one.measured or math.nan
     error = -error if one.is_duration else error
     rate = measured
@@ -178,15 +158,7 @@ def point_of(one: Prediction, kind: str, *, whole: bool) -> Point:
 
 
 def replicate_deviation(points: Iterable[Point], *, same_group: bool = False) -> float | None:
-    """Return the pooled standard deviation of the logarithm between runs of one configuration.
-
-    Parameters
-    ----------
-    points : iterable of Point
-        Runs of a chain. [-]
-    same_group : bool
-        Only runs of one machine or series. [-]
-    """
+    """Return the pooled standard deviation of the logarithm between runs of one configuration."""
     alike: dict[object, list[float]] = {}
     for point in points:
         key = (point.configuration, point.group if same_group else "")
@@ -240,15 +212,7 @@ class Outcome(Protocol):
 
 
 def clear_pairs(outcomes: Sequence[Outcome], deviation: float) -> list[tuple[float, float]]:
-    """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly.
-
-    Parameters
-    ----------
-    outcomes : sequence
-        What is compared. [-]
-    deviation : float
-        What repeats differ by, as a logarithm; pairs closer than :data:`CLEAR` times it are left out. [-]
-    """
+    """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly."""
     return [
         (apart, math.log(one.predicted / other.predicted))
         for one, other in itertools.combinations(outcomes, 2)

@@ -31,18 +31,7 @@ Constants = Mapping[tuple[str, str, str], tuple[str, str]]
 
 
 def read_constants(directory: Path) -> Constants:
-    """Return value and status of every constant by file, item and name.
-
-    Parameters
-    ----------
-    directory : Path
-        The data directory. [-]
-
-    Returns
-    -------
-    constants : mapping
-        Value with its unit, and how it was found. [-]
-    """
+    """Return value and status of every constant by file, item and name."""
     found: dict[tuple[str, str, str], tuple[str, str]] = {}
     for path in sorted(directory.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as handle:
@@ -84,17 +73,7 @@ def _plain(text: str) -> str:
 
 
 def refreshed(text: str, constants: Constants, name: str) -> str:
-    """Return a text whose tables of constants say what the data say.
-
-    Parameters
-    ----------
-    text : str
-        Markdown. [-]
-    constants : mapping
-        From :func:`read_constants`. [-]
-    name : str
-        Name of the file, for the message where a constant is not found. [-]
-    """
+    """Return a text whose tables of constants say what the data say."""
 
     def row(match: re.Match[str]) -> str:
         key = (match["file"], match["item"] or "", match["name"])

@@ -98,20 +98,7 @@ class Evidence:
 
 
 def collect(context: SizingContext, directory: Path) -> Evidence:
-    """Predict every measured row and count what was fitted.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    directory : Path
-        The data directory. [-]
-
-    Returns
-    -------
-    evidence : Evidence
-        Everything the accuracy document says. [-]
-    """
+    """Predict every measured row and count what was fitted."""
     rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
     headline = [row for row in rows if in_headline(row)]
     report = validate(headline, context)
@@ -148,20 +135,7 @@ def in_headline(row: Row) -> bool:
 
 
 def with_default_software(context: SizingContext, families: Iterable[str]) -> SizingContext:
-    """Return a context whose rows run on what an estimate takes where no software is named.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    families : iterable of str
-        Families of models that occur. [-]
-
-    Returns
-    -------
-    context : SizingContext
-        One rule per family and chip in place of those that read a row's software. [-]
-    """
+    """Return a context whose rows run on what an estimate takes where no software is named."""
     systems = context.rules.systems.values()
     chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
     convolutional = convolutional_families()
@@ -190,20 +164,7 @@ def convolutional_families() -> frozenset[str]:
 
 
 def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:
-    """Return rows as software figures predict them that were fitted without them.
-
-    Parameters
-    ----------
-    report : ValidationReport
-        The same rows with the fitted figures. [-]
-    path : Path
-        The log-errors that `rackline fit` wrote. [-]
-
-    Returns
-    -------
-    rows : dict of tuple of RowResult
-        By column of the file; the band moves with the prediction. [-]
-    """
+    """Return rows as software figures predict them that were fitted without them."""
     known = {row.id: row for row in report.rows if row.supported and row.measured is not None}
     with path.open(encoding="utf-8", newline="") as handle:
         errors = list(csv.DictReader(handle))

@@ -20,13 +20,7 @@ PARTS: tuple[tuple[str, Callable[[Run], bool]], ...] = (
 
 
 def figure_cells(found: Refit) -> list[tuple[str, ...]]:
-    """Return every fitted figure, a heading first.
-
-    Parameters
-    ----------
-    found : Refit
-        A refit. [-]
-    """
+    """Return every fitted figure, a heading first."""
     heading = ("profile", "figure", "value", "deviation", "runs", "groups", "from prior", "worth")
     lines = [
         (
@@ -48,13 +42,7 @@ def figure_cells(found: Refit) -> list[tuple[str, ...]]:
 
 
 def error_cells(found: Refit) -> list[tuple[str, ...]]:
-    """Return median and 90th percentile of the errors, in sample and left out, a heading first.
-
-    Parameters
-    ----------
-    found : Refit
-        A refit. [-]
-    """
+    """Return median and 90th percentile of the errors, in sample and left out, a heading first."""
     lines: list[tuple[str, ...]] = [("error", "of", "runs", "groups", "median", "90 %", "bias")]
     for errors in (found.in_sample, found.by_group, found.by_profile, found.by_scale):
         for name, chosen in PARTS:
@@ -65,13 +53,7 @@ def error_cells(found: Refit) -> list[tuple[str, ...]]:
 
 
 def count_lines(counts: Counts) -> list[str]:
-    """Return how many figures were chosen by looking at measured runs, by file and in all.
-
-    Parameters
-    ----------
-    counts : Counts
-        What was fitted. [-]
-    """
+    """Return how many figures were chosen by looking at measured runs, by file and in all."""
     lines = [f"{number:4d}  data/{name}" for name, number in counts.fitted.items()]
     return [
         "figures chosen by looking at measured runs:",

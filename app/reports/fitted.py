@@ -27,25 +27,17 @@ class FittedFigure:
     value: str
     """As written, with its unit."""
     deviation: float | None
-    """Relative, or absolute for shares. [-]"""
+    """Relative, or absolute for shares."""
     runs: int | None
-    """Measured runs it rests on, where the data say. [-]"""
+    """Measured runs it rests on, where the data say."""
     groups: int | None
     worth: float | None
-    """What the error grows by without it, where the data say. [-]"""
+    """What the error grows by without it, where the data say."""
     note: str
 
 
 def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigure, ...]:
-    """Return the fitted figures by file, in the order of the data.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    directory : Path
-        The data directory. [-]
-    """
+    """Return the fitted figures by file, in the order of the data."""
     software = [
         _figure("software.csv", profile.id, one.parameter, f"{one.value:g}", one.deviation, one.note)
         for profile in context.software.profiles.values()

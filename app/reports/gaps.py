@@ -41,17 +41,7 @@ class Gaps:
 
 
 def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Collection[str]) -> Gaps:
-    """Return what no predicted run of the headline tests.
-
-    Parameters
-    ----------
-    predictions : iterable of Prediction
-        All runs. [-]
-    context : SizingContext
-        Catalogue with the chips that can be asked for. [-]
-    families : collection of str
-        Families of models that can be asked for. [-]
-    """
+    """Return what no predicted run of the headline tests."""
     known = [one for one in counted(predictions) if one.log_error is not None]
     seen = {regime for one in known for regime in one.regimes.split()}
     chips = {system.chip for system in context.catalog.systems() if system.chip}

@@ -28,20 +28,7 @@ RUNS = f"data/{PREDICTIONS}"
 
 
 def generated_documents(context: SizingContext) -> dict[str, str]:
-    """Return every generated document by its path in the repository.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-
-    Returns
-    -------
-    documents : dict of str to str
-        Whole text of the accuracy document, of the tables of errors and of predictions, of both READMEs
-        and of the methodology, the last three with their figures brought up to date, and of the document of
-        sizings. [-]
-    """
+    """Return every generated document by its path in the repository."""
     data = models_directory().parent
     root = data.parent
     evidence = collect(context, data)

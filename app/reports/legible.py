@@ -8,7 +8,7 @@ ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML, and so a workbook, cannot hold."""
 
 LONGEST = 32_767
-"""Characters of a cell (ECMA-376, as Excel keeps it). [-]"""
+"""Characters of a cell (ECMA-376, as Excel keeps it)."""
 
 
 def legible(value: str) -> str:

@@ -75,13 +75,7 @@ CASES = (
 
 
 def network_tables(context: SizingContext) -> str:
-    """Return what is left to gain along the ladder, where it turns and which term turns it.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    """
+    """Return what is left to gain along the ladder, where it turns and which term turns it."""
     return "\n\n".join(part for case in CASES for part in _of_case(case, context))
 
 
@@ -124,15 +118,7 @@ def _whole(count: int | None) -> str:
 
 
 def with_network_tables(text: str, context: SizingContext) -> str:
-    """Return the page of the methodology with its tables brought up to date.
-
-    Parameters
-    ----------
-    text : str
-        The page. [-]
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    """
+    """Return the page of the methodology with its tables brought up to date."""
     if not PART.search(text):
         raise CatalogError(f"{PAGE} has no place for its tables")
     return PART.sub(lambda found: f"{found[1]}\n{network_tables(context)}\n\n{found[2]}", text)

@@ -72,7 +72,7 @@ class Prediction:
     profile: str
     """Software profile it was predicted with."""
     length: str
-    """Tokens or side of the image of a sample. [-]"""
+    """Tokens or side of the image of a sample."""
     precision: str
     batch: float | None
     """Global batch, where the row states it. [samples]"""
@@ -93,7 +93,7 @@ class Prediction:
     software_unknown: float | None
     fitted_on_one_machine: float | None
     unknown_half_width: float | None = None
-    """Half the band with the software unknown, as a log-error. [-]"""
+    """Half the band with the software unknown, as a log-error."""
 
     @property
     def chain(self) -> str:
@@ -165,19 +165,7 @@ def predictions_of(
     held_out: Path,
     reasons: Sequence[Pattern],
 ) -> tuple[Prediction, ...]:
-    """Return the predictions of all rows, sorted by identifier and rounded.
-
-    Parameters
-    ----------
-    results : iterable of (str, RowResult)
-        Scope of each row and what was predicted of it. [-]
-    configurations : mapping
-        Measured rows by identifier, as they were read. [-]
-    held_out : Path
-        Log-errors of time with runs left out of the fit, as `rackline fit` wrote them. [-]
-    reasons : sequence of Pattern
-        Likely reasons by kind of run. [-]
-    """
+    """Return the predictions of all rows, sorted by identifier and rounded."""
     with held_out.open(encoding="utf-8", newline="") as handle:
         slower = {row["id"]: row for row in csv.DictReader(handle)}
     found = [
@@ -270,13 +258,7 @@ def _cell(name: str, value: object) -> str:
 
 
 def read_predictions(directory: Path) -> tuple[Prediction, ...]:
-    """Return every measured run as `rackline docs` last predicted it; none where it was not yet written.
-
-    Parameters
-    ----------
-    directory : Path
-        The data directory. [-]
-    """
+    """Return every measured run as `rackline docs` last predicted it; none where it was not yet written."""
     path = directory / PREDICTIONS
     if not path.is_file():
         return ()

@@ -41,24 +41,7 @@ HEADLINES = {"README.md": accuracy_sentence, "README.ko.md": korean_accuracy_sen
 
 
 def with_answers(text: str, context: SizingContext, evidence: Evidence, page: str = "README.md") -> str:
-    """Return a README with its generated parts brought up to date.
-
-    Parameters
-    ----------
-    text : str
-        The README. [-]
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    evidence : Evidence
-        Predictions of the measured rows. [-]
-    page : str
-        Its name, one of :data:`HEADLINES`. [-]
-
-    Returns
-    -------
-    text : str
-        The same with today's figures. [-]
-    """
+    """Return a README with its generated parts brought up to date."""
     request = request_shown(text, page)
     parts = {"accuracy": HEADLINES[page](evidence), "estimate": printed(estimate(request, context))}
     if page == "README.md":

@@ -34,13 +34,7 @@ class Pattern:
 
 
 def load_patterns(path: Path) -> tuple[Pattern, ...]:
-    """Return the rows of a table of patterns, in its order.
-
-    Parameters
-    ----------
-    path : Path
-        data/validation/reasons.csv or data/validation/repeats.csv. [-]
-    """
+    """Return the rows of a table of patterns, in its order."""
     with path.open(encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle, restval=""))
     found = []
@@ -68,13 +62,7 @@ def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -
 
 
 def reason_texts(directory: Path) -> dict[str, str]:
-    """Return the sentence of every reason by its code.
-
-    Parameters
-    ----------
-    directory : Path
-        The data directory. [-]
-    """
+    """Return the sentence of every reason by its code."""
     return {
         one.result["reason"]: one.result["text"]
         for one in load_patterns(directory / "validation" / "reasons.csv")

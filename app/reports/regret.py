@@ -62,7 +62,7 @@ class PlanSet:
     batch: float
     plans: tuple[PlanOutcome, ...]
     repeat_deviation: float
-    """What repeats of a run differ by, as a logarithm. [-]"""
+    """What repeats of a run differ by, as a logarithm."""
 
     @property
     def best(self) -> PlanOutcome:
@@ -77,7 +77,7 @@ class PlanSet:
 
     @property
     def regret(self) -> float:
-        """Measured time of the pick over that of the best, less one. [-]"""
+        """Measured time of the pick over that of the best, less one."""
         return self.best.measured / self.pick.measured - 1.0
 
 
@@ -87,19 +87,7 @@ def plan_sets(
     kind: str,
     repeats: Sequence[Pattern],
 ) -> list[PlanSet]:
-    """Return the sets of two plans at least, those of most plans first.
-
-    Parameters
-    ----------
-    predictions : iterable of Prediction
-        Measured runs with what was predicted of them. [-]
-    configurations : mapping
-        Measured rows by identifier; only their settings are read. [-]
-    kind : str
-        What was left out of the fit. [-]
-    repeats : sequence of Pattern
-        Repeat deviations that are known, by kind of run. [-]
-    """
+    """Return the sets of two plans at least, those of most plans first."""
     members: dict[tuple[str, ...], list[Prediction]] = {}
     for one in predictions:
         if one.is_throughput and one.batch and one.error(kind) is not None:
@@ -160,17 +148,7 @@ def regret_section(
     configurations: Mapping[str, Mapping[str, str]],
     repeats: Sequence[Pattern],
 ) -> str:
-    """Return the section of the accuracy document.
-
-    Parameters
-    ----------
-    predictions : sequence of Prediction
-        Measured runs that count. [-]
-    configurations : mapping
-        Measured rows by identifier. [-]
-    repeats : sequence of Pattern
-        Repeat deviations that are known, by kind of run. [-]
-    """
+    """Return the section of the accuracy document."""
     by_kind = {kind: plan_sets(predictions, configurations, kind, repeats) for kind in KINDS}
     totals = table(
         (

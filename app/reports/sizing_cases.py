@@ -78,13 +78,7 @@ COLUMNS = ("", "asked", "answer", "time", "purchase", "run", "term", "ahead", "h
 
 
 def sizings_document(context: SizingContext) -> str:
-    """Return the document of the twenty sizings.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, software profiles and rules. [-]
-    """
+    """Return the document of the twenty sizings."""
     speaker = voice("en")
     answers = [size(SizingRequest.model_validate(case), context).document for case in CASES]
     rows = [_row(number, answer, speaker) for number, answer in enumerate(answers, 1)]

@@ -23,7 +23,7 @@ from app.store.types import new_id, now
 LINK_WORKS = timedelta(days=2)
 """How long a link to set a password works."""
 MOST_MEMBERS = 1000
-"""Members of one workspace. [-]"""
+"""Members of one workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +55,6 @@ def add_account(
     """Make an account and a member of it.
 
     The first account of a server is given the local workspace, with what is in it, as its owner.
-
-    Parameters
-    ----------
-    identity : Identity
-        The accounts of the server. [-]
-    email, name : str
-        Whose it is. [-]
-    role : Role or None
-        What it may do; left out, an owner where it is the first of its workspace, else a consultant. [-]
-    workspace : str or None
-        Identifier or name of the workspace; left out, the only one there is. [-]
-    password : str or None
-        Its password; left out, a link is made by which it is set. [-]
-
-    Raises
-    ------
-    BadInput
-        When a value cannot be used.
-    Conflict
-        When there is an account of this address.
-    NotFound
-        When there is no such workspace.
     """
     address, shown = checked_email(email), checked_name(name or email.partition("@")[0])
     if password is not None:
@@ -178,13 +156,7 @@ def list_accounts(identity: Identity) -> list[tuple[Account, list[tuple[str, str
 
 
 def named_account(queries: Entrance, email: str) -> Account:
-    """Return the account of an address.
-
-    Raises
-    ------
-    NotFound
-        When there is none; names close ones.
-    """
+    """Return the account of an address."""
     account = queries.people.account_of(folded(email))
     if account is None:
         raise NotFound.named("account", email, [one.email for one in queries.people.accounts()], "email")
@@ -255,24 +227,12 @@ def send_reset(identity: Identity, email: str, language: str) -> None:
 
 
 def begin_reset(identity: Identity, visitor: Visitor) -> None:
-    """Count a request for a new password.
-
-    Raises
-    ------
-    TooMany
-        When too much was tried from this address.
-    """
+    """Count a request for a new password."""
     begin_attempt(identity.store, (of_address(visitor.address),), now())
 
 
 def led_to(identity: Identity, token: str) -> Account:
-    """Return whose password a link sets.
-
-    Raises
-    ------
-    NotFound
-        When there is no such link, it was used or its time is over: one answer for all.
-    """
+    """Return whose password a link sets."""
     with identity.store.identity() as queries:
         account = queries.people.password_link(token_hash(token), now())
     if account is None:
@@ -304,15 +264,7 @@ def set_password(
 def change_password(
     identity: Identity, account_id: str, present: str, password: str, visitor: Visitor, earlier: str
 ) -> Started:
-    """Change a password; all other sessions end, and this browser's is renewed.
-
-    Raises
-    ------
-    BadInput
-        When the present password is another one, or the new one will not do.
-    TooMany
-        After too many wrong ones.
-    """
+    """Change a password; all other sessions end, and this browser's is renewed."""
     account = second_factor.confirm(identity, account_id, present, "present")
     check_password(password, email=account.email, name=account.name)
     kept = hashed(password)

@@ -49,21 +49,7 @@ def get_claim(bench: Workbench, workspace_id: str, claim_id: str, asked: ClaimsR
 def compare_estimates(
     bench: Workbench, workspace_id: str, claim_id: str, phase: int, locale: Locale
 ) -> Comparison:
-    """Keep the estimates of one phase of a claim side by side, with the software of both times.
-
-    Parameters
-    ----------
-    bench : Workbench
-        Catalogue and store. [-]
-    workspace_id : str
-        Whose comparison it becomes. [-]
-    claim_id : str
-        The claim. [-]
-    phase : int
-        Place of the phase among those of the claim. [-]
-    locale : str
-        Language of the comparison. [-]
-    """
+    """Keep the estimates of one phase of a claim side by side, with the software of both times."""
     claim = get_claim(bench, workspace_id, claim_id, ClaimsRequest())
     phases = len(claim.readings[0].claimed.phases) if claim.readings else 0
     if not 0 <= phase < phases:

@@ -66,19 +66,7 @@ def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -
 def priced_estimate(
     bench: Workbench, workspace_id: str, identifier: str, terms: Mapping[str, object]
 ) -> tuple[EstimateRequest, Estimate]:
-    """Return an estimate anew on other terms, without keeping it, and what was asked.
-
-    Parameters
-    ----------
-    bench : Workbench
-        Catalogue and store. [-]
-    workspace_id : str
-        Whose estimate it is. [-]
-    identifier : str
-        Of the estimate that is kept. [-]
-    terms : mapping
-        Fields of the assumptions to state instead, and perhaps the currency. [-]
-    """
+    """Return an estimate anew on other terms, without keeping it, and what was asked."""
     request = get_estimate_request(bench, workspace_id, identifier)
     asked = request.model_dump(mode="json", exclude_unset=True)
     currency = terms.get("currency", request.currency)

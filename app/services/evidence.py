@@ -20,7 +20,7 @@ from app.sizing.questions import ComparisonRequest
 from app.sizing.request import EstimateRequest
 
 FEWEST = 2
-"""Networks that can be held against each other. [-]"""
+"""Networks that can be held against each other."""
 
 
 def named_evidence(bench: Workbench, workspace_id: str, asked: ProposalRequest) -> Named:
@@ -56,13 +56,7 @@ def at_field(field: str, *, inside: bool = False) -> Iterator[None]:
 def compare_networks(
     bench: Workbench, workspace_id: str, choice: FabricChoiceRequest, locale: Literal["ko", "en"]
 ) -> Comparison:
-    """Compare the network that is taken with the one it is held against, and keep the comparison.
-
-    Raises
-    ------
-    Conflict
-        Where there are no two networks to hold against each other.
-    """
+    """Compare the network that is taken with the one it is held against, and keep the comparison."""
     found = weigh_fabrics(bench, workspace_id, choice)
     options = {one.id: one for one in found.options}
     advice = found.advice

@@ -48,17 +48,7 @@ SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it c
 
 
 def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseModel]:
-    """Return an answer for each kind of request, by the names of the schemas.
-
-    Parameters
-    ----------
-    bench : Workbench
-        Catalogue and store. [-]
-    requests : mapping
-        A request for each of ``EstimateRequest``, ``ComparisonRequest``, ``MappingRequest``,
-        ``ChecksRequest``, ``ProfileRequest``, ``SizingRequest``, ``SweepRequest``, ``PartitionRequest``,
-        ``QueueRequest`` and ``ProposalRequest``. [-]
-    """
+    """Return an answer for each kind of request, by the names of the schemas."""
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
     profile = ProfileRequest.model_validate(requests["ProfileRequest"])

@@ -48,16 +48,7 @@ class Identity:
     """Address of the server as people write it, without a slash at the end."""
 
     def address_of(self, path: str, asked_at: str = "") -> str:
-        """Return a path as a link that works outside of the page.
-
-        Parameters
-        ----------
-        path : str
-            Path, which begins with a slash. [-]
-        asked_at : str
-            Where whoever is shown the link reached the server, for one that was told no address of its own.
-            A link that is sent to somebody else never follows what was asked. [-]
-        """
+        """Return a path as a link that works outside of the page."""
         return (self.public_url or asked_at.rstrip("/") or LOCAL_URL) + path
 
 
@@ -79,13 +70,7 @@ def folded(email: str) -> str:
 
 
 def checked_email(email: str, field: str = "email") -> str:
-    """Return an address that can be written to.
-
-    Raises
-    ------
-    BadInput
-        When it is not one.
-    """
+    """Return an address that can be written to."""
     found = email.strip()
     if len(found) > MOST_EMAIL or not found.isprintable() or not EMAIL.fullmatch(found):
         raise BadInput.at(field, "give an e-mail address, such as name@example.com")
@@ -93,13 +78,7 @@ def checked_email(email: str, field: str = "email") -> str:
 
 
 def checked_name(name: str, field: str = "name") -> str:
-    """Return a name that can be shown.
-
-    Raises
-    ------
-    BadInput
-        When it is empty, too long or holds what cannot be printed.
-    """
+    """Return a name that can be shown."""
     found = " ".join(name.split())
     if not found or len(found) > MOST_NAME or not found.isprintable():
         raise BadInput.at(field, "must have 1 to {most} printable characters", most=MOST_NAME)

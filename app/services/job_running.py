@@ -29,7 +29,7 @@ SILENT_SECONDS = 5.0
 """How long a runner may be silent before its job is taken from it. [s]"""
 
 MOST_ATTEMPTS = 50
-"""Claims without a step done after which a job is given up: it seems to take its runner with it. [-]"""
+"""Claims without a step done after which a job is given up: it seems to take its runner with it."""
 
 
 @dataclass
@@ -138,14 +138,7 @@ class Watch:
         self._seen: dict[str, tuple[WatchedJob, float]] = {}
 
     def look(self, *, idle: bool) -> None:
-        """Look once.
-
-        Parameters
-        ----------
-        idle : bool
-            Whether no message waits; then a job that waits has lost its own, as when the server was
-            killed between keeping the job and ringing for it. [-]
-        """
+        """Look once."""
         moment, watched = self._clock(), self._bench.store.watched_jobs()
         before, self._seen = self._seen, {}
         for job in watched:

@@ -40,13 +40,7 @@ class CommandMailer:
         return True
 
     def written(self, address: str, subject: str, text: str) -> bytes:
-        """Return a mail as it goes over the line.
-
-        Raises
-        ------
-        ValueError
-            When a head cannot hold what it is given.
-        """
+        """Return a mail as it goes over the line."""
         message = EmailMessage(policy=SMTP)
         message["To"] = address
         if self.sender:

@@ -77,32 +77,7 @@ def complete(
     visitor: Visitor,
     earlier: str | None = None,
 ) -> Arrived:
-    """Start a session for whom the provider vouches for.
-
-    Parameters
-    ----------
-    identity : Identity
-        The accounts of the server. [-]
-    single : SingleSignOn
-        The provider. [-]
-    sealed : str
-        What the browser kept. [-]
-    state, code : str
-        What the provider sent along with the browser. [-]
-    visitor : Visitor
-        Where it came from. [-]
-    earlier : str or None
-        Token the browser came with; its session ends. [-]
-
-    Raises
-    ------
-    SignInRefused
-        When the browser is not the one that was sent, or nobody has let the person in.
-    TokenRefused
-        When the provider does not vouch for anybody.
-    TooMany
-        When the address has failed too often.
-    """
+    """Start a session for whom the provider vouches for."""
     from app.services.oidc_provider import ProviderDown
 
     kept = opened(identity, sealed)

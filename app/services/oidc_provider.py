@@ -158,15 +158,7 @@ class Provider:
         return str(url)
 
     def person(self, redirect: str, code: str, verifier: str, nonce: str) -> Person:
-        """Exchange a code for a token and return whom it vouches for.
-
-        Raises
-        ------
-        TokenRefused
-            When the provider refuses the code, or the token proves nothing.
-        ProviderDown
-            When the provider does not answer.
-        """
+        """Exchange a code for a token and return whom it vouches for."""
         addresses = self.addresses()
         method = "none"
         if self.client_secret:
@@ -230,13 +222,7 @@ class Provider:
         )
 
     def addresses(self) -> Addresses:
-        """Return what the provider publishes of itself.
-
-        Raises
-        ------
-        ProviderDown
-            When it does not answer, or speaks of another issuer or of addresses without https.
-        """
+        """Return what the provider publishes of itself."""
         with self._lock:
             known = self._addresses
         if known is not None and time.monotonic() - known[0] < KEPT_SECONDS:

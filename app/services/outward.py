@@ -27,14 +27,7 @@ LOOK_UP_SECONDS = 5.0
 
 
 def checked_url(field: str, text: str, *, http: bool) -> httpx.URL:
-    """Return an address that messages may be sent to, as far as can be told without looking it up.
-
-    Raises
-    ------
-    BadInput
-        When it is not https (or http, where that is allowed), names a user, or leads to this machine or
-        a private network.
-    """
+    """Return an address that messages may be sent to, as far as can be told without looking it up."""
     try:
         url = httpx.URL(text.strip())
         # A name that is no name of the internet's shows only once it is read.

@@ -13,9 +13,9 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 from app.errors import BadInput, TooMany
 
 LEAST = 12
-"""Fewest characters of a password. [-]"""
+"""Fewest characters of a password."""
 MOST = 200
-"""Most characters of a password: longer ones cost time to hash. [-]"""
+"""Most characters of a password: longer ones cost time to hash."""
 
 
 def make_hasher() -> PasswordHash:
@@ -29,12 +29,12 @@ def make_hasher() -> PasswordHash:
 HASHER = make_hasher()
 
 AT_ONCE = 2
-"""Hashes computed at the same time, since each takes 46 MiB. [-]"""
+"""Hashes computed at the same time, since each takes 46 MiB."""
 PATIENCE = 10.0
 """How long somebody waits for their turn. [s]"""
 
 WAITING = 6
-"""How many wait for their turn: each holds a thread that others' requests would be answered by. [-]"""
+"""How many wait for their turn: each holds a thread that others' requests would be answered by."""
 
 _turns = threading.BoundedSemaphore(AT_ONCE)
 _places = threading.BoundedSemaphore(AT_ONCE + WAITING)
@@ -42,13 +42,7 @@ _places = threading.BoundedSemaphore(AT_ONCE + WAITING)
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Wait for one of the places in which hashes are computed.
-
-    Raises
-    ------
-    TooMany
-        When none becomes free in time, or too many wait already.
-    """
+    """Wait for one of the places in which hashes are computed."""
     if not _places.acquire(blocking=False):
         raise crowded()
     try:
@@ -91,13 +85,7 @@ def matches(password: str, kept: str | None) -> bool:
 
 
 def check_password(password: str, *, email: str, name: str = "", field: str = "password") -> None:
-    """Refuse a password that is too short or is what everybody knows of its owner.
-
-    Raises
-    ------
-    BadInput
-        Names the field.
-    """
+    """Refuse a password that is too short or is what everybody knows of its owner."""
     if len(prepared(password)) < LEAST:
         raise BadInput.at(field, "must have at least {least} characters", least=LEAST)
     if len(prepared(password)) > MOST:

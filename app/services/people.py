@@ -21,7 +21,7 @@ from app.store.types import new_id, now
 
 INVITATION_WORKS = timedelta(days=7)
 MOST_INVITATIONS = 100
-"""Invitations that wait in one workspace. [-]"""
+"""Invitations that wait in one workspace."""
 
 
 class Member(Document):
@@ -119,15 +119,7 @@ def list_people(identity: Identity, workspace_id: str) -> People:
 def invite(
     identity: Identity, principal: Principal, email: str, role: Role, language: str, asked_at: str = ""
 ) -> Sent:
-    """Invite somebody by a link; an earlier one for the same address ends.
-
-    Raises
-    ------
-    BadInput
-        When the address cannot be one.
-    Conflict
-        When its account is a member, the workspace is full, or too many invitations wait.
-    """
+    """Invite somebody by a link; an earlier one for the same address ends."""
     address, moment, token = checked_email(email), now(), new_token()
     workspace_id = principal.workspace_id
     with identity.store.identity() as queries:
@@ -168,28 +160,14 @@ def invite(
 
 
 def withdraw(identity: Identity, workspace_id: str, identifier: str) -> None:
-    """Take an invitation back.
-
-    Raises
-    ------
-    NotFound
-        When none of this identifier waits.
-    """
+    """Take an invitation back."""
     with identity.store.identity() as queries:
         if not queries.people.withdraw_invitation(workspace_id, identifier):
             raise no_such("invitation", identifier)
 
 
 def change_role(identity: Identity, workspace_id: str, account_id: str, role: Role) -> None:
-    """Let a member do more or less.
-
-    Raises
-    ------
-    NotFound
-        When there is no such member.
-    Conflict
-        When nobody else would be an owner.
-    """
+    """Let a member do more or less."""
     with identity.store.identity() as queries:
         queries.people.hold_workspace(workspace_id)
         member = queries.people.membership(account_id, workspace_id)
@@ -201,15 +179,7 @@ def change_role(identity: Identity, workspace_id: str, account_id: str, role: Ro
 
 
 def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
-    """End a membership; what the person made stays with the workspace.
-
-    Raises
-    ------
-    NotFound
-        When there is no such member.
-    Conflict
-        When nobody else would be an owner.
-    """
+    """End a membership; what the person made stays with the workspace."""
     with identity.store.identity() as queries:
         queries.people.hold_workspace(workspace_id)
         if queries.people.membership(account_id, workspace_id) is None:
@@ -235,13 +205,7 @@ def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
 
 
 def open_invitation(identity: Identity, token: str) -> Open:
-    """Return what an invitation offers.
-
-    Raises
-    ------
-    NotFound
-        When there is no such link, it was used or its time is over: one answer for all.
-    """
+    """Return what an invitation offers."""
     with identity.store.identity() as queries:
         found = queries.people.invitation(token_hash(token), now())
         place = None if found is None else queries.people.workspace(found.workspace_id)
@@ -254,17 +218,7 @@ def open_invitation(identity: Identity, token: str) -> Open:
 def accept(
     identity: Identity, token: str, name: str, password: str, visitor: Visitor, earlier: str | None
 ) -> Started:
-    """Make the account an invitation is for, and sign it in.
-
-    Raises
-    ------
-    NotFound
-        When the invitation does not work.
-    BadInput
-        When name or password will not do.
-    Conflict
-        When there is an account of the address: it signs in and joins.
-    """
+    """Make the account an invitation is for, and sign it in."""
     offered = open_invitation(identity, token)
     if offered.known:
         raise Conflict("there is an account of this address; sign in with it and open the link again")
@@ -281,13 +235,7 @@ def accept(
 
 
 def join_by(identity: Identity, token: str, account_id: str, session: str) -> None:
-    """Let an account that is signed in accept an invitation to its address, and go there.
-
-    Raises
-    ------
-    NotFound
-        When the invitation does not work, or is for somebody else's address.
-    """
+    """Let an account that is signed in accept an invitation to its address, and go there."""
     with identity.store.identity() as queries:
         account = queries.people.account(account_id)
         found = used(queries, token)

@@ -30,7 +30,7 @@ class SessionDocument(Document):
     expires_at: datetime
     """When it ends at the latest."""
     failures: int
-    """Passwords and codes that were wrong since the sign-in before. [-]"""
+    """Passwords and codes that were wrong since the sign-in before."""
 
 
 class Place(Document):

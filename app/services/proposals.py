@@ -198,13 +198,7 @@ def change_proposal(
     patch: ProposalPatch,
     version: int | None = None,
 ) -> Proposal:
-    """Change a draft; its figures are put together anew from the comparison as it stands now.
-
-    Raises
-    ------
-    Conflict
-        When it is frozen, or somebody has changed it since the version given.
-    """
+    """Change a draft; its figures are put together anew from the comparison as it stands now."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     check_draft(record)

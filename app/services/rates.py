@@ -60,9 +60,9 @@ class Allowance:
     asker: Asker
     effort: Effort
     quota: int
-    """Requests in a window. [-]"""
+    """Requests in a window."""
     left: int
-    """Requests left now. [-]"""
+    """Requests left now."""
     seconds: int
     """Until then no more than what is left. [s]"""
     granted: bool = True

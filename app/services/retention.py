@@ -24,24 +24,11 @@ class Purged:
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*KINDS, "files"), 0))
     waiting: int = 0
-    """Workspaces in which nothing was deleted, because the clock has not gone steadily long enough. [-]"""
+    """Workspaces in which nothing was deleted, because the clock has not gone steadily long enough."""
 
 
 def purge(bench: Workbench, moment: datetime, *, dry_run: bool = False, at_once: bool = False) -> Purged:
-    """Delete what has had its time in every workspace, and files that nothing names.
-
-    Parameters
-    ----------
-    bench : Workbench
-        Store, files and the times of retention. [-]
-    moment : datetime
-        This moment. [-]
-    dry_run : bool
-        Only count. [-]
-    at_once : bool
-        Trust the clock: somebody has asked for it. Else it must have gone steadily for a day, seen by calls
-        of this function at least every other day. [-]
-    """
+    """Delete what has had its time in every workspace, and files that nothing names."""
     purged = Purged()
     for workspace in bench.store.workspaces():
         with bench.store.transaction(workspace) as repository:

@@ -36,13 +36,7 @@ class Retention:
 
     @classmethod
     def read(cls, text: str) -> Retention:
-        """Return the times that a setting states: ``estimates=90 sweeps=365``; “never” for no end.
-
-        Raises
-        ------
-        BadInput
-            When it names something else, or no number of days.
-        """
+        """Return the times that a setting states: ``estimates=90 sweeps=365``; “never” for no end."""
         stated: dict[str, int | None] = {}
         for part in text.replace(",", " ").split():
             kind, _, days = part.partition("=")

@@ -54,13 +54,7 @@ class Sealer:
         return jwe.encrypt_compact(dict(HEADER), text.encode(), self._key(purpose))
 
     def open(self, purpose: str, sealed: str) -> str:
-        """Return the text of a sealed one.
-
-        Raises
-        ------
-        Unsealable
-            When it was not sealed for this purpose with this secret.
-        """
+        """Return the text of a sealed one."""
         from joserfc import jwe
         from joserfc.errors import JoseError
 
@@ -82,13 +76,7 @@ class Sealer:
 
 
 def kept_secret(directory: Path) -> bytes:
-    """Return the secret of a data directory, made on first use and readable by its owner alone.
-
-    Raises
-    ------
-    BadInput
-        When the file cannot be read or is not a secret.
-    """
+    """Return the secret of a data directory, made on first use and readable by its owner alone."""
     path = directory / SECRET_FILE
     try:
         if not path.exists():

@@ -22,7 +22,7 @@ from app.store.types import now
 ISSUER = "Rackline"
 DIGITS = 6
 WINDOW = 1
-"""Steps of 30 s before and after the present one that are taken, for clocks that differ. [-]"""
+"""Steps of 30 s before and after the present one that are taken, for clocks that differ."""
 
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
@@ -51,13 +51,7 @@ def offer(identity: Identity, account: Account) -> Enrolment:
 
 
 def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
-    """Return an offer once more, after a wrong code.
-
-    Raises
-    ------
-    BadInput
-        When it was not made for this account.
-    """
+    """Return an offer once more, after a wrong code."""
     try:
         secret = identity.sealer.open(f"enrolment:{account.id}", sealed[:1000])
     except Unsealable:
@@ -68,15 +62,7 @@ def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
 
 
 def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list[str]:
-    """Keep the offered secret once a code of it is right, and return the recovery codes: they are shown once.
-
-    Raises
-    ------
-    BadInput
-        When the code is not one of the offered secret.
-    Conflict
-        When the account has a second factor already.
-    """
+    """Keep the offered secret once a code of it is right, and return the recovery codes, shown only once."""
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
         if account.totp_sealed is not None:
@@ -90,15 +76,7 @@ def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list
 
 
 def turn_off(identity: Identity, account_id: str, password: str) -> None:
-    """Go without a second factor again; the password must be given.
-
-    Raises
-    ------
-    BadInput
-        When it is another one.
-    TooMany
-        After too many wrong ones.
-    """
+    """Go without a second factor again; the password must be given."""
     confirm(identity, account_id, password)
     with identity.store.identity() as queries:
         forget(queries, existing(queries, account_id))
@@ -156,15 +134,7 @@ def step_of(secret: str, code: str) -> int | None:
 
 
 def confirm(identity: Identity, account_id: str, password: str, field: str = "password") -> Account:
-    """Return an account whose password is given once more, before something weighty.
-
-    Raises
-    ------
-    BadInput
-        When it is another one.
-    TooMany
-        After too many wrong ones.
-    """
+    """Return an account whose password is given once more, before something weighty."""
     account = existing_of(identity, account_id)
     moment, subject = now(), of_account(account.sought)
     if not password_is_right(

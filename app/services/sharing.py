@@ -128,24 +128,7 @@ def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
 
 
 def open_share(bench: Workbench, token: str, proof: str | None = None, form: str = "page") -> Shared:
-    """Return what a link shows.
-
-    Parameters
-    ----------
-    bench : Workbench
-        The server's workbench. [-]
-    token : str
-        Secret of the link. [-]
-    proof : str or None
-        What :func:`unlock_share` gave for the passphrase. [-]
-    form : str
-        What is read: the page or a kind of file; the trail says so. [-]
-
-    Raises
-    ------
-    NotFound
-        When there is no such link, or it was taken back, or its time is over: one answer for all.
-    """
+    """Return what a link shows."""
     workspace_id, identifier = led_to(bench, token)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
@@ -170,15 +153,7 @@ def open_share(bench: Workbench, token: str, proof: str | None = None, form: str
 
 
 def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
-    """Return the proof that a passphrase is the right one, to be shown again by the reader's browser.
-
-    Raises
-    ------
-    WrongPassphrase
-        When it is another one.
-    TooMany
-        After too many wrong ones in a row.
-    """
+    """Return the proof that a passphrase is the right one, to be shown again by the reader's browser."""
     workspace_id, identifier = led_to(bench, token)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:

@@ -31,26 +31,7 @@ class SignInRefused(AppError):
 def sign_in(
     identity: Identity, email: str, password: str, visitor: Visitor, earlier: str | None = None
 ) -> Started:
-    """Start a session for an address and its password.
-
-    Parameters
-    ----------
-    identity : Identity
-        The accounts of the server. [-]
-    email, password : str
-        What was typed. [-]
-    visitor : Visitor
-        Where it came from. [-]
-    earlier : str or None
-        Token the browser came with; its session ends. [-]
-
-    Raises
-    ------
-    SignInRefused
-        When there is no such account, its password is another one or it is disabled: one answer for all.
-    TooMany
-        When account or address have failed too often.
-    """
+    """Start a session for an address and its password."""
     sought = folded(email[:MOST_TYPED])
     subject, place = of_account(sought), of_address(visitor.address)
     moment = now()
@@ -70,17 +51,7 @@ def sign_in(
 
 
 def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> Started:
-    """Complete a session by a code of the second factor, or by a recovery code.
-
-    Raises
-    ------
-    SignInRefused
-        When the browser owes no code, or has owed it for too long.
-    BadInput
-        When the code is another one, or has been used.
-    TooMany
-        After too many wrong ones.
-    """
+    """Complete a session by a code of the second factor, or by a recovery code."""
     moment = now()
     with identity.store.identity() as queries:
         found = queries.sessions.incomplete(token_hash(token), moment)

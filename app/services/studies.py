@@ -151,23 +151,7 @@ def change_study(
     expected: int | None = None,
     version: int | None = None,
 ) -> Study:
-    """Keep a new version of a study; what is left out stays as in the version it starts from.
-
-    Parameters
-    ----------
-    bench : Workbench
-        Catalogue and store. [-]
-    workspace_id : str
-        Whose study it is. [-]
-    identifier : str
-        The study. [-]
-    patch : StudyPatch
-        What to change. [-]
-    expected : int or None
-        Newest version the caller has seen; any where None. [-]
-    version : int or None
-        Version it starts from; the newest where None. [-]
-    """
+    """Keep a new version of a study; what is left out stays as in the version it starts from."""
     latest = get_study(bench, workspace_id, identifier)
     check_edit(bench, workspace_id, latest, expected)
     before = latest if version is None else get_study(bench, workspace_id, identifier, version)

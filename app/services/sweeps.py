@@ -33,7 +33,7 @@ RowOrder: TypeAlias = Order
 MOST_POSITION = 2**31
 
 BATCH = 500
-"""Rows read at once where all are read. [-]"""
+"""Rows read at once where all are read."""
 
 
 def create_sweep(

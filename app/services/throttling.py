@@ -18,7 +18,7 @@ LONGEST = timedelta(minutes=15)
 FORGOTTEN = timedelta(days=1)
 """Failures are forgotten after so long without another one."""
 TRIES = 5
-"""How often a count is tried to be raised while others raise it too. [-]"""
+"""How often a count is tried to be raised while others raise it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Subject:
     kind: str
     name: str
     free: int
-    """Failures without a pause. [-]"""
+    """Failures without a pause."""
 
     @property
     def sha256(self) -> str:
@@ -78,13 +78,7 @@ def network_of(address: str) -> str:
 
 
 def begin_attempt(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:
-    """Count an attempt of each subject before it is looked at.
-
-    Raises
-    ------
-    TooMany
-        When one of them has to wait; then nothing is counted.
-    """
+    """Count an attempt of each subject before it is looked at."""
     with store.identity() as queries:
         for subject in subjects:
             for _ in range(TRIES):
@@ -119,13 +113,7 @@ def note_failure(store: Store, sought: str) -> None:
 def password_is_right(
     store: Store, password: str, kept: str | None, sought: str, subjects: Sequence[Subject], moment: datetime
 ) -> bool:
-    """Count an attempt, look at its password, and note a wrong one to be told with the next sign-in.
-
-    Raises
-    ------
-    TooMany
-        When a subject has to wait, or too many sign in at once; then nothing is counted.
-    """
+    """Count an attempt, look at its password, and note a wrong one to be told with the next sign-in."""
     begin_attempt(store, subjects, moment)
     try:
         right = matches(password, kept)

@@ -7,7 +7,7 @@ import secrets
 
 TOKEN_BYTES = 32
 MOST_TOKEN = 100
-"""Characters of a token that are looked at; ours are shorter. [-]"""
+"""Characters of a token that are looked at; ours are shorter."""
 
 
 def new_token() -> str:

@@ -18,7 +18,7 @@ from app.store.tables import AuditEvent
 from app.store.trail import TrailFilter
 
 BATCH = 500
-"""Events read at once where all are read. [-]"""
+"""Events read at once where all are read."""
 
 COLUMNS = (
     "at", "action", "actor_kind", "actor_id", "actor_name", "object_kind", "object_id", "address",

@@ -39,19 +39,7 @@ DEFAULT_PEAK = "fp16_dense"
 def bare_estimate(
     request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
 ) -> Estimate:
-    """Return compute over peak × utilisation; no plan, no memory and no range.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        With ``assumptions.peak`` or ``peak_flops``, and ``utilization``. [-]
-    total_flop : float
-        Training compute. [FLOP]
-    hardware : Hardware
-        The system. [-]
-    context : SizingContext
-        Catalogue. [-]
-    """
+    """Return compute over peak × utilisation; no plan, no memory and no range."""
     asked = request.assumptions
     if request.workload.kind in ADAPTER_PAPERS:
         raise BadInput.at(

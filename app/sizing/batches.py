@@ -20,7 +20,7 @@ class BatchLimit:
     """Global batch up to which convergence holds, as far as published recipes show."""
 
     kind: str
-    """Kind of workload, as finetune; blank for pre-training. [-]"""
+    """Kind of workload, as finetune; blank for pre-training."""
     family: str
     limit: float
     unit: str

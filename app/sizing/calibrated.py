@@ -37,13 +37,13 @@ class MeasuredStep:
     """One measured run, ready to be predicted with other figures."""
 
     predict: Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
-    """Logarithm of the step time with a profile, from standard normals by figure. [-]"""
+    """Logarithm of the step time with a profile, from standard normals by figure."""
     measured: float
-    """Logarithm of the measured step time. [-]"""
+    """Logarithm of the measured step time."""
     regimes: tuple[str, ...]
     """Regimes of data/residuals.csv that the run is in, the base first."""
     devices: float
-    """Devices it ran on. [-]"""
+    """Devices it ran on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Fit:
     """Figures that were free."""
     posterior: Posterior
     own: Floats
-    """Log-deviation of each run that is its own. [-]"""
+    """Log-deviation of each run that is its own."""
     scatter: float
-    """Scatter of the runs over what their deviations explain. [-]"""
+    """Scatter of the runs over what their deviations explain."""
     offset_width: float
-    """Log-deviation of the common offset of the estimate before anything was measured. [-]"""
+    """Log-deviation of the common offset of the estimate before anything was measured."""
     at_bound: tuple[str, ...]
     """Figures at the end of what is plausible at all."""
 
@@ -71,15 +71,6 @@ def prior_of(profile: SoftwareProfile, ranges: Mapping[str, FigureRange], *, nam
     A class preset, or a profile that nobody named, stands for many stacks, whose figures differ by
     more than the profile's own deviations say; the rest of that difference is in the residual of
     its regime, which calibrating replaces.
-
-    Parameters
-    ----------
-    profile : SoftwareProfile
-        As in the catalogue. [-]
-    ranges : mapping
-        How far figures differ between stacks of one class. [-]
-    named : bool
-        True where the profile was asked for, False where it is a default. [-]
     """
     if named and not profile.is_preset:
         return profile
@@ -103,29 +94,7 @@ def fit_profile(
     chips: Collection[str],
     named: bool = True,
 ) -> Fit:
-    """Return the profile that measured steps make of another.
-
-    Parameters
-    ----------
-    identifier, title : str
-        Of the new profile. [-]
-    profile : SoftwareProfile
-        What is known before, as in the catalogue. [-]
-    ranges : mapping
-        How far figures differ between stacks of one class, and where they end. [-]
-    steps : sequence of MeasuredStep
-        Measured runs. [-]
-    residuals : Residuals
-        Log-deviation by regime. [-]
-    target : sequence of str
-        Regimes of the estimate that is calibrated; what it has in common with the runs is shared. [-]
-    family : str
-        Family of the model. [-]
-    chips : collection of str
-        Chips that runs were measured on. [-]
-    named : bool
-        True where the profile was asked for, False where it is a default. [-]
-    """
+    """Return the profile that measured steps make of another."""
     prior = prior_of(profile, ranges, named=named)
     names = tuple(sorted(name for name, figure in prior.figures.items() if figure.deviation > 0))
     figures = [prior.figures[name] for name in names]
@@ -219,13 +188,7 @@ def _moved(figure: SoftwareFigure, mean: float, deviation: float, owner: str) ->
 
 
 def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
-    """Return a calibrated profile as it is kept: what sets it apart from the profile it started from.
-
-    Parameters
-    ----------
-    profile : SoftwareProfile
-        A calibrated profile. [-]
-    """
+    """Return a calibrated profile as it is kept: what sets it apart from the profile it started from."""
     known = profile.calibration
     assert known is not None, "only calibrated profiles are kept"
     own = {name: figure for name, figure in profile.figures.items() if name in known.coordinates}
@@ -251,17 +214,7 @@ def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
 def profile_from_json(
     identifier: str, document: Mapping[str, Any], software: SoftwareCatalog
 ) -> SoftwareProfile:
-    """Return a calibrated profile that was kept; what it does not state is its start's of today.
-
-    Parameters
-    ----------
-    identifier : str
-        Of the calibration. [-]
-    document : mapping
-        What :func:`profile_to_json` returned. [-]
-    software : SoftwareCatalog
-        Profiles. [-]
-    """
+    """Return a calibrated profile that was kept; what it does not state is its start's of today."""
     prior = software.profile(document["prior"])
     figures = dict(prior.figures)
     for name, stated in document["figures"].items():

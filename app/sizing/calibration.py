@@ -51,17 +51,7 @@ class Calibrated:
 
 
 def calibrate(request: CalibrationRequest, context: SizingContext, identifier: str) -> Calibrated:
-    """Return the software profile that measured runs make of an estimate's, and what it changes.
-
-    Parameters
-    ----------
-    request : CalibrationRequest
-        The estimate and the runs. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    identifier : str
-        Of the calibration and of its profile. [-]
-    """
+    """Return the software profile that measured runs make of an estimate's, and what it changes."""
     asked = request.estimate
     if asked.model.total_flop is not None:
         raise BadInput.at("estimate.model.total_flop", "a bare figure has no steps that could be measured")
@@ -172,13 +162,7 @@ def _log_normal(middle: float, deviation: float) -> Quantity:
 
 
 def moved_figures(fit: Fit) -> list[MovedFigure]:
-    """Return what the runs tell of each figure and of the common offset, the furthest moved first.
-
-    Parameters
-    ----------
-    fit : Fit
-        Profile before and after. [-]
-    """
+    """Return what the runs tell of each figure and of the common offset, the furthest moved first."""
     posterior = fit.posterior
     deviations = np.sqrt(np.diag(posterior.covariance))
     found = []

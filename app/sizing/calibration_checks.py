@@ -34,21 +34,7 @@ def calibration_checks(
     target_devices: float,
     fits: Sequence[bool],
 ) -> list[CheckWarning]:
-    """Return what has to be known before a fitted profile is used.
-
-    Parameters
-    ----------
-    fit : Fit
-        Profile before and after. [-]
-    gaps, remaining : array
-        Logarithm of predicted over measured time of each run, before and after. [-]
-    measured_devices : float
-        Devices of the largest run. [-]
-    target_devices : float
-        Devices of the estimate. [-]
-    fits : sequence of bool
-        Whether the formulas of memory hold each run to fit. [-]
-    """
+    """Return what has to be known before a fitted profile is used."""
     found = [*_implausible(fit, gaps), *_scatter(fit, remaining)]
     if len(gaps) == 1:
         message = Message(

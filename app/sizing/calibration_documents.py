@@ -19,16 +19,16 @@ class RunSystem(Schema):
     id: str | None = Field(
         None, description="Identifier of a system; left out, the estimate's.", examples=["dgx-a100-640gb"]
     )
-    count: Whole | None = Field(None, description="How many of the system. [-]", examples=[1])
+    count: Whole | None = Field(None, description="How many of the system.", examples=[1])
     fabric: str | None = Field(None, description="Identifier of a fabric.")
-    ports_per_node: Whole | None = Field(None, description="Fabric ports of one node. [-]")
+    ports_per_node: Whole | None = Field(None, description="Fabric ports of one node.")
     streaming_memory_gb: Number | None = Field(None, description="Streaming memory per IPU machine. [GB]")
 
 
 class RunWorkload(Schema):
     """What of the workload a run had otherwise than the estimate."""
 
-    global_batch: Whole | None = Field(None, description="Samples per step over all devices. [-]")
+    global_batch: Whole | None = Field(None, description="Samples per step over all devices.")
     seq_len: Whole | None = Field(None, description="Length of a row of the batch. [tokens]")
     image_size: Whole | None = Field(None, description="Side of an image. [pixels]")
     mean_tokens: Number | None = Field(None, description="Real tokens of a sample where rows are packed.")
@@ -87,9 +87,7 @@ class GainRequest(Schema):
     reference: str = Field(
         max_length=100, description="Label of the runs that others are held against.", examples=["roce"]
     )
-    threshold: Number = Field(
-        0.05, ge=0, le=10, description="Gain below which the reference is recommended. [-]"
-    )
+    threshold: Number = Field(0.05, ge=0, le=10, description="Gain below which the reference is recommended.")
     runs: dict[str, Annotated[list[Rate], Field(min_length=1, max_length=1000)]] = Field(
         min_length=2, max_length=8, description="Measured throughputs by label. [samples/s]"
     )
@@ -115,10 +113,10 @@ class CalibratedRun(Document):
 
     system: str = Field(description="Identifier of the system.")
     system_name: str = Field(description="Its name.")
-    count: int = Field(description="How many of it. [-]")
-    devices: int = Field(description="Accelerators used. [-]")
+    count: int = Field(description="How many of it.")
+    devices: int = Field(description="Accelerators used.")
     fabric: str = Field(description="Identifier of the fabric.")
-    global_batch: int = Field(description="Samples per step over all devices. [-]")
+    global_batch: int = Field(description="Samples per step over all devices.")
     plan: PlanSummary = Field(description="How the model was taken to be laid out.")
     measured: float = Field(description="Measured step time. [s]")
     samples_per_s: float = Field(description="Measured throughput. [samples/s]")
@@ -146,7 +144,7 @@ class MovedFigure(Document):
     posterior_low: float = Field(description="10th percentile after.")
     posterior_high: float = Field(description="90th percentile after.")
     deviations: float = Field(description="How far it moved, in standard deviations of the prior.")
-    narrowed: float = Field(description="Standard deviation after over before. [-]")
+    narrowed: float = Field(description="Standard deviation after over before.")
 
 
 class Outlook(Document):
@@ -189,11 +187,11 @@ class CalibrationAnswer(Document):
     after: Outlook
     """The estimate with the fitted profile."""
     effective_parameters: float
-    """How many figures the runs determine. [-]"""
+    """How many figures the runs determine."""
     spread_before: float
-    """Log-deviation of the runs' predicted times that uncertain figures make, before. [-]"""
+    """Log-deviation of the runs' predicted times that uncertain figures make, before."""
     spread_after: float
-    """The same after. [-]"""
+    """The same after."""
     warnings: list[CheckWarning]
     """What has to be known to use it."""
 
@@ -210,7 +208,7 @@ class GainOption(Document):
     deviation: float | None
     """Their standard deviation; null for a single run. [samples/s]"""
     gain: float
-    """Mean over that of the reference, less one. [-]"""
+    """Mean over that of the reference, less one."""
 
 
 class GainAnswer(Document):
@@ -227,11 +225,11 @@ class GainAnswer(Document):
     reference: str
     """Label that others are held against."""
     threshold: float
-    """Gain below which the reference is recommended. [-]"""
+    """Gain below which the reference is recommended."""
     relative_gain: float
-    """Gain of the means of the fastest alternative over the reference. [-]"""
+    """Gain of the means of the fastest alternative over the reference."""
     gain_deviation: float | None
-    """Standard deviation of that gain from the scatter of the runs; null with single runs. [-]"""
+    """Standard deviation of that gain from the scatter of the runs; null with single runs."""
     recommendation: str
     """The label that is recommended."""
     options: list[GainOption]

@@ -34,7 +34,7 @@ class PreparedRun:
 
     @property
     def batch(self) -> int:
-        """Samples per step. [-]"""
+        """Samples per step."""
         return self.sizing.batch
 
 
@@ -68,19 +68,7 @@ def decided(request: EstimateRequest, context: SizingContext) -> Sizing:
 def prepared(
     runs: Sequence[CalibrationRun], asked: EstimateRequest, target: Sizing, context: SizingContext
 ) -> list[PreparedRun]:
-    """Return runs with their systems, workloads and plans decided; those alike are decided once.
-
-    Parameters
-    ----------
-    runs : sequence of CalibrationRun
-        Measured runs. [-]
-    asked : EstimateRequest
-        The estimate they belong to. [-]
-    target : Sizing
-        What was decided of it. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    """
+    """Return runs with their systems, workloads and plans decided; those alike are decided once."""
     known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Sizing, Prediction]] = {}
     found = []
     for position, run in enumerate(runs):
@@ -131,15 +119,7 @@ def _prediction(sizing: Sizing, asked: EstimateRequest) -> Prediction:
 
 
 def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
-    """Return the system of a run: its own where it names one, else the estimate's with changes.
-
-    Parameters
-    ----------
-    given : RunSystem, str or None
-        What the run states. [-]
-    asked : SystemInput
-        The system of the estimate. [-]
-    """
+    """Return the system of a run: its own where it names one, else the estimate's with changes."""
     if given is None:
         return asked
     if isinstance(given, str):

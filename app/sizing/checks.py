@@ -26,19 +26,7 @@ INPUT_SHARE = 0.01
 
 
 def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices: int) -> list[CheckWarning]:
-    """Return what has to be said of a plan and the memory it needs.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    choice : Choice
-        The plan. [-]
-    hardware : Hardware
-        The system. [-]
-    devices : int
-        Accelerators of the system. [-]
-    """
+    """Return what has to be said of a plan and the memory it needs."""
     found = []
     memory = choice.memory
     total, capacity = float(memory.total[0]), memory_of(scenario.chip)
@@ -232,17 +220,7 @@ def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWa
 
 
 def run_checks(run: Run, assumed: Reliability, training: Training) -> list[CheckWarning]:
-    """Return what has to be said of a run: input, failures, batch.
-
-    Parameters
-    ----------
-    run : Run
-        The run. [-]
-    assumed : Reliability
-        Failures and checkpoints. [-]
-    training : Training
-        The workload. [-]
-    """
+    """Return what has to be said of a run: input, failures, batch."""
     found = []
     if run.input_wait > INPUT_SHARE * run.step_seconds:
         found.append(
@@ -288,19 +266,7 @@ LARGE_BATCH_COST = 1.5
 def time_checks(
     seconds: float, hardware: Hardware, written_off: float | None, finishing: Callable[[], int | None]
 ) -> list[CheckWarning]:
-    """Return the warning of a run that lasts longer than makes sense, with the count that would finish.
-
-    Parameters
-    ----------
-    seconds : float
-        Time to train. [s]
-    hardware : Hardware
-        The system. [-]
-    written_off : float or None
-        Time over which the system is written off; None where it is rented or has no price. [s]
-    finishing : callable
-        Gives a count that finishes within a year; None where none that was tried does. [-]
-    """
+    """Return the warning of a run that lasts longer than makes sense, with the count that would finish."""
     too_long = written_off is not None and seconds > written_off
     if not too_long and seconds <= YEAR:
         return []
@@ -329,19 +295,7 @@ TIME_FIELDS = ("system.count", "workload")
 def validation_checks(
     status: str, family_error: float | None, kind: ChipKind, contradicted: bool = False
 ) -> list[CheckWarning]:
-    """Return how far an estimate is from anything measured, as warnings.
-
-    Parameters
-    ----------
-    status : str
-        validated, extrapolated or unvalidated. [-]
-    family_error : float or None
-        Median absolute log-error of measured runs of the family on the chip. [-]
-    kind : ChipKind
-        GPU or IPU. [-]
-    contradicted : bool
-        True where measured runs of the same case lie outside the range, which is said by itself. [-]
-    """
+    """Return how far an estimate is from anything measured, as warnings."""
     found = []
     if family_error is not None and family_error > LARGE_FAMILY_ERROR:
         found.append(
@@ -376,13 +330,7 @@ def validation_checks(
 
 
 def model_checks(scenario: Scenario) -> list[CheckWarning]:
-    """Return what has to be said of how a model is understood.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    """
+    """Return what has to be said of how a model is understood."""
     table = scenario.table
     if table.active_parameters < table.parameters:
         return [

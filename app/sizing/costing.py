@@ -74,27 +74,7 @@ def cost_of(
     catalog: Catalog,
     family: str | None = None,
 ) -> Cost:
-    """Return the cost of a run of a system on its basis.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    found : Prices
-        Prices and rates. [USD]
-    seconds : float
-        Time to train. [s]
-    samples : array
-        Samples of it. [s]
-    normals : mapping
-        Standard normals, of which the prices take a column. [-]
-    currency : str
-        Currency of the answer. [-]
-    catalog : Catalog
-        With the price book that the basis names. [-]
-    family : str or None
-        Family of the model that is trained. [-]
-    """
+    """Return the cost of a run of a system on its basis."""
     exchange = found.rate if currency == "KRW" else 1.0
     charges = Charges(hardware, found, normals=normals, currency=currency)
     central, hourly, sampled = charges.dollars, charges.hourly, charges.hourly_samples
@@ -178,7 +158,7 @@ class Charges:
 
     @property
     def installed(self) -> float:
-        """What is bought with its freight and installation, over its price. [-]"""
+        """What is bought with its freight and installation, over its price."""
         return 1.0 + self.found.defaults.installation_share.si
 
     @property

@@ -34,7 +34,7 @@ class Question:
     training: Training
     scenario: Scenario
     margin: float | None
-    """Share of the memory to leave free; the default of the hardware where None. [-]"""
+    """Share of the memory to leave free; the default of the hardware where None."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Sizing:
     batch: int
     batch_searched: bool
     margin: float | None
-    """Share of the memory to leave free; the default of the hardware where None. [-]"""
+    """Share of the memory to leave free; the default of the hardware where None."""
     warnings: list[CheckWarning]
 
     @property
@@ -69,25 +69,7 @@ def decide(
     probability: float = RANKED_AT,
     lean: bool = True,
 ) -> Sizing:
-    """Resolve workload and software, then choose batch and plan.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        What is asked. [-]
-    profile : ModelProfile
-        The model. [-]
-    hardware : Hardware
-        The system. [-]
-    context : SizingContext
-        Catalogue, software profiles, what was measured. [-]
-    allowed : mapping or None
-        Values of the fields of the plan that are not free; those of the request's plan where None. [-]
-    probability : float
-        Share of the runs of a plan that stay below the time by which it is ranked. [-]
-    lean : bool
-        False to try every option of every layout, and to keep all plans. [-]
-    """
+    """Resolve workload and software, then choose batch and plan."""
     question = question_of(request, profile, hardware, context)
     return choose(question, hardware, context, allowed=allowed, probability=probability, lean=lean)
 
@@ -132,21 +114,7 @@ def choose(
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
 ) -> Sizing:
-    """Choose batch and plan of a question on a system.
-
-    Parameters
-    ----------
-    question : Question
-        What is asked. [-]
-    hardware : Hardware
-        The system, of the hardware the question was resolved for; its count may differ. [-]
-    context : SizingContext
-        What was measured. [-]
-    allowed, probability, lean
-        As :func:`decide` takes them.
-    evaluator : GpuEvaluator or None
-        Of the question's scenario, where several systems share one. [-]
-    """
+    """Choose batch and plan of a question on a system."""
     request, training, scenario, margin = (
         question.request,
         question.training,

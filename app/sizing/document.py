@@ -151,9 +151,9 @@ class Sensitivity(Document):
     high: float
     """90th percentile if it alone were uncertain. [s]"""
     share: float = 0.0
-    """Share of the variance of the time; all shares add up to one. [-]"""
+    """Share of the variance of the time; all shares add up to one."""
     effect: float | None = None
-    """Relative change of the time with one standard deviation of the input; null for the residual. [-]"""
+    """Relative change of the time with one standard deviation of the input; null for the residual."""
 
 
 class NearestRun(Document):
@@ -166,11 +166,11 @@ class NearestRun(Document):
     system: str
     """On what."""
     accelerators: int
-    """On how many accelerators. [-]"""
+    """On how many accelerators."""
     software: str
     """With which software."""
     distance: float
-    """How far it is from the estimate; 0 is the same case. [-]"""
+    """How far it is from the estimate; 0 is the same case."""
     family: str = ""
     """Family of its model."""
     metric: str = ""
@@ -211,15 +211,15 @@ class Validation(Document):
     """Measured runs close to the estimate."""
     family_error: float | None
     """Median of |ln(predicted/measured)| over the family's measured runs on the chip, with the software
-    of each run where it was named, with the default where it was presumed. [-]"""
+    of each run where it was named, with the default where it was presumed."""
     status: Literal["validated", "extrapolated", "unvalidated"]
     """Whether measured runs reach as far as the estimate."""
     software_presumed: bool = False
     """True where no software was named and the default stands in."""
     compared: int = 0
-    """Measured runs of the same model, system and size that can be held against the estimate. [-]"""
+    """Measured runs of the same model, system and size that can be held against the estimate."""
     outside_count: int = 0
-    """Those of them that lie outside its range. [-]"""
+    """Those of them that lie outside its range."""
     contradicted: bool = False
     """True where more than one in five lies outside at a like batch, of the runs of the software that was
     named, or of all where it is presumed."""
@@ -256,11 +256,11 @@ class ModelSummary(Document):
     family: str
     """Family whose measured runs come nearest."""
     parameters: float
-    """Parameters, counted from the operators. [-]"""
+    """Parameters, counted from the operators."""
     kind: str = "pretrain"
     """How it is trained: pretrain, continue, finetune, lora or qlora."""
     trained_parameters: float | None = None
-    """Parameters that training changes: those of the adapters with lora and qlora, else all. [-]"""
+    """Parameters that training changes: those of the adapters with lora and qlora, else all."""
     forward_flop_per_sample: float
     """Forward pass of one sample. [FLOP]"""
     seq_len: int | None
@@ -279,17 +279,17 @@ class SystemSummary(Document):
     name: str
     """Name."""
     count: int
-    """How many. [-]"""
+    """How many."""
     machines: int
-    """Machines in all. [-]"""
+    """Machines in all."""
     devices: int
-    """Accelerators in all. [-]"""
+    """Accelerators in all."""
     chip: str
     """Identifier of the chip."""
     fabric: str
     """Identifier of the fabric."""
     ports_per_node: int | None
-    """Fabric ports of one node. [-]"""
+    """Fabric ports of one node."""
     generation: str
     """Generation of the chip."""
     power: Quantity | None
@@ -302,19 +302,19 @@ class PlanSummary(Document):
     """Every choice of the plan."""
 
     tensor: int
-    """Devices that share each layer. [-]"""
+    """Devices that share each layer."""
     pipeline: int
-    """Pipeline stages. [-]"""
+    """Pipeline stages."""
     data: int
-    """Copies of the model. [-]"""
+    """Copies of the model."""
     micro_batch: int
-    """Samples of one micro-batch. [-]"""
+    """Samples of one micro-batch."""
     accumulation: int
-    """Micro-batches per step and copy. [-]"""
+    """Micro-batches per step and copy."""
     global_batch: int
-    """Samples per step. [-]"""
+    """Samples per step."""
     interleave: int
-    """Model chunks per pipeline stage. [-]"""
+    """Model chunks per pipeline stage."""
     recompute: str
     """Which activations the backward pass computes again."""
     sequence_parallel: bool
@@ -322,21 +322,21 @@ class PlanSummary(Document):
     sharding: str
     """What copies share instead of each holding it."""
     sharding_ranks: int
-    """Copies that share one set of it. [-]"""
+    """Copies that share one set of it."""
     expert: int = 1
-    """Copies over which the experts of a layer are spread. [-]"""
+    """Copies over which the experts of a layer are spread."""
     offload: bool
     """Whether the optimizer state lives off the device."""
     rts: int
-    """IPU: copies over which weights are sharded. [-]"""
+    """IPU: copies over which weights are sharded."""
     rts_optimizer: int
-    """IPU: copies over which optimizer state is sharded. [-]"""
+    """IPU: copies over which optimizer state is sharded."""
     phases: int
-    """IPU: phases of one stage. [-]"""
+    """IPU: phases of one stage."""
     stage_layers: list[int]
-    """Layers of each stage. [-]"""
+    """Layers of each stage."""
     idle_machines: int = 0
-    """Machines of the system that the plan does not use. [-]"""
+    """Machines of the system that the plan does not use."""
     searched: list[str]
     """Fields that were searched rather than given."""
 
@@ -347,11 +347,11 @@ class PipelineSchedule(Document):
     kind: Literal["one_forward_one_backward", "interleaved", "lockstep"]
     """Order of the passes: one forward one backward, the same interleaved, or supersteps in lockstep."""
     stages: int
-    """Pipeline stages. [-]"""
+    """Pipeline stages."""
     micro_batches: int
-    """Micro-batches of the step. [-]"""
+    """Micro-batches of the step."""
     chunks: int
-    """Model chunks of each stage. [-]"""
+    """Model chunks of each stage."""
     forward: float
     """Forward pass of one micro-batch on the slowest stage, with its share of transfers. [s]"""
     backward: float
@@ -361,7 +361,7 @@ class PipelineSchedule(Document):
     bubble: float
     """What every stage idles of it while the pipeline fills and drains. [s]"""
     bubble_share: float
-    """The same over the length of the schedule. [-]"""
+    """The same over the length of the schedule."""
     after: float
     """Rest of the step: gradients, update, fixed time, and whatever one stage alone does. [s]"""
     superstep: list[Part] | None
@@ -404,9 +404,9 @@ class Estimate(Document):
     mfu: Quantity | None
     """Model FLOP per second over the peak."""
     steps: int | None
-    """Steps of the run, rounded up. [-]"""
+    """Steps of the run, rounded up."""
     samples: float | None
-    """Samples of the run. [-]"""
+    """Samples of the run."""
     trained: Text | None = None
     """What is trained, in words; null where only compute is stated."""
     time_to_train: Quantity | None
@@ -462,7 +462,7 @@ class BasisCost(Document):
     capex: Quantity | None
     """Price of the system; null where it is rented."""
     runs: float
-    """Runs that the useful hours of the term hold. [-]"""
+    """Runs that the useful hours of the term hold."""
     lines: list[CostLine]
     """Lines of the cost."""
 
@@ -471,7 +471,7 @@ class OneBasis(Document):
     """What the costs of all options share."""
 
     utilisation: float
-    """Share of the calendar in which each option works. [-]"""
+    """Share of the calendar in which each option works."""
     term_years: float
     """Years over which all are paid for. [a]"""
     useful_hours_per_year: float
@@ -496,7 +496,7 @@ class ComparisonRow(Document):
     scaled_from: str | None
     """Row it is scaled from."""
     factor: float | None
-    """How many times the hardware of that row. [-]"""
+    """How many times the hardware of that row."""
     costs: list[BasisCost] = Field(default_factory=list)
     """What it costs on the basis of all rows, each way to pay with a price; its own first."""
     estimate: Estimate | None
@@ -523,13 +523,13 @@ class Ratio(Document):
     faster: str
     """Label of the faster row."""
     ratio: float
-    """Hours of the slower over those of the faster. [-]"""
+    """Hours of the slower over those of the faster."""
     low: float | None = None
-    """10th percentile of the ratio, from samples that share what both rows have in common. [-]"""
+    """10th percentile of the ratio, from samples that share what both rows have in common."""
     high: float | None = None
-    """90th percentile. [-]"""
+    """90th percentile."""
     probability: float | None = None
-    """Share of the samples in which the faster row is the faster; null where neither has samples. [-]"""
+    """Share of the samples in which the faster row is the faster; null where neither has samples."""
     tie: bool = False
     """Whether nothing separates the two: within 1 %, or the order holds in fewer than 4 of 5 samples."""
 
@@ -542,13 +542,13 @@ class CostRatio(Document):
     cheaper: str
     """Label of the cheaper row."""
     ratio: float
-    """Cost of the dearer over that of the cheaper. [-]"""
+    """Cost of the dearer over that of the cheaper."""
     low: float | None = None
-    """10th percentile of the ratio, from paired samples. [-]"""
+    """10th percentile of the ratio, from paired samples."""
     high: float | None = None
-    """90th percentile. [-]"""
+    """90th percentile."""
     probability: float | None = None
-    """Share of the samples in which the cheaper row is the cheaper; null where neither has samples. [-]"""
+    """Share of the samples in which the cheaper row is the cheaper; null where neither has samples."""
     tie: bool = False
     """Whether nothing separates the two."""
 
@@ -565,7 +565,7 @@ class Comparison(Document):
     currency: str
     """Currency of every estimate in it."""
     scaling_efficiency: float
-    """Share of linear scaling that linear rows reach. [-]"""
+    """Share of linear scaling that linear rows reach."""
     rows: list[ComparisonRow]
     """The options in their order."""
     ratios: list[Ratio]

@@ -56,20 +56,7 @@ from app.sizing.workload import trained
 
 
 def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
-    """Return the estimate of a request; its ``id`` is left to whoever keeps it.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        Model, workload, system, plan, software and assumptions. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-
-    Returns
-    -------
-    estimate : Estimate
-        Time, cost, memory and their ranges; ``fits`` False where the model is too large. [-]
-    """
+    """Return the estimate of a request; its ``id`` is left to whoever keeps it."""
     profile = resolve_model(request.model, context)
     context = context.at_prices(request.assumptions)
     hardware = hardware_of(request, context)
@@ -95,15 +82,7 @@ Timed: TypeAlias = tuple[float, list[float] | None]
 
 
 def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | None:
-    """Return the time of an estimate and its samples, without the rest; None where the model does not fit.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        Model, workload, system, plan, software and assumptions. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    """
+    """Return the time of an estimate and its samples, without the rest; None where the model does not fit."""
     profile = resolve_model(request.model, context)
     context = context.at_prices(request.assumptions)
     hardware = hardware_of(request, context)
@@ -362,15 +341,7 @@ def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> E
 
 
 def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
-    """Return the central time to train; None where the model does not fit or the request is refused.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        Model, workload and system. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    """
+    """Return the central time to train; None where the model does not fit or the request is refused."""
     try:
         profile = resolve_model(request.model, context)
         hardware = hardware_of(request, context)

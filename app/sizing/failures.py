@@ -25,11 +25,11 @@ class Reliability:
     rate: float
     """Of a job on one machine. [1/s]"""
     rate_deviation: float
-    """Log-deviation of the rate. [-]"""
+    """Log-deviation of the rate."""
     growth: float
-    """Power of the machines by which the rate of one of them grows. [-]"""
+    """Power of the machines by which the rate of one of them grows."""
     taken_back: float
-    """Share of the rate with which a provider takes machines back, which does not grow. [-]"""
+    """Share of the rate with which a provider takes machines back, which does not grow."""
     restart: float
     """From a failure to training again, with what starts anew. [s]"""
     interval: float | None
@@ -45,17 +45,7 @@ class Reliability:
 def reliability(
     defaults: ReliabilityDefaults, asked: AssumptionsInput, interruptions: Figure | float = 0.0
 ) -> Reliability:
-    """Return what is assumed of failures: what was asked, else the catalogue's figures.
-
-    Parameters
-    ----------
-    defaults : ReliabilityDefaults
-        Figures of the catalogue. [-]
-    asked : AssumptionsInput
-        What was stated. [-]
-    interruptions : Figure or float
-        How often a provider takes one machine back, which stops a run as a failure does. [1/s]
-    """
+    """Return what is assumed of failures: what was asked, else the catalogue's figures."""
     for name in ("failures_per_1000_node_days", "restart_minutes", "checkpoint_minutes"):
         value = getattr(asked, name)
         least = 0.0 if name != "checkpoint_minutes" else 1e-3
@@ -103,22 +93,10 @@ def storage_bandwidth(defaults: ReliabilityDefaults, asked: AssumptionsInput) ->
 
 
 def log_deviation(figure: Figure) -> float:
-    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile.
-
-    Parameters
-    ----------
-    figure : Figure
-        With a range. [-]
-    """
+    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile."""
     return math.log(figure.si_high / figure.si_low) / DECILES
 
 
 def checkpointed_bytes(optimizer: str) -> float:
-    """Return the bytes of a checkpoint per parameter: half-precision and master weights, and the state.
-
-    Parameters
-    ----------
-    optimizer : str
-        Name of the optimizer. [-]
-    """
+    """Return the bytes of a checkpoint per parameter: half-precision and master weights, and the state."""
     return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]

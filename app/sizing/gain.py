@@ -21,17 +21,6 @@ FEW_RUNS = 3
 def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> GainAnswer:
     """Return the gain of the fastest alternative over the reference, and which of them to take.
 
-    Parameters
-    ----------
-    request : GainRequest
-        Throughputs by label. [samples/s]
-    catalog : Catalog
-        Knows the system. [-]
-    identifier : str
-        Of the answer. [-]
-
-    Notes
-    -----
     The deviation of the gain is that of a ratio of two independent means (JCGM 100:2008, 5.1.2).
     """
     system = request.system if isinstance(request.system, str) else request.system.id
@@ -68,17 +57,7 @@ def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> Ga
 
 
 def gain_option(label: str, runs: Sequence[float], base: float) -> GainOption:
-    """Return runs with their mean, their scatter and their gain over a mean.
-
-    Parameters
-    ----------
-    label : str
-        What the runs are called. [-]
-    runs : sequence of float
-        Measured throughputs. [samples/s]
-    base : float
-        Mean that the gain is over. [samples/s]
-    """
+    """Return runs with their mean, their scatter and their gain over a mean."""
     return GainOption(
         label=label,
         runs=list(runs),
@@ -89,7 +68,7 @@ def gain_option(label: str, runs: Sequence[float], base: float) -> GainOption:
 
 
 def gain_deviation(best: GainOption, reference: GainOption) -> float | None:
-    """Return the standard deviation of a gain of means; None where one of them stands on a single run. [-]"""
+    """Return the standard deviation of a gain of means; None where one of them stands on a single run."""
     if best.deviation is None or reference.deviation is None:
         return None
     relative = [one.deviation / one.mean / math.sqrt(len(one.runs)) for one in (best, reference)]  # type: ignore[operator]
@@ -103,19 +82,7 @@ def gain_warnings(
     threshold: float,
     place: str = "runs",
 ) -> list[CheckWarning]:
-    """Return what has to be said of a measured gain.
-
-    Parameters
-    ----------
-    best, reference : GainOption
-        The alternative and what it is held against. [-]
-    deviation : float or None
-        Standard deviation of the gain. [-]
-    threshold : float
-        Gain that is worth having. [-]
-    place : str
-        Field of the request that holds the runs. [-]
-    """
+    """Return what has to be said of a measured gain."""
     found = []
     few = [one.label for one in (reference, best) if len(one.runs) < FEW_RUNS]
     if few:

@@ -45,12 +45,12 @@ class Hardware:
 
     @property
     def machines(self) -> int:
-        """Accelerated machines in all. [-]"""
+        """Accelerated machines in all."""
         return self.count * self.entry.machines
 
     @property
     def devices(self) -> int:
-        """Accelerators in all. [-]"""
+        """Accelerators in all."""
         return self.machines * self.devices_per_machine
 
 
@@ -151,15 +151,7 @@ class HardwareFinder:
         return replace(found, port_bandwidth=min(float(found.port_bandwidth), self.slot(entry, fabric)))
 
     def slot(self, entry: SystemEntry, fabric: str) -> float:
-        """Return what the slots of a machine carry for one port of a fabric; infinite where not known. [B/s]
-
-        Parameters
-        ----------
-        entry : SystemEntry
-            The system. [-]
-        fabric : str
-            Identifier of the fabric, whose port may stand for several adapters. [-]
-        """
+        """Return what a machine's slots carry for a port of a fabric; infinite where not known. [B/s]"""
         link = self.catalog.find(entry.machine, "adapter_slot")
         adapters = self.catalog.find(fabric, "adapters")
         if link is None:

@@ -69,9 +69,9 @@ class MeasuredRun:
     parameters: float
     software: str
     fitted: bool
-    """True where a software profile rests on such runs; else they only bound the error. [-]"""
+    """True where a software profile rests on such runs; else they only bound the error."""
     counted: bool
-    """True for the rows that the headline of the accuracy report counts: A100 and IPU training. [-]"""
+    """True for the rows that the headline of the accuracy report counts: A100 and IPU training."""
     fabric: str = ""
     """Fabric that the run names between its machines; empty where it had one machine, or where the fabric of
     the catalogue only stands in for the one it had."""
@@ -126,17 +126,7 @@ def read_measured(path: Path) -> list[dict[str, str]]:
 def measured_runs(
     rows: Iterable[Mapping[str, str]], rules: Rules, presets: Collection[str]
 ) -> tuple[MeasuredRun, ...]:
-    """Return the configurations of measured rows, one per group.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        The rows. [-]
-    rules : Rules
-        Names of systems and software. [-]
-    presets : collection of str
-        Software profiles that stand for a class and rest on no run of their own. [-]
-    """
+    """Return the configurations of measured rows, one per group."""
     found: dict[str, MeasuredRun] = {}
     profiles: dict[str, set[str]] = {}
     for row in rows:
@@ -188,11 +178,6 @@ def load_outcomes(path: Path) -> dict[str, Outcome]:
     """Return measured and predicted values by run; empty where the table was not written yet.
 
     They are shown beside an estimate; nothing is predicted from them.
-
-    Parameters
-    ----------
-    path : Path
-        data/validation/predictions.csv. [-]
     """
     if not path.is_file():
         return {}
@@ -234,21 +219,6 @@ def family_error(
     """Return the median error of measured runs of a family on a chip with software as an estimate has it.
 
     None where no run of the family on the chip tells how well the software predicts it.
-
-    Parameters
-    ----------
-    errors : mapping
-        Median error by family, chip and kind of software. [-]
-    runs : iterable of MeasuredRun
-        What was measured. [-]
-    software : SoftwareProfile
-        Software of the estimate. [-]
-    family : str
-        Family of the model. [-]
-    chip : str
-        Chip. [-]
-    usual : str
-        Profile that is presumed where none is named. [-]
     """
     if software.presumed:
         return errors.get((family, chip, PRESUMED))
@@ -270,26 +240,7 @@ def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
 
 
 def distance(run: MeasuredRun, family: str, chip: str, devices: int, parameters: float) -> float:
-    """Distance of a case from a measured run, in factors of e of size and count.
-
-    Parameters
-    ----------
-    run : MeasuredRun
-        The measured run. [-]
-    family : str
-        Family of the model. [-]
-    chip : str
-        Chip. [-]
-    devices : int
-        Accelerators. [-]
-    parameters : float
-        Parameters of the model. [-]
-
-    Returns
-    -------
-    distance : float
-        0 for the same model on as many devices of the same chip. [-]
-    """
+    """Distance of a case from a measured run, in factors of e of size and count."""
     scale = abs(math.log(devices / run.devices))
     size = abs(math.log(parameters / run.parameters)) if parameters > 0 and run.parameters > 0 else 1.0
     other = 0.0 if run.chip == chip else (0.5 if run.chip[:4] == chip[:4] else 3.0)
@@ -305,23 +256,7 @@ def reach(
     devices: int,
     parameters: float,
 ) -> float:
-    """Return the distance of the nearest run of a family on a chip with a software; infinite without one.
-
-    Parameters
-    ----------
-    runs : iterable of MeasuredRun
-        What was measured. [-]
-    software : SoftwareProfile
-        Software of the case. [-]
-    family : str
-        Family of the model. [-]
-    chip : str
-        Chip. [-]
-    devices : int
-        Accelerators. [-]
-    parameters : float
-        Parameters of the model. [-]
-    """
+    """Return the distance of the nearest run of a family on a chip with a software; infinite without one."""
     alike = runs_of_kind(runs, software, family=family, chip=chip)
     return min((distance(run, family, chip, devices, parameters) for run in alike), default=math.inf)
 
@@ -368,19 +303,7 @@ Status = Literal["validated", "extrapolated", "unvalidated"]
 def status_of(
     regimes: Collection[str], nearest: float, error: float | None = None, contradicted: bool = False
 ) -> Status:
-    """Return whether measured runs reach as far as a case, and bear it out.
-
-    Parameters
-    ----------
-    regimes : collection of str
-        Rows of data/residuals.csv that the case falls into. [-]
-    nearest : float
-        Distance of the nearest measured run of its family, chip and software. [-]
-    error : float or None
-        Median error of the family on the chip with such software, where it is known. [-]
-    contradicted : bool
-        True where too many runs of the same model, system and size lie outside the range. [-]
-    """
+    """Return whether measured runs reach as far as a case, and bear it out."""
     if UNVALIDATED & set(regimes):
         return "unvalidated"
     borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
@@ -393,21 +316,21 @@ class Asked:
 
     family: str
     model: str
-    """Identifier of its model. [-]"""
+    """Identifier of its model."""
     chip: str
     devices: int
     parameters: float
     seq_len: int | None
     image_size: int | None
     mean_tokens: float | None
-    """Real tokens of a sample; None where it has none. [-]"""
+    """Real tokens of a sample; None where it has none."""
     precision: str
     batch: float
     tensor: float
     pipeline: float
     target: str | None
     figures: Mapping[str, Quantity] = field(default_factory=dict)
-    """Range of the estimate by the metric of a measured run. [-]"""
+    """Range of the estimate by the metric of a measured run."""
 
 
 ALIKE = 0.1
@@ -423,15 +346,7 @@ WIDE_FORMATS = frozenset({"tf32", "fp32"})
 
 
 def runs_alike(rows: MeasuredRows, asked: Asked) -> list[Case]:
-    """Return the measured runs of the same model on as many of the same chip at the same length.
-
-    Parameters
-    ----------
-    rows : MeasuredRows
-        What was measured. [-]
-    asked : Asked
-        The estimate. [-]
-    """
+    """Return the measured runs of the same model on as many of the same chip at the same length."""
     return [
         case
         for case in rows.cases(asked.family, asked.chip, asked.devices)
@@ -476,10 +391,10 @@ class Comparison:
     compared: int
     outside_count: int
     outside: tuple[OutsideRun, ...]
-    """One of each software, that which least but its software sets apart; other software first. [-]"""
+    """One of each software, that which least but its software sets apart; other software first."""
     contradicted: bool
     """True where more than the one in five that a range allows for lie outside at a like batch, of the runs
-    of the software that was named, or of all where it is presumed. [-]"""
+    of the software that was named, or of all where it is presumed."""
 
 
 def compare_runs(
@@ -489,21 +404,7 @@ def compare_runs(
     software: SoftwareProfile,
     known: SoftwareCatalog,
 ) -> Comparison:
-    """Return what was measured of the same model, system and size, and how much lies outside the range.
-
-    Parameters
-    ----------
-    rows : MeasuredRows
-        What was measured. [-]
-    outcomes : mapping
-        Measured value of each run; shown, and nothing is predicted from it. [-]
-    asked : Asked
-        The estimate. [-]
-    software : SoftwareProfile
-        Its software. [-]
-    known : SoftwareCatalog
-        Profiles that can be named. [-]
-    """
+    """Return what was measured of the same model, system and size, and how much lies outside the range."""
     compared = count = own = own_outside = 0
     outside: dict[str, list[OutsideRun]] = {}
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
@@ -583,13 +484,7 @@ SENTENCES: Mapping[tuple[Apart, ...], str] = {
 
 
 def outside_checks(validation: Validation) -> list[CheckWarning]:
-    """Return the warning that measured runs of the same case lie outside the range, and why.
-
-    Parameters
-    ----------
-    validation : Validation
-        What was measured of the same case. [-]
-    """
+    """Return the warning that measured runs of the same case lie outside the range, and why."""
     if not validation.outside:
         return []
     first = validation.outside[0]

@@ -90,9 +90,9 @@ class PlanSearch:
         self.limit = 0.0
         """Memory of one device that a plan may fill. [B]"""
         self.enumerated = 0
-        """Combinations of the dimensions that span the plans. [-]"""
+        """Combinations of the dimensions that span the plans."""
         self.count = 0
-        """Legal plans whose memory was computed. [-]"""
+        """Legal plans whose memory was computed."""
         self.parts: list[Ranked] = []
         self._least_memory = math.inf
         self._risk = risk
@@ -121,7 +121,7 @@ class PlanSearch:
 
     @property
     def feasible(self) -> int:
-        """Plans that fit. [-]"""
+        """Plans that fit."""
         return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
 
     def joined(self) -> Ranked:
@@ -310,7 +310,7 @@ class PlanSearch:
 
 
 def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
-    """Return the fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
+    """Return the fuller of device memory and of host or streaming memory, as shares of what there is."""
     device = evaluated.memory / limit
     if not elsewhere_limit:
         return np.asarray(device)

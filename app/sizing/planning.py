@@ -28,12 +28,12 @@ class Choice:
     """A plan, its memory, and how it was found."""
 
     plans: Plans
-    """One plan, arrays of length one. [-]"""
+    """One plan, arrays of length one."""
     memory: MemoryUse
     fits: bool
     borderline: bool
     searched: tuple[str, ...]
-    """Fields that were not given. [-]"""
+    """Fields that were not given."""
     found: Searched
     """All plans it was chosen from."""
     space: Space
@@ -51,11 +51,11 @@ class Searched:
     totals: Floats
     """Time of the run at central values; of one step where nothing says how long it is. [s]"""
     enumerated: int
-    """Combinations of the dimensions that span the plans. [-]"""
+    """Combinations of the dimensions that span the plans."""
     count: int
-    """Legal plans whose memory was computed and, where they fit, whose step time was. [-]"""
+    """Legal plans whose memory was computed and, where they fit, whose step time was."""
     feasible: int
-    """Plans of them that fit. [-]"""
+    """Plans of them that fit."""
     borderline: bool
     """True where a plan fits only into the memory that is otherwise left free."""
     limit: float
@@ -74,7 +74,7 @@ class Searched:
 
     @property
     def fullness(self) -> Floats:
-        """Fuller of device memory and of host or streaming memory, as shares of what there is. [-]"""
+        """Fuller of device memory and of host or streaming memory, as shares of what there is."""
         return fullness(self.evaluated, self.limit, self.elsewhere_limit)
 
 
@@ -83,7 +83,7 @@ class Fastest:
     """The plan with the least central time."""
 
     plans: Plans
-    """One plan. [-]"""
+    """One plan."""
     total: float
     """Time of its run. [s]"""
 
@@ -101,31 +101,7 @@ def space_of(
     batches: Sequence[float] = (),
     lean: bool = False,
 ) -> Space:
-    """Return the space of a scenario's plans; refuse values that can never be right.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    allowed : mapping
-        Values of the fields of the plan that are not free. [-]
-    devices : int
-        Accelerators of the system. [-]
-    per_node : int
-        Accelerators of one machine. [-]
-    global_batch : int
-        Samples per step; the most of them where any batch may be taken. [-]
-    spare : bool
-        True where accelerators may stay idle. [-]
-    any_batch : bool
-        True where smaller batches may be taken. [-]
-    quarterings : int
-        Times that a batch is quartered. [-]
-    batches : sequence of float
-        Batches at which the samples that are needed begin to rise otherwise. [samples]
-    lean : bool
-        True to try the options that usually win first, and all around the best of them. [-]
-    """
+    """Return the space of a scenario's plans; refuse values that can never be right."""
     # Among several values those that cannot be are passed over; a single one is an order.
     orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
     if not scenario.is_ipu and not scenario.memory_elsewhere:
@@ -173,23 +149,6 @@ def search_space(
 
     Every combination of options is tried on as many devices as the batch allows. Where devices may idle, the
     best of each layout are then tried on fewer, and the best of all with other micro-batches and batches.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    space : Space
-        What spans the plans. [-]
-    margin : float or None
-        Share of the memory to leave free; the default of the hardware where None. [-]
-    risk : callable or None
-        Factors on the times by which plans are ranked; none where None. [-]
-    totals : callable or None
-        Times of whole runs, by which plans of several batches are compared; those of one step where None. [s]
-    evaluator : GpuEvaluator or None
-        Of the scenario, where several searches share one. [-]
-    everything : bool
-        True to return all plans, not the best alone. [-]
     """
     strict, loose = _limits(scenario, margin)
     search = PlanSearch(scenario, space, risk, totals, evaluator, everything=everything)
@@ -227,25 +186,7 @@ def choose_plan(
     evaluator: GpuEvaluator | None = None,
     everything: bool = False,
 ) -> Choice:
-    """Return the best legal plan that fits, or the one that comes closest to fitting.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    space : Space
-        What spans the plans. [-]
-    margin : float or None
-        Share of the memory to leave free; the default of the hardware where None. [-]
-    risk : callable or None
-        Factors on the times by which plans are ranked; none where None. [-]
-    totals : callable or None
-        Times of whole runs; those of one step where None. [s]
-    evaluator : GpuEvaluator or None
-        Of the scenario, where several searches share one. [-]
-    everything : bool
-        True to return all plans, not the best alone. [-]
-    """
+    """Return the best legal plan that fits, or the one that comes closest to fitting."""
     found = search_space(
         scenario,
         space,

@@ -14,16 +14,16 @@ Currency = Literal["USD", "KRW"]
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
 
 MOST_ROWS = 8
-"""Rows of a comparison. [-]"""
+"""Rows of a comparison."""
 
 MOST_HOURS = 1e9
 """Longest time to train that is taken, more than a hundred millennia. [h]"""
 
 MOST_TIMES = 1e6
-"""Most times the hardware of another row. [-]"""
+"""Most times the hardware of another row."""
 
 LEAST_SHARE = 1e-6
-"""Least of either. Within these bounds no ratio leaves what a number can say. [-]"""
+"""Least of either. Within these bounds no ratio leaves what a number can say."""
 
 
 class PublishedFigure(Schema):
@@ -44,7 +44,7 @@ class PublishedFigure(Schema):
         None,
         ge=LEAST_SHARE,
         le=MOST_TIMES,
-        description="How many times the hardware of that row a linear one has. [-]",
+        description="How many times the hardware of that row a linear one has.",
     )
     system: str | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
 
@@ -88,14 +88,14 @@ class MappingRequest(Schema):
     """How a model is to be laid over the IPUs of a pod."""
 
     system: str = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])
-    parameters: Number = Field(gt=0, le=1e15, description="Parameters of the model. [-]")
-    layers: Whole = Field(ge=1, le=100_000, description="Layers of the model. [-]")
-    tensor: Whole = Field(1, ge=1, le=1_000_000, description="IPUs that share each layer. [-]")
-    pipeline: Whole = Field(1, ge=1, le=1_000_000, description="Pipeline stages. [-]")
-    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Copies of the model. [-]")
-    replica_batch: Whole = Field(1, ge=1, le=1_000_000_000, description="Samples per replica and step. [-]")
+    parameters: Number = Field(gt=0, le=1e15, description="Parameters of the model.")
+    layers: Whole = Field(ge=1, le=100_000, description="Layers of the model.")
+    tensor: Whole = Field(1, ge=1, le=1_000_000, description="IPUs that share each layer.")
+    pipeline: Whole = Field(1, ge=1, le=1_000_000, description="Pipeline stages.")
+    replicas: Whole = Field(1, ge=1, le=1_000_000, description="Copies of the model.")
+    replica_batch: Whole = Field(1, ge=1, le=1_000_000_000, description="Samples per replica and step.")
     replicated_tensor_sharding: Whole = Field(
-        1, ge=1, le=1_000_000, description="Replicas over which one copy of weights and state is spread. [-]"
+        1, ge=1, le=1_000_000, description="Replicas over which one copy of weights and state is spread."
     )
 
 
@@ -103,13 +103,13 @@ class Mapping(Document):
     """What a mapping comes to."""
 
     system: str = Field(description="Identifier of the system.")
-    devices: int = Field(description="IPUs used: tensor × pipeline × replicas. [-]")
-    devices_available: int = Field(description="IPUs of the system. [-]")
-    devices_per_replica: int = Field(description="tensor × pipeline. [-]")
-    global_batch: int = Field(description="replica_batch × replicas. [-]")
-    weight_fraction: float = Field(description="Share of the weights one IPU works on, 1/(t·p). [-]")
-    resident_weight_fraction: float = Field(description="Share one IPU keeps, 1/(t·p·rts). [-]")
-    layers_per_stage: float = Field(description="Layers of one stage; the mean where they differ. [-]")
+    devices: int = Field(description="IPUs used: tensor × pipeline × replicas.")
+    devices_available: int = Field(description="IPUs of the system.")
+    devices_per_replica: int = Field(description="tensor × pipeline.")
+    global_batch: int = Field(description="replica_batch × replicas.")
+    weight_fraction: float = Field(description="Share of the weights one IPU works on, 1/(t·p).")
+    resident_weight_fraction: float = Field(description="Share one IPU keeps, 1/(t·p·rts).")
+    layers_per_stage: float = Field(description="Layers of one stage; the mean where they differ.")
     weights_per_device: float = Field(description="fp16 weights one IPU works on. [B]")
     memory_per_device: float = Field(
         description="In-processor memory as the vendor rounds it, against which weights alone are held. [B]"
@@ -130,14 +130,14 @@ class Mapping(Document):
 class ChecksRequest(Schema):
     """A plan to check by arithmetic alone, before anything is estimated."""
 
-    devices: Whole = Field(ge=1, le=1_000_000, description="Accelerators. [-]")
-    global_batch: Whole = Field(ge=1, le=10**12, description="Samples per step over all devices. [-]")
-    tensor: Whole = Field(1, ge=1, le=10_000_000, description="Accelerators that share each layer. [-]")
-    pipeline: Whole = Field(1, ge=1, le=10_000_000, description="Pipeline stages. [-]")
-    micro_batch: Whole = Field(1, ge=1, le=10**9, description="Samples per micro-batch. [-]")
-    devices_per_node: Whole | None = Field(None, ge=1, le=10_000, description="Accelerators per node. [-]")
-    layers: Whole | None = Field(None, ge=1, le=100_000, description="Layers of the model. [-]")
-    heads: Whole | None = Field(None, ge=1, le=100_000, description="Attention heads of the model. [-]")
+    devices: Whole = Field(ge=1, le=1_000_000, description="Accelerators.")
+    global_batch: Whole = Field(ge=1, le=10**12, description="Samples per step over all devices.")
+    tensor: Whole = Field(1, ge=1, le=10_000_000, description="Accelerators that share each layer.")
+    pipeline: Whole = Field(1, ge=1, le=10_000_000, description="Pipeline stages.")
+    micro_batch: Whole = Field(1, ge=1, le=10**9, description="Samples per micro-batch.")
+    devices_per_node: Whole | None = Field(None, ge=1, le=10_000, description="Accelerators per node.")
+    layers: Whole | None = Field(None, ge=1, le=100_000, description="Layers of the model.")
+    heads: Whole | None = Field(None, ge=1, le=100_000, description="Attention heads of the model.")
 
 
 class Checks(Document):

@@ -43,7 +43,7 @@ class QuoteLine(Document):
     label: str
     """What to call it."""
     quantity: Money
-    """How many. [-]"""
+    """How many."""
     unit_price: Money | None
     """Price of one, not rounded; null where nobody publishes it."""
     discount: Money
@@ -72,15 +72,6 @@ class Quote(Document):
 def rounded(amount: float | Decimal, currency: str) -> Decimal:
     """Return an amount in whole units of a currency, halves away from zero.
 
-    Parameters
-    ----------
-    amount : float or Decimal
-        The amount. [currency]
-    currency : str
-        USD, EUR or KRW. [-]
-
-    Examples
-    --------
     >>> rounded(2.675, "USD"), rounded(-0.5, "KRW")
     (Decimal('2.68'), Decimal('-1'))
     """
@@ -103,29 +94,7 @@ def quote_line(
     source: str = "",
     status: str = "",
 ) -> QuoteLine:
-    """Return a line: quantity times unit price less a share of it.
-
-    Parameters
-    ----------
-    item, label : str
-        What is paid for. [-]
-    quantity : float
-        How many, 0 or more. [-]
-    unit_price : float or None
-        Price of one in the currency, None where it is not known. [currency]
-    currency : str
-        USD, EUR or KRW. [-]
-    discount_share : float
-        Share of the line that is taken off, 0 to 1. [-]
-    source, status : str
-        Where the price comes from. [-]
-
-    Raises
-    ------
-    BadInput
-        Where a number is not finite, the quantity is negative, the discount no share, or the line exceeds
-        what can be printed exactly.
-    """
+    """Return a line: quantity times unit price less a share of it."""
     if not (math.isfinite(quantity) and quantity >= 0):
         raise BadInput.at("quantity", "{value} is not a quantity of 0 or more", value=quantity)
     if not 0 <= discount_share <= 1:

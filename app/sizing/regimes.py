@@ -84,52 +84,18 @@ class Measured:
     """What was measured at all."""
 
     pairs: frozenset[tuple[str, str]]
-    """Family and chip. [-]"""
+    """Family and chip."""
     series: frozenset[str]
-    """Series of chips that a software profile was fitted on. [-]"""
+    """Series of chips that a software profile was fitted on."""
 
 
 def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> list[str]:
-    """Return the regimes a plan falls into, the base first.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    plans : Plans
-        One plan, or several that count as one. [-]
-    family : str
-        Family of the model. [-]
-    measured : Measured
-        What was measured. [-]
-
-    Returns
-    -------
-    regimes : list of str
-        Rows of data/residuals.csv. [-]
-    """
+    """Return the regimes a plan falls into, the base first."""
     return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
 
 
 def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
-    """Return which of many plans fall into which regime, the base first.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    plans : Plans
-        The plans, (N,). [-]
-    family : str
-        Family of the model. [-]
-    measured : Measured
-        What was measured. [-]
-
-    Returns
-    -------
-    masks : dict
-        Row of data/residuals.csv and a mask over the plans, or a single truth for all of them. [-]
-    """
+    """Return which of many plans fall into which regime, the base first."""
     calibration = scenario.software.calibration
     if calibration is not None and calibration.holds_for(family, scenario.chip.name):
         # What the runs were in has been measured; what lies beyond them widens the range as ever.
@@ -228,8 +194,8 @@ def deviations(masks: Mapping[str, Mask], residuals: Mapping[str, float]) -> Flo
     Parameters
     ----------
     masks : mapping
-        Regimes and the plans in them. [-]
+        Regimes and the plans in them.
     residuals : mapping
-        Log-deviation of each regime, :math:`\sigma_r`. [-]
+        Log-deviation of each regime, :math:`\sigma_r`.
     """
     return combined_standard_deviation([np.where(mask, residuals[name], 0.0) for name, mask in masks.items()])

@@ -89,17 +89,17 @@ class TransformerInput(Schema):
     """A transformer by its dimensions."""
 
     layers: Whole
-    """Layers; of the encoder where there are two stacks. [-]"""
+    """Layers; of the encoder where there are two stacks."""
     hidden: Whole
-    """Width of the model. [-]"""
+    """Width of the model."""
     heads: Whole
-    """Attention heads. [-]"""
+    """Attention heads."""
     kv_heads: Whole | None = None
-    """Key and value heads; left out, as many as heads. [-]"""
+    """Key and value heads; left out, as many as heads."""
     ffn: Whole | None = None
-    """Width of the feed-forward part; left out, the usual multiple of the width. [-]"""
+    """Width of the feed-forward part; left out, the usual multiple of the width."""
     vocab: Whole | None = None
-    """Vocabulary; left out, that of the best-known model of the kind. [-]"""
+    """Vocabulary; left out, that of the best-known model of the kind."""
     seq_len: Whole
     """Length of a sample. [tokens]"""
     kind: Literal["decoder", "encoder", "encoder-decoder"] = "decoder"
@@ -107,9 +107,9 @@ class TransformerInput(Schema):
     gated: bool = False
     """True for gated feed-forward parts, as in LLaMA."""
     experts: Whole | None = None
-    """Experts per layer of a mixture. [-]"""
+    """Experts per layer of a mixture."""
     experts_per_token: Whole | None = None
-    """Experts that one token passes through. [-]"""
+    """Experts that one token passes through."""
 
 
 class ModelInput(Schema):
@@ -131,7 +131,7 @@ class WorkloadInput(Schema):
     """Train from scratch, continue that, fine-tune all weights, or only adapters: beside frozen weights, with
     qlora in 4 bit."""
     lora_rank: Whole | None = Field(
-        None, description="Rank of the adapters of lora and qlora; left out, that of the method's paper. [-]"
+        None, description="Rank of the adapters of lora and qlora; left out, that of the method's paper."
     )
     lora_modules: str | list[str] | None = Field(
         None,
@@ -141,22 +141,22 @@ class WorkloadInput(Schema):
     )
     workload_id: str | None = Field(None, description="Identifier of an uploaded sample of the data.")
     samples: Number | None = None
-    """Samples to train on. [-]"""
+    """Samples to train on."""
     tokens: Number | None = None
-    """Tokens to train on. [-]"""
+    """Tokens to train on."""
     epochs: Number | None = None
-    """Passes over the data, with dataset_samples. [-]"""
+    """Passes over the data, with dataset_samples."""
     dataset_samples: Number | None = None
-    """Samples of the data set. [-]"""
+    """Samples of the data set."""
     target: str | None = Field(None, description="A convergence preset.", examples=["mlperf-bert"])
     global_batch: Whole | None = None
-    """Samples per step over all devices; left out, chosen for least time. [-]"""
+    """Samples per step over all devices; left out, chosen for least time."""
     seq_len: Whole | None = None
     """Length of a row of the batch; left out, that of the target or model. [tokens]"""
     image_size: Whole | None = None
     """Side of an image; left out, that of the target or model. [pixels]"""
     mean_tokens: Number | None = None
-    """Real tokens of a sample where padding is removed or rows are packed. [-]"""
+    """Real tokens of a sample where padding is removed or rows are packed."""
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16"] | None = None
     """Number format asked for; each system runs the nearest it has."""
     optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None
@@ -168,11 +168,11 @@ class SystemInput(Schema):
 
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
-    """How many of the system. [-]"""
+    """How many of the system."""
     fabric: str | None = None
     """Identifier of a fabric; left out, what the system comes with."""
     ports_per_node: Whole | None = None
-    """Fabric ports of one node; left out, what the system comes with. [-]"""
+    """Fabric ports of one node; left out, what the system comes with."""
     streaming_memory_gb: Number | None = Field(
         None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
     )
@@ -182,17 +182,17 @@ class PlanInput(Schema):
     """How the model is laid over the devices; what is left out is searched."""
 
     tensor: Whole | None = None
-    """Devices that share each layer. [-]"""
+    """Devices that share each layer."""
     pipeline: Whole | None = None
-    """Pipeline stages. [-]"""
+    """Pipeline stages."""
     data: Whole | None = None
-    """Copies of the model. [-]"""
+    """Copies of the model."""
     micro_batch: Whole | None = None
-    """Samples of one micro-batch. [-]"""
+    """Samples of one micro-batch."""
     accumulation: Whole | None = None
-    """Micro-batches per step and copy. [-]"""
+    """Micro-batches per step and copy."""
     interleave: Whole | None = None
-    """Model chunks per pipeline stage. [-]"""
+    """Model chunks per pipeline stage."""
     recompute: Literal["none", "selective", "full"] | None = None
     """Which activations the backward pass computes again."""
     sequence_parallel: bool | None = None
@@ -200,17 +200,17 @@ class PlanInput(Schema):
     sharding: Literal["none", "optimizer", "gradients", "parameters"] | None = None
     """What copies share instead of each holding it (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
-    """Copies that share one set of what is sharded. [-]"""
+    """Copies that share one set of what is sharded."""
     expert: Whole | None = None
-    """Copies over which the experts of a layer are spread. [-]"""
+    """Copies over which the experts of a layer are spread."""
     offload: bool | None = None
     """Whether the optimizer state lives in host or streaming memory."""
     rts: Whole | None = None
-    """IPU: copies over which weights are sharded (replicated tensor sharding). [-]"""
+    """IPU: copies over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Whole | None = None
-    """IPU: copies over which optimizer state is sharded. [-]"""
+    """IPU: copies over which optimizer state is sharded."""
     phases: Whole | None = None
-    """IPU: phases of one stage; 1 keeps it in the processor. [-]"""
+    """IPU: phases of one stage; 1 keeps it in the processor."""
 
 
 class AssumptionsInput(Schema):
@@ -227,19 +227,19 @@ class AssumptionsInput(Schema):
     )
     """Price of electricity, in the request's currency. [1/kWh]"""
     pue: Number | None = None
-    """Power of the site over that of the machines. [-]"""
+    """Power of the site over that of the machines."""
     peak: str | None = None
     """Which peak a bare division uses, as fp16_dense, fp16_sparse or tf32_dense."""
     peak_flops: Number | None = None
     """Peak of one system for a bare division. [FLOP/s]"""
     utilization: Number | None = None
-    """Share of the peak that a bare division assumes. [-]"""
+    """Share of the peak that a bare division assumes."""
     acquisition: Literal["own", "rent"] | None = None
     """Whether the system is bought or rented."""
     amortisation_years: Number | None = None
     """Years over which a bought system is written off. [a]"""
     utilisation: Number | None = None
-    """Share of the time a bought system is in use. [-]"""
+    """Share of the time a bought system is in use."""
     region: Literal["korea", "us", "eu"] | None = None
     """Whose tariff, salaries, space and grid count; left out, Korea for what is owned, else the US."""
     tariff_tier: str | None = Field(
@@ -254,9 +254,9 @@ class AssumptionsInput(Schema):
     discount_rate: Number | None = None
     """Cost of capital. [1/a]"""
     residual_share: Number | None = None
-    """What a bought system fetches when the term ends, over its price. [-]"""
+    """What a bought system fetches when the term ends, over its price."""
     staff: Number | None = None
-    """Full-time posts that run the system. [-]"""
+    """Full-time posts that run the system."""
     storage_tb: Number | None = None
     """Shared storage that is bought or rented with the system; counted where it is given. [TB]"""
     egress_gb: Number | None = Field(

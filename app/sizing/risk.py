@@ -31,13 +31,13 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
     Parameters
     ----------
     scenario : Scenario
-        Model, hardware and software. [-]
+        Model, hardware and software.
     family : str
-        Family of the model. [-]
+        Family of the model.
     context : SizingContext
-        What was measured. [-]
+        What was measured.
     probability : float
-        Share of the runs that stay below, :math:`P`; 0.5 ranks by central times. [-]
+        Share of the runs that stay below, :math:`P`; 0.5 ranks by central times.
     """
     if not 0.5 <= probability < 1.0:
         raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)

@@ -39,7 +39,7 @@ class Run:
     training_samples: Floats
     """Samples of the time in steps alone. [s]"""
     goodput: float
-    """Share of the time to train that steps take. [-]"""
+    """Share of the time to train that steps take."""
     goodput_samples: Floats
     checkpoint_interval: float
     checkpoint_seconds: float
@@ -135,29 +135,7 @@ def run_of(
     normals: Mapping[str, Floats],
     run_deviation: float,
 ) -> Run:
-    """Return the run of one plan, central and as samples: :func:`runs_of` for a single plan.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    plans : Plans
-        One plan. [-]
-    training : Training
-        Samples or target. [-]
-    machines : int
-        Machines that can fail and that write checkpoints. [-]
-    assumed : Reliability
-        Failures and checkpoints. [-]
-    input_rate : float or None
-        Samples that one machine's input can feed; None for no limit. [samples/s]
-    factors : array
-        Residual factors on a time. [-]
-    normals : mapping
-        Standard normals by the name of what is uncertain. [-]
-    run_deviation : float
-        Log-deviation of the samples to a target from run to run. [-]
-    """
+    """Return the run of one plan, central and as samples: :func:`runs_of` for a single plan."""
     return runs_of(
         scenario,
         plans,
@@ -183,29 +161,7 @@ def runs_of(
     normals: Mapping[str, Floats],
     run_deviation: float,
 ) -> Runs:
-    """Return the runs of many plans in one call of the engine, central and as samples.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software, which all plans share. [-]
-    plans : Plans
-        Plans, arrays of shape (P,). [-]
-    training : Training
-        Samples or target. [-]
-    machines : array
-        Machines of each plan that can fail and that write checkpoints. [-]
-    assumed : Reliability
-        Failures and checkpoints. [-]
-    input_rate : float or None
-        Samples that one machine's input can feed; None for no limit. [samples/s]
-    factors : array
-        Residual factors on a time, of shape (P, S). [-]
-    normals : mapping
-        Standard normals by the name of what is uncertain, of shape (S,). [-]
-    run_deviation : float
-        Log-deviation of the samples to a target from run to run. [-]
-    """
+    """Return the runs of many plans in one call of the engine, central and as samples."""
     batch = plans.global_batch
     step = scenario.step(plans)
     central = np.broadcast_to(step.total, batch.shape)
@@ -315,13 +271,7 @@ def least_step(scenario: Scenario, plans: Plans, central: Floats) -> Floats:
 
 
 def columns(plans: Plans) -> Plans:
-    """Return plans as columns, so that they broadcast against samples.
-
-    Parameters
-    ----------
-    plans : Plans
-        Arrays of shape (P,). [-]
-    """
+    """Return plans as columns, so that they broadcast against samples."""
     return Plans(**{entry.name: np.reshape(getattr(plans, entry.name), (-1, 1)) for entry in fields(Plans)})
 
 
@@ -336,21 +286,6 @@ def evaluations_time(
     """Return the time of all evaluations of a run to a target, nothing where no rule asks for any.
 
     Where devices that do not train evaluate meanwhile, only handing them the weights takes its fixed time.
-
-    Parameters
-    ----------
-    target : ConvergenceTarget or None
-        What is trained to. [-]
-    scenario : Scenario
-        Model, hardware and software. [-]
-    samples : FloatLike
-        Samples of the run. [samples]
-    batch : FloatLike
-        Global batch. [samples]
-    step : Floats
-        Time of one step. [s]
-    training_devices_evaluate : bool
-        False where others do. [-]
     """
     if target is None or target.evaluation_samples is None or target.evaluated_samples is None:
         return np.zeros_like(step)

@@ -11,15 +11,7 @@ MOST_COUNTS = 16
 
 
 def scaled_requests(request: EstimateRequest, counts: Sequence[int]) -> list[EstimateRequest]:
-    """Return the request at each count, with its plan left to the search.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        The request; its count and plan are replaced. [-]
-    counts : sequence of int
-        Systems; at most sixteen. [-]
-    """
+    """Return the request at each count, with its plan left to the search."""
     if not 1 <= len(counts) <= MOST_COUNTS:
         raise BadInput.at(
             "counts", "{given} counts: between 1 and {most} are computed", given=len(counts), most=MOST_COUNTS

@@ -48,15 +48,15 @@ class Scenario:
     """Model, workload, hardware and software of one estimate."""
 
     table: OperatorTable
-    """Operators of one sample. [-]"""
+    """Operators of one sample."""
     hardware: GpuSystem | IpuChip
     software: SoftwareProfile
     precision: Precision
     optimizer: str
     overrides: Mapping[str, FloatLike]
-    """Software figures the caller sets instead of the profile's. [-]"""
+    """Software figures the caller sets instead of the profile's."""
     stage_layers: tuple[float, ...] = ()
-    """Layers of each stage where a configuration states them; IPUs only. [-]"""
+    """Layers of each stage where a configuration states them; IPUs only."""
     sampled: GpuSystem | None = None
     """The same GPU system with samples of what is uncertain of its fabric; None where that is left out."""
 

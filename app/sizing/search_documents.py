@@ -61,17 +61,17 @@ class SearchConstraints(Schema):
     """What a plan may be: one value or several for each field; what is left out is free."""
 
     tensor: Wholes | None = None
-    """Devices that share each layer. [-]"""
+    """Devices that share each layer."""
     pipeline: Wholes | None = None
-    """Pipeline stages. [-]"""
+    """Pipeline stages."""
     data: Wholes | None = None
-    """Copies of the model. [-]"""
+    """Copies of the model."""
     micro_batch: Wholes | None = None
-    """Samples of one micro-batch. [-]"""
+    """Samples of one micro-batch."""
     accumulation: Wholes | None = None
-    """Micro-batches per step and copy. [-]"""
+    """Micro-batches per step and copy."""
     interleave: Wholes | None = None
-    """Model chunks per pipeline stage. [-]"""
+    """Model chunks per pipeline stage."""
     recompute: Recomputes | None = None
     """Which activations the backward pass computes again."""
     sequence_parallel: bool | None = None
@@ -79,19 +79,19 @@ class SearchConstraints(Schema):
     sharding: Shardings | None = None
     """What copies share instead of each holding it (ZeRO 1 to 3)."""
     sharding_ranks: Whole | None = None
-    """Copies that share one set of what is sharded. [-]"""
+    """Copies that share one set of what is sharded."""
     expert: Wholes | None = None
-    """Copies over which the experts of a layer are spread. [-]"""
+    """Copies over which the experts of a layer are spread."""
     offload: bool | None = None
     """Whether the optimizer state lives in host or streaming memory."""
     rts: Wholes | None = None
-    """IPU: copies over which weights are sharded (replicated tensor sharding). [-]"""
+    """IPU: copies over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Wholes | None = None
-    """IPU: copies over which optimizer state is sharded. [-]"""
+    """IPU: copies over which optimizer state is sharded."""
     phases: Wholes | None = None
-    """IPU: phases of one stage; 1 keeps it in the processor. [-]"""
+    """IPU: phases of one stage; 1 keeps it in the processor."""
     memory_margin: Number | None = None
-    """Share of device memory left free; left out, that of the hardware. [-]"""
+    """Share of device memory left free; left out, that of the hardware."""
 
 
 class SearchRequest(Schema):
@@ -145,7 +145,7 @@ class SearchedPlan(Document):
     ranked_time: float
     """Time by which it is ranked: the quantile asked for of what is not known of its kind. [s]"""
     behind: float
-    """By how much that is above the first plan's; 0 for the first. [-]"""
+    """By how much that is above the first plan's; 0 for the first."""
     throughput: Quantity
     """Samples a second."""
     mfu: Quantity
@@ -153,7 +153,7 @@ class SearchedPlan(Document):
     memory: Quantity
     """Filled on the fullest device."""
     memory_share: float
-    """The same over the memory of the device. [-]"""
+    """The same over the memory of the device."""
     parts: list[Part]
     """Parts of one step."""
     more: list[Part]
@@ -177,17 +177,17 @@ class MapCell(Document):
     """The best plan of one tensor and pipeline degree."""
 
     tensor: int
-    """Devices that share each layer. [-]"""
+    """Devices that share each layer."""
     pipeline: int
-    """Pipeline stages. [-]"""
+    """Pipeline stages."""
     plans: int
-    """Plans evaluated. [-]"""
+    """Plans evaluated."""
     feasible: int
-    """Plans that fit. [-]"""
+    """Plans that fit."""
     step_time: float | None
     """Central step time of the best that fits; null where none does. [s]"""
     memory_share: float
-    """Memory of that plan, or of the smallest where none fits, over the memory of the device. [-]"""
+    """Memory of that plan, or of the smallest where none fits, over the memory of the device."""
     plan: PlanSummary
     """That plan."""
 
@@ -198,13 +198,13 @@ class WhatIf(Document):
     change: str
     """What is changed: memory_capacity, memory_bandwidth or network_bandwidth."""
     factor: float
-    """By how much. [-]"""
+    """By how much."""
     plan: PlanSummary
     """The plan that would be best."""
     step_time: float
     """Its central step time. [s]"""
     gain: float
-    """Share of the best plan's ranked time that it saves. [-]"""
+    """Share of the best plan's ranked time that it saves."""
 
 
 class Search(Document):
@@ -223,11 +223,11 @@ class Search(Document):
     precision_used: str
     """Number format of the products."""
     global_batch: int
-    """Samples per step. [-]"""
+    """Samples per step."""
     defaults: list[Default]
     """What was taken where nothing was asked."""
     probability: float
-    """Share of the runs of a plan that stay below the time by which it is ranked. [-]"""
+    """Share of the runs of a plan that stay below the time by which it is ranked."""
     fits: bool
     """Whether any plan fits."""
     memory_limit: Quantity

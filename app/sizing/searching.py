@@ -68,15 +68,7 @@ def allowed_values(constraints: SearchConstraints) -> dict[str, tuple[float, ...
 
 
 def search(request: SearchRequest, context: SizingContext) -> Search:
-    """Return the best plans of a request; the seconds it took are left to whoever has a clock.
-
-    Parameters
-    ----------
-    request : SearchRequest
-        Model, workload, system, software and what a plan may be. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    """
+    """Return the best plans of a request; the seconds it took are left to whoever has a clock."""
     try:
         return _search(request, context)
     except AppError as error:

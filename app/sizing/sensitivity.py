@@ -17,7 +17,7 @@ RESIDUAL = "residual"
 """What the figures of the software leave unexplained in measured runs, and what inputs do together."""
 
 LEAST_WIDTH = 0.01
-"""Share of the range below which an input is not shown. [-]"""
+"""Share of the range below which an input is not shown."""
 
 
 def sensitivity_of(
@@ -41,17 +41,17 @@ def sensitivity_of(
     Parameters
     ----------
     scenario : Scenario
-        Model, hardware and software. [-]
+        Model, hardware and software.
     plans : Plans
-        One plan. [-]
+        One plan.
     run : Run
-        The run with its samples. [-]
+        The run with its samples.
     factors : array
-        Residual factors that the samples were drawn with. [-]
+        Residual factors that the samples were drawn with.
     normals : mapping
-        Standard normals that they were drawn with. [-]
+        Standard normals that they were drawn with.
     others : sequence of str
-        What is uncertain of the run beside its software: columns of the normals. [-]
+        What is uncertain of the run beside its software: columns of the normals.
     """
     profile = scenario.software
     software = [

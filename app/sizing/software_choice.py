@@ -14,21 +14,7 @@ from app.sizing.document import Default
 def default_software(
     family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
 ) -> DefaultSoftware:
-    """Return what usually runs a family or kind of network on a chip.
-
-    Parameters
-    ----------
-    family : str
-        Family of the model. [-]
-    convolutional : bool
-        True for a network of convolutions without attention. [-]
-    chip : str
-        Chip. [-]
-    kind : ChipKind
-        GPU or IPU. [-]
-    context : SizingContext
-        Profiles and defaults. [-]
-    """
+    """Return what usually runs a family or kind of network on a chip."""
     formats = (
         [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
     )
@@ -45,25 +31,7 @@ def choose_software(
     context: SizingContext,
     defaults: list[Default],
 ) -> SoftwareProfile:
-    """Return the software profile asked for, or the default of the chip and the family or kind of network.
-
-    Parameters
-    ----------
-    asked : str or None
-        Identifier of a profile. [-]
-    family : str
-        Family of the model. [-]
-    convolutional : bool
-        True for a network of convolutions without attention. [-]
-    chip : str
-        Chip. [-]
-    kind : ChipKind
-        GPU or IPU; a profile of the other kind is refused. [-]
-    context : SizingContext
-        Profiles. [-]
-    defaults : list
-        Takes the default, if it was needed. [-]
-    """
+    """Return the software profile asked for, or the default of the chip and the family or kind of network."""
     if asked is not None:
         profile = context.software_profile(asked)
         if profile.kind != kind.value:

@@ -124,15 +124,15 @@ def residual_samples(
     Parameters
     ----------
     names : list of str
-        Regimes, rows of data/residuals.csv. [-]
+        Regimes, rows of data/residuals.csv.
     residuals : Residuals
-        Log-deviation of each, :math:`\sigma_r`. [-]
+        Log-deviation of each, :math:`\sigma_r`.
     normals : mapping
-        Standard normals by name, :math:`z_r`; four of them make the common :math:`\tau` of Student's t. [-]
+        Standard normals by name, :math:`z_r`; four of them make the common :math:`\tau` of Student's t.
     own : str
-        Column of what belongs to this option alone, :math:`z_{own}`. [-]
+        Column of what belongs to this option alone, :math:`z_{own}`.
     scatter : float
-        Log-deviation that the runs of a calibration show among themselves beyond what is known. [-]
+        Log-deviation that the runs of a calibration show among themselves beyond what is known.
     """
     shares = {name: 1.0 if name in WHOLLY_SHARED else SHARED for name in names}
     common = sum(math.sqrt(shares[name]) * residuals[name] * normals[name] for name in names)
@@ -144,13 +144,7 @@ def residual_samples(
 
 @lru_cache(maxsize=32)
 def residual_quantile(probability: float) -> float:
-    """Return the quantile of the residuals' law at deviation 1, on the samples that ranges are made of.
-
-    Parameters
-    ----------
-    probability : float
-        Share of the runs that stay below. [-]
-    """
+    """Return the quantile of the residuals' law at deviation 1, on the samples that ranges are made of."""
     normals = common_normals()
     mixing = np.stack([normals[name] for name in TAILS], axis=-1)
     drawn = np.concatenate([student_t_samples(normals[own], mixing) for own in OWN])
@@ -163,14 +157,6 @@ def scatter_of(software: SoftwareProfile) -> float:
 
 
 def own_column(chip: str, plans: Plans) -> str:
-    """Return the column of what belongs to one option alone: its chip, devices, batch and layout.
-
-    Parameters
-    ----------
-    chip : str
-        Chip. [-]
-    plans : Plans
-        One plan. [-]
-    """
+    """Return the column of what belongs to one option alone: its chip, devices, batch and layout."""
     layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
     return OWN[zlib.crc32(repr((chip, layout)).encode()) % len(OWN)]

@@ -18,14 +18,7 @@ MAX_WHOLE = 10**300
 
 
 def read_json(text: bytes) -> Any:
-    """Parse a JSON body.
-
-    Raises
-    ------
-    BadInput
-        When it is not JSON, holds a number that is not finite, half a character or U+0000, or is nested too
-        deeply.
-    """
+    """Parse a JSON body."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -69,13 +62,7 @@ def quoted(value: Any) -> Any:
 
 
 def places(value: Any, wrong: Callable[[Any], bool]) -> list[str]:
-    """Return the dotted places of what is wrong in a JSON value.
-
-    Raises
-    ------
-    BadInput
-        When the value is nested too deeply.
-    """
+    """Return the dotted places of what is wrong in a JSON value."""
     found: list[str] = []
     level: list[tuple[str, Any]] = [("", value)]
     for _ in range(MAX_DEPTH + 1):

@@ -99,19 +99,7 @@ def measurable(sizing: Sizing, run: Run) -> dict[str, Quantity]:
 def validation_summary(
     sizing: Sizing, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
 ) -> Validation:
-    """Return how far an estimate is from anything measured, and what of the same case was measured.
-
-    Parameters
-    ----------
-    sizing : Sizing
-        What was decided. [-]
-    context : SizingContext
-        What was measured. [-]
-    regimes : list of str
-        Rows of data/residuals.csv that the case falls into. [-]
-    figures : mapping
-        Range of the estimate by the metric of a measured run; empty where the model does not fit. [-]
-    """
+    """Return how far an estimate is from anything measured, and what of the same case was measured."""
     scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
     chip, devices = sizing.hardware.entry.chip, int(plans.devices[0])
     asked = Asked(
@@ -176,15 +164,7 @@ def plan_summary(sizing: Sizing, plans: Plans) -> PlanSummary:
 
 
 def plan_summaries(sizing: Sizing, plans: Plans) -> list[PlanSummary]:
-    """Return every choice of each of some plans, and which of them were searched.
-
-    Parameters
-    ----------
-    sizing : Sizing
-        What was decided. [-]
-    plans : Plans
-        Plans of shape (N,). [-]
-    """
+    """Return every choice of each of some plans, and which of them were searched."""
     idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
     searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
     found = []
@@ -287,19 +267,7 @@ def startup_of(figure: Figure) -> Quantity:
 
 
 def all_in_hours(run: Run, plans: Plans, share: Figure, normals: Mapping[str, Floats]) -> Quantity:
-    """Return the device hours of the project around a run: the steady time over a measured share.
-
-    Parameters
-    ----------
-    run : Run
-        The run. [-]
-    plans : Plans
-        One plan. [-]
-    share : Figure
-        Steady time over all-in device hours of published runs. [-]
-    normals : mapping
-        Standard normals by the name of what is uncertain. [-]
-    """
+    """Return the device hours of the project around a run: the steady time over a measured share."""
     hours = float(plans.devices[0]) / HOUR / share.si
     spread = np.exp(log_deviation(share) * normals["failure_rate"])
     return quantity(run.steps * run.step_seconds * hours, run.training_samples * hours * spread, "h")

@@ -20,15 +20,7 @@ from app.sizing.runtime import Run
 
 
 def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:
-    """Return what was taken for granted of the system.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        What was asked. [-]
-    hardware : Hardware
-        What it became. [-]
-    """
+    """Return what was taken for granted of the system."""
     asked = request.system
     usual = Message("what {system} comes with", {"system": hardware.entry.name})
     found = []
@@ -46,13 +38,7 @@ def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Defaul
 
 
 def plan_defaults(sizing: Sizing) -> list[Default]:
-    """Return the batch and the memory margin that were chosen.
-
-    Parameters
-    ----------
-    sizing : Sizing
-        What was decided. [-]
-    """
+    """Return the batch and the memory margin that were chosen."""
     found = []
     if sizing.batch_searched:
         why = Message("least time to train within the range where convergence holds")
@@ -72,23 +58,7 @@ def assumption_defaults(
     run: Run | None,
     machines: int = 1,
 ) -> list[Default]:
-    """Return the assumptions on failures and cost that nobody stated.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        What was asked. [-]
-    found : Prices or None
-        Prices and rates in use. [-]
-    cost : CostDefaults
-        Figures of the catalogue. [-]
-    reliability : ReliabilityDefaults or None
-        Figures of the catalogue, where failures were looked at. [-]
-    run : Run or None
-        The run, whose checkpoint interval is reported. [-]
-    machines : int
-        Machines of the run, with which the failure rate of one of them grows. [-]
-    """
+    """Return the assumptions on failures and cost that nobody stated."""
     asked = request.assumptions
     entries: list[Default] = []
 

@@ -57,23 +57,7 @@ def _sources(figures: Iterable[Figure]) -> list[SourceRef]:
 def trace_of(
     scenario: Scenario, plans: Plans, run: Run, training: Training, hardware: Hardware, context: SizingContext
 ) -> list[TraceStep]:
-    """Return the trace from the chip's figures to the time to train.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, hardware and software. [-]
-    plans : Plans
-        The plan. [-]
-    run : Run
-        The run. [-]
-    training : Training
-        The workload. [-]
-    hardware : Hardware
-        The system. [-]
-    context : SizingContext
-        Catalogue with the sources. [-]
-    """
+    """Return the trace from the chip's figures to the time to train."""
     catalog = context.catalog
     steps = [_peak(scenario, catalog), _software(scenario, catalog), _flop(scenario)]
     steps += _adapters(scenario, plans, training)

@@ -64,7 +64,7 @@ class Training:
 
     profile: ModelProfile
     samples: float | None
-    """None where a target says it by batch. [-]"""
+    """None where a target says it by batch."""
     target: ConvergenceTarget | None
     seq_len: int | None
     image_size: int | None
@@ -73,9 +73,9 @@ class Training:
     precision: Precision
     optimizer: str
     kind: str = "pretrain"
-    """Kind of the workload, which says what is trained and in which batches. [-]"""
+    """Kind of the workload, which says what is trained and in which batches."""
     adapters: Adapters | None = None
-    """What is trained of a frozen model; None where all weights are. [-]"""
+    """What is trained of a frozen model; None where all weights are."""
     defaults: list[Default] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
 
@@ -92,19 +92,7 @@ class Training:
 def resolve_training(
     request: EstimateRequest, profile: ModelProfile, chip: GpuChip | IpuChip, context: SizingContext
 ) -> Training:
-    """Return the workload of a request; what is missing or contradictory is refused by name.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        What was asked. [-]
-    profile : ModelProfile
-        The model. [-]
-    chip : GpuChip or IpuChip
-        Chip, which decides the precision. [-]
-    context : SizingContext
-        Catalogue and uploads. [-]
-    """
+    """Return the workload of a request; what is missing or contradictory is refused by name."""
     asked = request.workload
     _positive(asked)
     defaults: list[Default] = []
@@ -215,15 +203,7 @@ def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str
 
 
 def trained(training: Training, samples: float) -> Message:
-    """Return what is trained, in words.
-
-    Parameters
-    ----------
-    training : Training
-        The workload. [-]
-    samples : float
-        Samples of the run. [-]
-    """
+    """Return what is trained, in words."""
     if training.tokens is None:
         amount = Message("{samples} samples", {"samples": count_of(samples)})
         if training.image_size is not None:
@@ -248,13 +228,7 @@ def trained(training: Training, samples: float) -> Message:
 
 
 def is_convolutional(table: OperatorTable) -> bool:
-    """Return True for a network of convolutions without attention.
-
-    Parameters
-    ----------
-    table : OperatorTable
-        Operators of one sample. [-]
-    """
+    """Return True for a network of convolutions without attention."""
     kinds = set(table.kind.astype(int).tolist())
     return Kind.CONVOLUTION in kinds and Kind.ATTENTION not in kinds
 
@@ -277,15 +251,7 @@ LARGEST_BATCH = 10_000_000
 
 
 def targets_of(profile: ModelProfile, catalog: Catalog) -> list[str]:
-    """Return the targets that are defined for a model: for its preset, or for one of its family and size.
-
-    Parameters
-    ----------
-    profile : ModelProfile
-        The model. [-]
-    catalog : Catalog
-        Targets with the presets they are defined for. [-]
-    """
+    """Return the targets that are defined for a model: for its preset, or for one of its family and size."""
     return [name for name in catalog.names("target") if _is_of(catalog.convergence(name), profile)]
 
 
@@ -293,7 +259,7 @@ UNNAMED = frozenset({"custom", "cnn"})
 """Families of uploads that do not say what they are; their size tells."""
 
 SAME_SIZE = 0.1
-"""Largest gap of parameters at which a network is still the one that a target is defined for. [-]"""
+"""Largest gap of parameters at which a network is still the one that a target is defined for."""
 
 
 def _is_of(target: ConvergenceTarget, profile: ModelProfile) -> bool:
@@ -473,15 +439,7 @@ def _tokens(
 
 
 def lengths_at(sample: WorkloadSample, seq_len: int) -> tuple[float, float]:
-    """Return mean and mean square of a sample's lengths once they are cut at a length.
-
-    Parameters
-    ----------
-    sample : WorkloadSample
-        Histogram of lengths. [-]
-    seq_len : int
-        Length at which longer samples are cut. [-]
-    """
+    """Return mean and mean square of a sample's lengths once they are cut at a length."""
     if sample.seq_len == seq_len:
         return sample.mean_used, sample.mean_squared
     bins = np.array(sample.histogram, dtype=float)

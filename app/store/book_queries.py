@@ -31,13 +31,7 @@ class BookQueries:
         self._session.add(version)
 
     def add_version(self, record: PriceBookRecord, version: PriceBookVersion, moment: datetime) -> None:
-        """Keep a new version of a price book, which becomes the newest.
-
-        Raises
-        ------
-        VersionTaken
-            When somebody else was faster; nothing of this transaction is kept.
-        """
+        """Keep a new version of a price book, which becomes the newest."""
         version.workspace_id = self._workspace_id
         self._session.add(version)
         record.name, record.version = version.name, version.version

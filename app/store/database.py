@@ -198,13 +198,7 @@ class Store:
 
 
 def make_engine(url: str) -> Engine:
-    """Return an engine; on SQLite with write-ahead log, foreign keys and patience.
-
-    Raises
-    ------
-    BadInput
-        When the address is not one of a database that can be used.
-    """
+    """Return an engine; on SQLite with write-ahead log, foreign keys and patience."""
     try:
         address = make_url(url)
         engine = sa.create_engine(

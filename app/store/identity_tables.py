@@ -31,7 +31,7 @@ class Account(SQLModel, table=True):
     """Time step of the last code that was taken, so that none is taken twice."""
     created_at: datetime = Field(sa_type=UtcDateTime)
     untold_failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    """Wrong passwords and codes that no sign-in has told yet. [-]"""
+    """Wrong passwords and codes that no sign-in has told yet."""
 
 
 class RecoveryCode(SQLModel, table=True):
@@ -102,7 +102,7 @@ class AccountSession(SQLModel, table=True):
     address: str = Field(max_length=60)
     user_agent: str = Field(max_length=200)
     failures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    """Wrong passwords and codes that it told: those since the sign-in before it. [-]"""
+    """Wrong passwords and codes that it told: those since the sign-in before it."""
 
 
 class LoginAttempt(SQLModel, table=True):
@@ -114,7 +114,7 @@ class LoginAttempt(SQLModel, table=True):
     subject_sha256: str = Field(primary_key=True, max_length=64)
     """Hash of what was tried, so that mistyped names and passwords in their place are not kept."""
     failures: int
-    """Attempts since the last one that was right. [-]"""
+    """Attempts since the last one that was right."""
     last_at: datetime = Field(sa_type=UtcDateTime)
     blocked_until: datetime = Field(sa_type=UtcDateTime)
     """Before this moment no attempt is looked at."""

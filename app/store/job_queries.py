@@ -18,7 +18,7 @@ from app.store.tables import ChoreRecord, JobRecord
 from app.store.trail import TrailQueries
 
 WATCHED = 10_000
-"""Jobs looked after at once. [-]"""
+"""Jobs looked after at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Subject:
     system: str
     """Identifier of the system."""
     count: int
-    """How many of it. [-]"""
+    """How many of it."""
 
 
 class ListedQueries:

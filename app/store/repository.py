@@ -456,13 +456,7 @@ class Repository:
     def add_idempotent_answer(
         self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object], since: datetime
     ) -> None:
-        """Keep the first answer given under a key since a moment, in place of one from before.
-
-        Raises
-        ------
-        AlreadyAnswered
-            When another request with the key was faster; nothing of this transaction is kept.
-        """
+        """Keep the first answer given under a key since a moment, in place of one from before."""
         self._session.flush()
         self._session.exec(
             delete(IdempotencyKey).where(

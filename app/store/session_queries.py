@@ -129,15 +129,7 @@ class SessionQueries:
         return self._session.get(LoginAttempt, subject_sha256, populate_existing=True)
 
     def take_attempt(self, attempt: LoginAttempt, failures: int) -> bool:
-        """Count an attempt before it is looked at; tell whether nobody else has counted one meanwhile.
-
-        Parameters
-        ----------
-        attempt : LoginAttempt
-            The count as it is to be. [-]
-        failures : int
-            The count it builds on; zero where there was none. [-]
-        """
+        """Count an attempt before it is looked at; tell whether nobody else has counted one meanwhile."""
         values = attempt.model_dump()
         if failures == 0:
             insert = postgresql.insert if self._on_postgresql() else sqlite.insert

@@ -159,15 +159,15 @@ class JobRecord(SQLModel, table=True):
     message: dict[str, Any] | None = Field(default=None, sa_type=DOCUMENT)
     """Why it failed, as a sentence with what a translation needs."""
     total: int
-    """Steps there are. [-]"""
+    """Steps there are."""
     done: int = 0
-    """Steps done. [-]"""
+    """Steps done."""
     fence: int = 0
     """Counts the claims and what takes the job from its runner; only the newest number may write."""
     beat: int = 0
     """Counts the signs of life of the runner."""
     attempts: int = 0
-    """Claims since a step was last done. [-]"""
+    """Claims since a step was last done."""
     runner: str | None = Field(default=None, max_length=80)
     """Who does it, for people to find; none while it waits and when it has ended."""
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -304,9 +304,9 @@ class StudyRecord(SQLModel, table=True):
     sought: str = Field(max_length=600)
     """The name as it is searched: without case, which databases fold each in their own way."""
     options: int
-    """Options of the newest version. [-]"""
+    """Options of the newest version."""
     version: int
-    """Newest version. [-]"""
+    """Newest version."""
     archived: bool
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -404,11 +404,11 @@ class ProposalShare(SQLModel, table=True):
     expires_at: datetime = Field(sa_type=UtcDateTime)
     revoked_at: datetime | None = Field(sa_type=UtcDateTime)
     opened: int
-    """How often it was opened. [-]"""
+    """How often it was opened."""
     noted_at: datetime | None = Field(sa_type=UtcDateTime)
     """When an opening was last written down as an event."""
     failures: int
-    """Wrong passphrases since the last right one. [-]"""
+    """Wrong passphrases since the last right one."""
     failed_at: datetime | None = Field(sa_type=UtcDateTime)
 
 

@@ -55,7 +55,7 @@ def now() -> datetime:
 
 
 MOST_COUNTED = 2**31 - 1
-"""Largest number of a version; a database may not even be asked for a larger one. [-]"""
+"""Largest number of a version; a database may not even be asked for a larger one."""
 
 
 def countable(version: int) -> bool:

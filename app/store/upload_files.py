@@ -56,13 +56,7 @@ class UploadFiles:
         return self.directory / workspace_id / sha256[:2] / sha256
 
     def put(self, workspace_id: str, content: bytes) -> str:
-        """Keep a file and return its address; the caller holds the lock until the row that names it is kept.
-
-        Raises
-        ------
-        Unavailable
-            When it cannot be written; nothing of it stays.
-        """
+        """Keep a file and return its address; the caller locks until the row that names it is kept."""
         sha256 = hashlib.sha256(content).hexdigest()
         place = self.path(workspace_id, sha256)
         if place.is_file() and place.stat().st_size == len(content):

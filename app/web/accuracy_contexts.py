@@ -40,7 +40,7 @@ class RunView:
     low: float | None
     high: float | None
     ratio: float | None
-    """Predicted over measured. [-]"""
+    """Predicted over measured."""
     inside: bool
     """Whether the measured value is inside the range."""
     reason: str

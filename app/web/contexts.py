@@ -187,7 +187,7 @@ class OptionView:
     cost: Quantity | None
     cost_bar: RangeBar | None
     against_best: float | None
-    """Hours over those of the fastest option. [-]"""
+    """Hours over those of the fastest option."""
     fastest: bool
     tie: bool
     """Whether it is one of several that nothing separates from the fastest."""

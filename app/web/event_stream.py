@@ -61,13 +61,7 @@ class Streams:
 
     @contextmanager
     def one(self, principal: Principal) -> Iterator[None]:
-        """Hold the place of one stream.
-
-        Raises
-        ------
-        TooMany
-            When who asks follows as many as they may.
-        """
+        """Hold the place of one stream."""
         who = principal.key_id or principal.account_id or ""
         most = MOST_STREAMS if who else MOST_ALONE
         if self._open[who] >= most:
@@ -103,15 +97,6 @@ async def stream(
 
     Where the server ends first, or the stream has lasted its time, it breaks off, and whoever follows
     connects again.
-
-    Parameters
-    ----------
-    read : callable
-        Returns the state as it is now. [-]
-    write : callable
-        Returns the events of a state, given the one before. [-]
-    stopping : callable
-        Tells whether the server ends. [-]
     """
     before: SweepState | None = None
     begun = said = time.monotonic()

@@ -53,7 +53,7 @@ class PasswordPage(Page):
     email: str
     form: Form
     least: int
-    """Fewest characters of a password. [-]"""
+    """Fewest characters of a password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ RATE = 10_000
 """Bytes of a body for which one second more is given. [B/s]"""
 
 CONNECTIONS = 500
-"""Connections and requests at once; browsers open up to six each. Those beyond get 503. [-]"""
+"""Connections and requests at once; browsers open up to six each. Those beyond get 503."""
 
 KEPT_OPEN = 75
 """How long a connection waits for its next request: longer than readers look at a page. [s]"""

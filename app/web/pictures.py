@@ -46,13 +46,7 @@ def figures(value: Any) -> Iterator[FigureView | DrawingView]:
 
 
 def chart_file(page: Page, asked: str) -> Response:
-    """Answer with one chart of a page as SVG, PNG or CSV.
-
-    Raises
-    ------
-    NotFound
-        Where the page has no such chart, or charts have no such form.
-    """
+    """Answer with one chart of a page as SVG, PNG or CSV."""
     known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
     view = known.get(asked)
     if view is None:

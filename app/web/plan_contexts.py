@@ -116,7 +116,7 @@ class Advice:
 
     change: Message
     gain: float
-    """Share of the time of a step saved; 0 where nothing would change. [-]"""
+    """Share of the time of a step saved; 0 where nothing would change."""
     step_time: float
     plan: str
 

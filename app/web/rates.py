@@ -69,20 +69,7 @@ STATE = "rate_headers"
 
 
 def effort_of(method: str, path: str, template: str, name: str) -> Effort:
-    """Return what kind a request is of; pages compute at each opening, also where they only show.
-
-    Parameters
-    ----------
-    method, path : str
-        Of the request. [-]
-    template, name : str
-        Of the address and of the operation behind it. [-]
-
-    >>> effort_of("GET", "/api/v1/estimates", "/estimates", "list_estimates")
-    <Effort.READ: 'read'>
-    >>> effort_of("GET", "/plans", "/plans", "show_plans"), effort_of("GET", "/keys", "/keys", "show_keys")
-    (<Effort.SEARCH: 'search'>, <Effort.ESTIMATE: 'estimate'>)
-    """
+    """Return what kind a request is of; pages compute at each opening, also where they only show."""
     if path.startswith("/api/"):
         quick = Effort.READ if method in {"GET", "HEAD"} else Effort.ESTIMATE
         return Effort.SEARCH if name in SEARCHING else quick

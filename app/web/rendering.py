@@ -97,26 +97,7 @@ def render(
     lasting: Latest[Any] | None = None,
     language: str | None = None,
 ) -> Response:
-    """Answer with a page in the reader's language; an asked-for language is remembered.
-
-    Parameters
-    ----------
-    request : Request
-        Who asks, and for what. [-]
-    template : str
-        Name of the template. [-]
-    page : Page
-        What it is given. [-]
-    status : int
-        Status of the answer. [-]
-    headers : mapping or None
-        More headers. [-]
-    lasting : Latest or None
-        Where the parts of the template that stand in ``kept`` are kept by address and language, for pages
-        that are the same for every reader. [-]
-    language : str or None
-        Language of a page that has one of its own. [-]
-    """
+    """Answer with a page in the reader's language; an asked-for language is remembered."""
     language = language or locale.language_of(request)
     asked_chart = request.query_params.get(PARAMETER)
     if asked_chart and request.method == "GET" and status == 200:

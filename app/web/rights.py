@@ -184,16 +184,7 @@ def may(request: Request, right: str) -> bool:
 
 
 def entitled(request: Request) -> Principal:
-    """Return who asks, if the table allows what the address is for.
-
-    Raises
-    ------
-    NotFound
-        When the right is missing and the address names what is not of the reader's workspace: what is
-        missing is told of own things alone.
-    Forbidden
-        When the right is missing.
-    """
+    """Return who asks, if the table allows what the address is for."""
     principal = get_principal(request)
     right = right_of(request.method, request.scope["route"].path)
     if right is not None and allows(principal, right):

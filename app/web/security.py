@@ -57,7 +57,7 @@ HEADERS_OF_FAULTS = {**HEADERS, "Cache-Control": "no-store"}
 FORWARDED = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*", re.IGNORECASE)
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?", re.IGNORECASE)
 MOST_HEADERS = 100
-"""Headers of a request. [-]"""
+"""Headers of a request."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

@@ -72,7 +72,7 @@ class SizingPage(Page):
     heads: Sequence[SortLink]
     rows: Sequence[OptionRow]
     hidden: int
-    """Options that are not shown yet. [-]"""
+    """Options that are not shown yet."""
     limits_query: str
     """Query of the limits that are tried, which decide what options there are; may be empty."""
     all_url: str

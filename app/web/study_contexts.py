@@ -241,7 +241,7 @@ class StudyTracePage(Page):
     panel: bool
     """Whether it is drawn beside the workspace."""
     rejected: int
-    """Claims that were rejected. [-]"""
+    """Claims that were rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

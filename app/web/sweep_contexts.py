@@ -21,7 +21,7 @@ class SweepsPage(Page):
     message: Message | None
     """What is wrong with the form as a whole."""
     most: int
-    """Points that one sweep may have. [-]"""
+    """Points that one sweep may have."""
     earlier: Sequence[SweepState]
     """Sweeps asked for before, the newest first."""
 
@@ -57,7 +57,7 @@ class SweepPage(Page):
     axes: Sequence[str]
     """Lists of more than one entry: in words, and how many."""
     refused: int
-    """Points that could not be estimated. [-]"""
+    """Points that could not be estimated."""
     filters: Sequence[Narrowed]
     orders: Sequence[tuple[str, str, bool]]
     """What rows can be sorted by: parameter, words, whether it is chosen."""
@@ -71,9 +71,9 @@ class SweepPage(Page):
     figure: FigureView | None
     """Time against cost; none where no row has both."""
     first: int
-    """Number of the first row shown, from 1. [-]"""
+    """Number of the first row shown, from 1."""
     matching: int
-    """Rows that the filters leave over. [-]"""
+    """Rows that the filters leave over."""
     address: str
     """Address of the page as it is narrowed."""
     before: str

@@ -15,10 +15,10 @@ from starlette.responses import Response
 from app.errors import BadInput
 
 DIGEST = 16
-"""Digits of the digest in a tag. [-]"""
+"""Digits of the digest in a tag."""
 
 MOST = 1000
-"""Characters of a header with tags that are read. [-]"""
+"""Characters of a header with tags that are read."""
 
 
 def write_tag(version: int) -> str:

@@ -157,7 +157,7 @@ class Picture:
             parts += [line(self.across(count), TOP, self.across(count), HEIGHT - BOTTOM, 0.35)]
             parts += [label(self.across(count), HEIGHT - BOTTOM + 20, f"{count:,.0f}", anchor)]
         for seconds in decades(*self.seconds):
-            text = f"{1e3 * seconds:,.0f} ms" if seconds < 1.0 else f"{seconds:,.0f} s"
+            text = f"{1e3 * seconds:,g} ms" if seconds < 1.0 else f"{seconds:,.0f} s"
             parts += [line(LEFT, self.up(seconds), WIDTH - RIGHT, self.up(seconds), 0.35)]
             parts += [label(LEFT - 8, self.up(seconds) + 4, text, "end")]
         parts.append(label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, self.below, "middle"))
@@ -193,7 +193,7 @@ OF_SEARCHES = Picture(
     below="searches of a sizing: hardware that differs, at every count",
     each="a search",
     names=SIZED,
-    counts=(1e0, 1e3),
+    counts=(1e1, 1e3),
     seconds=(1e-3, 1e1),
 )
 

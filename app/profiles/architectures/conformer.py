@@ -222,8 +222,6 @@ def build(
     An attention decoder and the temporal classification loss follow the encoder, as in WeNet.
     Targets are as many for each frame as in the reference's longest utterance.
 
-    Examples
-    --------
     The encoder keeps 304 of the 1,220 frames of the longest utterance:
 
     >>> build(Tokens(rows=1220, mean=1220, squared=1220.0**2, scored=1220), None).tokens

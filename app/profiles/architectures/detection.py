@@ -80,8 +80,6 @@ def build_ssd(
 ) -> OperatorTable:
     """Return the operators of SSD on a residual network whose third stage keeps its size.
 
-    Examples
-    --------
     At 300 pixels it scores 8,732 boxes:
 
     >>> table = build_ssd(None, 300, layers=34)
@@ -178,8 +176,6 @@ def build_retinanet(
 ) -> OperatorTable:
     """Return the operators of RetinaNet on square images.
 
-    Examples
-    --------
     On ResNet-50 with COCO's 91 classes it has 34 million parameters:
 
     >>> round(build_retinanet(None, 800, groups=1, width_per_group=64, classes=91).parameters / 1e6, 1)
@@ -208,8 +204,6 @@ def build_mask_rcnn(
 ) -> OperatorTable:
     """Return the operators of Mask R-CNN; ``image_size`` is the shorter side of 3:5 images.
 
-    Examples
-    --------
     >>> round(build_mask_rcnn(None, 800).parameters / 1e6, 1)
     44.5
     """

@@ -27,11 +27,11 @@ from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, need_image, norm_layer
 
 REDUCTION = 8
-"""Pixels of an image along one side of a latent. [-]"""
+"""Pixels of an image along one side of a latent."""
 
 LATENT_CHANNELS = 4
 HEAD = 64
-"""Width of one head where their number is not given. [-]"""
+"""Width of one head where their number is not given."""
 
 TEXT_TOKENS = 77
 BLOCKS_PER_LEVEL = 2
@@ -157,8 +157,6 @@ def build(
     The first ``attended`` levels carry attention, as does the block at the bottom: ``heads`` heads
     each, or as many as heads of 64 need.
 
-    Examples
-    --------
     Stable Diffusion 2 has 865.9 million parameters:
 
     >>> int(build(None, 512).parameters)

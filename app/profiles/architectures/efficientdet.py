@@ -110,8 +110,6 @@ def build(
 ) -> OperatorTable:
     """Return the operators of EfficientDet D0 to D6.
 
-    Examples
-    --------
     D0 has 3.9 million parameters and costs 2.5 billion multiplications an image:
 
     >>> table = build(None, 512)

@@ -188,8 +188,6 @@ def build(
 ) -> OperatorTable:
     """Return the operators of EfficientNet B0 to B7.
 
-    Examples
-    --------
     >>> table = build(None, 224)
     >>> int(table.parameters)
     5288548

@@ -108,8 +108,6 @@ def build_tft(
 ) -> OperatorTable:
     """Return the operators of a temporal fusion transformer over ``tokens`` hours, forecasting the last.
 
-    Examples
-    --------
     >>> table = build_tft(Tokens(rows=192, mean=192, squared=192.0**2, scored=192), None)
     >>> round(table.parameters / 1e6, 2)
     1.62

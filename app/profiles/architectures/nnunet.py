@@ -66,8 +66,6 @@ def build(
     Every level has two 3 × 3 (× 3) convolutions with instance norm; the first of a lower level has
     stride two.
 
-    Examples
-    --------
     The 3D U-Net of MLPerf:
 
     >>> round(build(None, 128).parameters / 1e6, 1)

@@ -67,8 +67,6 @@ def build_dlrm(
 ) -> OperatorTable:
     """Return the operators of DLRM on Criteo's terabyte.
 
-    Examples
-    --------
     >>> round(build_dlrm(None, None).parameters / 1e9, 1)
     24.0
     """
@@ -109,8 +107,6 @@ def build_ncf(
 ) -> OperatorTable:
     """Return the operators of neural collaborative filtering on MovieLens 20M.
 
-    Examples
-    --------
     >>> round(build_ncf(None, None).parameters / 1e6, 1)
     31.8
     """

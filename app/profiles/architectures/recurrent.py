@@ -104,8 +104,6 @@ def build_gnmt(
 
     Rates count the tokens of both sides; batches of like lengths are padded to the longest.
 
-    Examples
-    --------
     >>> table = build_gnmt(Tokens(rows=50, mean=50, squared=2500, scored=50), None)
     >>> round(table.parameters / 1e6, 1)
     160.7
@@ -142,8 +140,6 @@ def build_tacotron2(
 ) -> OperatorTable:
     """Return the operators of Tacotron 2 over ``tokens`` frames of audio and their padding.
 
-    Examples
-    --------
     >>> table = build_tacotron2(Tokens(rows=566, mean=566, squared=566.0**2, scored=566), None)
     >>> round(table.parameters / 1e6, 2)
     28.19

@@ -206,8 +206,6 @@ def build(
 ) -> OperatorTable:
     """Return the operators of a residual network for classification.
 
-    Examples
-    --------
     ResNet-50 has 25.6 million parameters and costs 4.1 billion multiplications an image:
 
     >>> table = build(None, 224)

@@ -63,8 +63,6 @@ def build_waveglow(
 ) -> OperatorTable:
     """Return the operators of WaveGlow over ``tokens`` samples of audio.
 
-    Examples
-    --------
     >>> table = build_waveglow(Tokens(rows=8000, mean=8000, squared=8000.0**2, scored=8000), None)
     >>> round(table.parameters / 1e6, 1)
     268.3

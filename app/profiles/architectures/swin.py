@@ -36,8 +36,6 @@ def build(
 ) -> OperatorTable:
     """Return the operators of a Swin transformer.
 
-    Examples
-    --------
     Swin-T has 28.3 million parameters:
 
     >>> int(build(None, 224).parameters)

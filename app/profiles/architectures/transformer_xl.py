@@ -46,8 +46,6 @@ rarest occurs three times, the least count of WikiText-103, sum to its 103 milli
 def rare_shares() -> tuple[float, ...]:
     """Return the share of tokens whose word falls into each group of rarer words.
 
-    Examples
-    --------
     Three of a hundred tokens are none of the frequent words:
 
     >>> round(sum(rare_shares()), 3)
@@ -141,8 +139,6 @@ def build(
     The vectors of each group of rarer words are ``divisor`` times narrower than those of the group
     before it.
 
-    Examples
-    --------
     >>> table = build(Tokens(rows=192, mean=192, squared=192.0**2, scored=192), None)
     >>> round(table.parameters / 1e6)
     192

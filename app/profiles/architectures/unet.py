@@ -26,7 +26,7 @@ from app.engine.records import Tokens
 from app.profiles.architectures.common import Blocks, need_image
 
 LEAST = 188
-"""Smallest image that four levels of unpadded convolutions leave anything of. [-]"""
+"""Smallest image that four levels of unpadded convolutions leave anything of."""
 
 
 def transposed_convolution(name: str, channels_in: int, channels_out: int, *sides: int) -> list[Operator]:
@@ -60,8 +60,6 @@ def build(
 ) -> OperatorTable:
     """Return the operators of the two-dimensional U-Net.
 
-    Examples
-    --------
     >>> int(build(None, 572).parameters)
     31030658
     """
@@ -138,8 +136,6 @@ def build_padded(
 
     A 2 × 2 convolution follows each enlargement, and the last convolution before it halves the channels.
 
-    Examples
-    --------
     The tiny variant has the 1.8 million parameters its source states:
 
     >>> int(build_padded(None, 512).parameters)

@@ -15,9 +15,9 @@ from app.engine.schedule import Schedule, Whole, lockstep, one_forward_one_backw
 from app.sizing.document import PipelineSchedule
 
 FEWEST = 8
-"""Micro-batches that are drawn where there are as many. [-]"""
+"""Micro-batches that are drawn where there are as many."""
 SPARE = 2
-"""Micro-batches drawn beyond the number of stages, so that one whole round repeats. [-]"""
+"""Micro-batches drawn beyond the number of stages, so that one whole round repeats."""
 NEAR = 1e-9
 
 
@@ -37,10 +37,10 @@ class Excerpt:
 
     passes: Schedule
     number: Whole
-    """Micro-batch of each pass as the whole step counts it, the first is 1. [-]"""
+    """Micro-batch of each pass as the whole step counts it, the first is 1."""
     cuts: tuple[Cut, ...]
     left_out: int
-    """Micro-batches that are not drawn. [-]"""
+    """Micro-batches that are not drawn."""
 
     def true_time(self, clock: Floats) -> Floats:
         """Return times of the step from times on the excerpt's clock. [s]"""

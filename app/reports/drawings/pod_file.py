@@ -21,15 +21,7 @@ HEAD = ("team", "pod", "first_device", "devices", "slice")
 
 
 def pod_file(drawn: PodDrawing, title: str) -> Drawing:
-    """Return the drawing with its key below it.
-
-    Parameters
-    ----------
-    drawn : PodDrawing
-        Shapes of the plan. [-]
-    title : str
-        What is drawn. [-]
-    """
+    """Return the drawing with its key below it."""
     shapes: list[Box | Label] = [
         Box(one.x + MARGIN, one.y + MARGIN, one.width, one.height, one.kind, one.title)
         for one in drawn.shapes

@@ -18,7 +18,7 @@ HEAD = 26.0
 FOOT = 46.0
 PER_ROW = 5
 MOST_KINDS = 15
-"""Kinds of rack that are drawn; a bill may have more, which its table lists. [-]"""
+"""Kinds of rack that are drawn; a bill may have more, which its table lists."""
 
 KINDS = {
     "machine": "machine",

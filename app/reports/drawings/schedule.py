@@ -24,9 +24,9 @@ ROW, GAP_ROW = 24.0, 26.0
 CUT = 40.0
 """Room that a place where rounds are left out takes. [px]"""
 MOST_ROWS, ENDS = 16, 6
-"""Stages that are drawn one by one; of more, so many at either end. [-]"""
+"""Stages that are drawn one by one; of more, so many at either end."""
 MOST_BOXES = 480
-"""Passes that get a box with a tip of their own. [-]"""
+"""Passes that get a box with a tip of their own."""
 LETTER, LETTER_ROOM = 6.2, 4.0
 LEAST_TICKS = 64.0
 """Between two ticks at least. [px]"""

@@ -164,15 +164,7 @@ def shape(one: Box | Line | Label | Area) -> Markup:
 
 
 def written(drawing: Drawing, identifier: str) -> Markup:
-    """Return a drawing as an SVG element with a title and a description for those who do not see it.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        What is drawn. [-]
-    identifier : str
-        Start of the identifiers of title and description, unlike any other of the page. [-]
-    """
+    """Return a drawing as an SVG element with a title and a description for those who do not see it."""
     size = f"0 0 {number(drawing.width)} {number(drawing.height)}"
     head = attributes(
         xmlns="http://www.w3.org/2000/svg",

@@ -17,9 +17,9 @@ WIDEST = 128.0
 GAP = 8.0
 
 MOST_BOXES = 20
-"""Switches of a row that are drawn one by one. [-]"""
+"""Switches of a row that are drawn one by one."""
 MOST_LINES = 240
-"""Pairs of switches whose links are drawn one by one. [-]"""
+"""Pairs of switches whose links are drawn one by one."""
 HEAVIEST = 6.0
 
 Row = Sequence[tuple[float, float]]

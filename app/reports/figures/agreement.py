@@ -14,7 +14,7 @@ from app.reports.figures.layout import Figure, axis, figure, legend_above, plain
 from app.reports.wording import Voice
 
 NEAR = 0.10
-"""Half the width of the guide around perfect agreement. [-]"""
+"""Half the width of the guide around perfect agreement."""
 
 WIDEST = 0.11
 """How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""

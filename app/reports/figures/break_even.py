@@ -13,7 +13,7 @@ from app.sizing.break_even.documents import BreakEven, Mixed, TornadoRow
 
 ROWS_SHOWN = 12
 EDGE = 1.12
-"""Where bars that never end are cut off, over the latest month there is. [-]"""
+"""Where bars that never end are cut off, over the latest month there is."""
 
 NEVER_AT = 60.0
 """Month at which they are cut off where no bar ends. [month]"""

@@ -14,7 +14,7 @@ from app.sizing.document import Comparison, ComparisonRow, Estimate, Quantity, R
 from app.sizing.quantities import HOUR
 
 LOGARITHMIC_FROM = 40.0
-"""Ratio of the slowest to the fastest option from which bars would hide the fast ones. [-]"""
+"""Ratio of the slowest to the fastest option from which bars would hide the fast ones."""
 
 MOST_STEPS = 6
 

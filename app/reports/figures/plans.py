@@ -15,15 +15,15 @@ from app.sizing.document import Part
 from app.sizing.search_documents import MapCell, Search
 
 SHADES = (0.02, 0.05, 0.10, 0.25, 0.50)
-"""How far a cell may be behind the fastest to have this shade or a darker one; more is palest. [-]"""
+"""How far a cell may be behind the fastest to have this shade or a darker one; more is palest."""
 
 LINE = "rgba(128,136,148,0.9)"
 GIGABYTE = 1e9
 LONGEST = 2.0
-"""Step time up to which the front is drawn, over the shortest; the table goes on. [-]"""
+"""Step time up to which the front is drawn, over the shortest; the table goes on."""
 
 HEADROOM = 1.08
-"""How far the axis of memory reaches beyond the capacity. [-]"""
+"""How far the axis of memory reaches beyond the capacity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class HeatCell:
 
     cell: MapCell
     behind: float | None
-    """Step time above that of the fastest cell; none where nothing fits. [-]"""
+    """Step time above that of the fastest cell; none where nothing fits."""
     shade: int
     """0 for the fastest, one more for each of :data:`SHADES` it is behind."""
 
@@ -136,19 +136,7 @@ def signed(value: float, written: str) -> str:
 
 
 def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str], voice: Voice) -> Figure:
-    """Return step time against memory of the best plans, and of those that no other beats in both.
-
-    Parameters
-    ----------
-    search : Search
-        What was found; at least one plan fits. [-]
-    plans : sequence of str
-        What its best plans are, in a few words each. [-]
-    points : sequence of str
-        The same of its points. [-]
-    voice : Voice
-        Who reads it. [-]
-    """
+    """Return step time against memory of the best plans, and of those that no other beats in both."""
     times = [plan.step_time.value for plan in search.plans] + [point.step_time for point in search.pareto]
     scale = scale_of(min(times), "s")
     ends = _with_room([time / scale.size for time in times if time <= LONGEST * min(times)])

@@ -15,7 +15,7 @@ from app.reports.wording import Voice
 from app.sizing.document import Estimate, Quantity
 
 BAND = 0.16
-"""How much of what lies below a band it hides. [-]"""
+"""How much of what lies below a band it hides."""
 LOW, HIGH = 10.0, 90.0
 """Ends of a range. [%]"""
 

@@ -14,13 +14,13 @@ from app.sizing.document import Quantity
 from app.sizing.sweep.rows import SweepRow
 
 MOST_RANGES = 60
-"""Points up to which ranges are drawn; more of them would hide each other. [-]"""
+"""Points up to which ranges are drawn; more of them would hide each other."""
 
 LOGARITHMIC_FROM = 10.0
-"""Ratio of the largest to the smallest value from which an axis is logarithmic. [-]"""
+"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
 MOST_DECADES = 3
-"""Powers of ten up to which an axis has ticks between them. [-]"""
+"""Powers of ten up to which an axis has ticks between them."""
 
 
 def time_of(row: SweepRow) -> Quantity | None:

@@ -22,7 +22,7 @@ from app.sizing.proposal.request import LogoInput
 FIELD = "branding.logo"
 MAX_BYTES = 500_000
 MAX_PIXELS = 16_000_000
-"""Pixels of a PNG that are unpacked at most. [-]"""
+"""Pixels of a PNG that are unpacked at most."""
 KEPT = (840, 320)
 """Largest picture that is kept: 42 × 16 mm at 500 dots an inch. [pixels]"""
 MAX_ELEMENTS = 2_000
@@ -57,13 +57,7 @@ NAME = re.compile(r"[A-Za-z_][\w-]{0,60}")
 
 
 def read_logo(asked: LogoInput) -> Logo:
-    """Return a logo drawn anew: a PNG by its pixels, an SVG by the shapes that are on a list.
-
-    Raises
-    ------
-    BadInput
-        Names the field and says what is allowed.
-    """
+    """Return a logo drawn anew: a PNG by its pixels, an SVG by the shapes that are on a list."""
     try:
         data = base64.b64decode(asked.data, validate=True)
     except (binascii.Error, ValueError):

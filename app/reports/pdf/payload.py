@@ -18,7 +18,7 @@ UNBROKEN = re.compile(r"[^\s\u200b-]{18,}")
 """Letters without a place to break a line at, too long for a narrow column."""
 
 RUNNING = 80
-"""Letters of the title at the head of a page. [-]"""
+"""Letters of the title at the head of a page."""
 
 PIECE = 12
 BREAK = "\u200b"

@@ -33,13 +33,7 @@ def template() -> bytes:
 
 
 def proposal_pdf(proposal: Proposal) -> bytes:
-    """Return the PDF of a proposal; its date is that of freezing, or of the last edit of a draft.
-
-    Parameters
-    ----------
-    proposal : Proposal
-        The draft or frozen proposal. [-]
-    """
+    """Return the PDF of a proposal; its date is that of freezing, or of the last edit of a draft."""
     speaker = voice(proposal.content.locale)
     data = payload(proposal, write_proposal(proposal, speaker), speaker)
     moment = proposal.frozen_at or proposal.updated_at

@@ -85,17 +85,7 @@ LEGEND_COLUMNS = 3
 
 
 def drawn(height: float, paint: Callable[[Axes], None], legend: Sequence[Entry] = ()) -> str:
-    """Return the SVG of what is painted on one pair of axes.
-
-    Parameters
-    ----------
-    height : float
-        Height of the sheet. [inch]
-    paint : callable
-        Draws on the axes. [-]
-    legend : sequence
-        Entries of a legend above the plot, where it covers nothing. [-]
-    """
+    """Return the SVG of what is painted on one pair of axes."""
     with style():
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)

@@ -138,17 +138,7 @@ def stacked(
     parts: Sequence[tuple[str, str, str, Sequence[float]]],
     paint_axis: Callable[[Axes, float], None],
 ) -> str:
-    """Return a stacked bar per row.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Names of the rows. [-]
-    parts : sequence
-        Name, colour, pattern and the values of each part by row. [-]
-    paint_axis : callable
-        Gives the axis its ticks, with the longest bar. [-]
-    """
+    """Return a stacked bar per row."""
     longest = max((sum(values[row] for *_, values in parts) for row in range(len(labels))), default=1.0)
 
     def paint(axes: Axes) -> None:

@@ -14,7 +14,7 @@ SOFT = "#5b6472"
 """Ticks and titles of axes, on white."""
 
 TICKS = 7
-"""Ticks of an axis of numbers at most. [-]"""
+"""Ticks of an axis of numbers at most."""
 
 
 def prepare(axes: Axes, layout: dict[str, Any]) -> None:

@@ -26,11 +26,11 @@ Format = Literal["svg", "png"]
 WIDTH, HEIGHT = 7.6, 3.9
 """Of a picture. [inch]"""
 ROWS, ROW = 8, 0.34
-"""Named rows that fit its height, and what each further one takes. [-], [inch]"""
+"""Named rows that fit its height, and what each further one takes. [inch]"""
 DOTS = 160
 """Of a picture in dots. [1/inch]"""
 LEGEND_COLUMNS, LEGEND_LETTERS = 4, 76
-"""Names of a legend in one row at most, and letters of it that fit the width. [-]"""
+"""Names of a legend in one row at most, and letters of it that fit the width."""
 
 SETTINGS: dict[Any, Any] = {
     "font.family": ["Pretendard", "Noto Sans CJK SC", "DejaVu Sans"],
@@ -55,21 +55,7 @@ def learn_fonts(files: tuple[str, ...]) -> None:
 def still(
     figure: Figure, form: Format, fonts: tuple[str, ...] = (), *, outlines: bool = True, title: str = ""
 ) -> bytes:
-    """Return a figure as a picture; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure : Figure
-        Data and layout as pages embed them. [-]
-    form : Format
-        SVG or PNG. [-]
-    fonts : tuple of str
-        Font files to draw letters with. [-]
-    outlines : bool
-        Whether letters of an SVG are drawn as shapes, so that no font is needed to show it. [-]
-    title : str
-        What the picture shows, kept in it for those who cannot see it. [-]
-    """
+    """Return a figure as a picture; the same figure gives the same bytes."""
     learn_fonts(fonts)
     with DRAWING, matplotlib.rc_context({**SETTINGS, "svg.fonttype": "path" if outlines else "none"}):
         canvas = Canvas(figsize=(WIDTH, _height(figure)), dpi=DOTS, layout="constrained", facecolor="white")

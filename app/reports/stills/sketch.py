@@ -25,15 +25,7 @@ ALIGNED = {"start": "left", "middle": "center", "end": "right"}
 
 
 def sketch(drawing: Drawing, fonts: tuple[str, ...] = ()) -> bytes:
-    """Return a drawing as PNG; the same drawing gives the same bytes.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        Shapes in the order they are drawn. [-]
-    fonts : tuple of str
-        Font files to draw letters with. [-]
-    """
+    """Return a drawing as PNG; the same drawing gives the same bytes."""
     learn_fonts(fonts)
     size = (drawing.width / PIXELS, drawing.height / PIXELS)
     dots = DOTS * min(1.0, WIDEST / max(drawing.width, drawing.height))

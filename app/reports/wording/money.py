@@ -29,7 +29,7 @@ class Grouping:
     size: float
     word: str
     decimals: int
-    """Decimals that are known; below zero, digits before the point that are not. [-]"""
+    """Decimals that are known; below zero, digits before the point that are not."""
 
     @classmethod
     def of(cls, amount: float, language: str, digits: int = 3) -> Grouping:

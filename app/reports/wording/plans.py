@@ -11,7 +11,7 @@ from app.sizing.document import Part, PlanSummary
 
 MOST_REASONS = 3
 LEAST_REASON = 0.05
-"""Differences below this share of the largest are no reason. [-]"""
+"""Differences below this share of the largest are no reason."""
 
 RECOMPUTED = {
     "none": Message("nothing computed twice"),
@@ -83,17 +83,7 @@ def plan_in_short(plan: PlanSummary) -> str:
 
 
 def reasons(more: Sequence[Part], place: int, voice: Voice) -> str:
-    """Write where the first plan saves time against another one, and where it pays.
-
-    Parameters
-    ----------
-    more : sequence of Part
-        Seconds of the other plan's step above the first's by part, largest first. [s]
-    place : int
-        Place of the other plan among the best, from 2. [-]
-    voice : Voice
-        Who reads it. [-]
-    """
+    """Write where the first plan saves time against another one, and where it pays."""
     largest = max((abs(part.seconds) for part in more), default=0.0)
     scale = scale_of(largest, "s")
     told = [part for part in more if largest and abs(part.seconds) >= LEAST_REASON * largest]

@@ -22,19 +22,7 @@ SWITCHES = frozenset(
 
 
 def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[Part]:
-    """Give servers for so much usable storage and the network that reaches them.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Capacity, price and ports. [-]
-    system : SystemEntry
-        What is bought. [-]
-    count : int
-        How many of it. [-]
-    terabytes : float
-        Usable storage; 0 gives nothing. [TB]
-    """
+    """Give servers for so much usable storage and the network that reaches them."""
     if terabytes <= 0:
         return
     capacity = catalog.figure(STORAGE_SERVER, "usable_capacity")
@@ -92,19 +80,7 @@ def _storage_ports(catalog: Catalog, system: SystemEntry, count: int) -> tuple[i
 def management_parts(
     catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[Part]
 ) -> Iterable[Part]:
-    """Give switches and cables of the management network for everything that is managed.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Ports of machines and switches. [-]
-    system : SystemEntry
-        What is bought. [-]
-    count : int
-        How many of it. [-]
-    parts : sequence
-        Lines so far, of which machines, hosts, servers and switches have ports. [-]
-    """
+    """Give switches and cables of the management network for everything that is managed."""
     brought = sum(line.count for line in parts if line.use == "management_switch")
     if (
         system.chip_kind is ChipKind.IPU
@@ -138,17 +114,7 @@ def management_parts(
 
 
 def spare_parts(catalog: Catalog, spare: int, parts: Sequence[Part]) -> Iterable[Part]:
-    """Give spare machines, a spare switch of each model and spare cables; they draw no power.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Share of spare cables. [-]
-    spare : int
-        Spare machines: 1 is N+1; 0 gives nothing. [-]
-    parts : sequence
-        Lines so far. [-]
-    """
+    """Give spare machines, a spare switch of each model and spare cables; they draw no power."""
     if not spare:
         return
     share = catalog.figure(CABLING, "spare_cable_share").si
@@ -175,15 +141,7 @@ def spare_parts(catalog: Catalog, spare: int, parts: Sequence[Part]) -> Iterable
 
 
 def installation(catalog: Catalog, parts: Sequence[Part]) -> Part:
-    """Return freight and installation as a share of everything bought.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        The share. [-]
-    parts : sequence
-        All other lines. [-]
-    """
+    """Return freight and installation as a share of everything bought."""
     share = catalog.figure(COST, "installation_share")
     hardware = added(((line.count, line.price) for line in parts), DOLLAR)
     factor = share.si

@@ -33,19 +33,7 @@ GIGABIT_PER_SECOND = 1.25e8
 def make_bill(
     request: BillRequest, context: SizingContext, identifier: str = "", estimate_id: str | None = None
 ) -> Bill:
-    """Return the bill of materials of a system.
-
-    Parameters
-    ----------
-    request : BillRequest
-        The system, how many, and what stands around it; an estimate has been replaced by its system. [-]
-    context : SizingContext
-        Catalogue, with the prices of a workspace where it has its own. [-]
-    identifier : str
-        Identifier of the bill. [-]
-    estimate_id : str or None
-        Estimate whose system it is. [-]
-    """
+    """Return the bill of materials of a system."""
     check_asked(request)
     catalog = context.priced(request.price_book_id).catalog
     system = bought(catalog, request)

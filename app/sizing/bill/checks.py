@@ -24,25 +24,7 @@ def bill_warnings(
     limits: Limits,
     plan: FabricPlan | None,
 ) -> list[CheckWarning]:
-    """Return the warnings of a bill.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Names. [-]
-    system : SystemEntry
-        What is bought. [-]
-    request : BillRequest
-        What was asked. [-]
-    parts : sequence
-        All lines. [-]
-    packed : sequence
-        Filled racks. [-]
-    limits : Limits
-        What a rack takes. [-]
-    plan : FabricPlan or None
-        The compute network. [-]
-    """
+    """Return the warnings of a bill."""
     found = [] if plan is None else list(plan.warnings)
     unknown = list(dict.fromkeys(line.name for line in parts if line.price is None))
     if unknown:

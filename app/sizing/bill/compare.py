@@ -11,19 +11,11 @@ from app.sizing.document import CheckWarning, Quantity
 
 KILOWATT = 1000.0
 ROUNDING = 1e-9
-"""What division may leave of a difference that is exactly the margin. [-]"""
+"""What division may leave of a difference that is exactly the margin."""
 
 
 def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison:
-    """Return the ratios of two bills and what to beware of.
-
-    Parameters
-    ----------
-    first, second : Bill
-        The bills; both in one currency. [-]
-    catalog : Catalog
-        The margin up to which two amounts count as equal. [-]
-    """
+    """Return the ratios of two bills and what to beware of."""
     if first.currency != second.currency:
         raise Conflict.at(
             "ids",
@@ -58,17 +50,7 @@ def _ratios(first: Bill, second: Bill, margin: float) -> list[Ratio]:
 
 
 def ratio_of(measure: str, first: Quantity, second: Quantity, margin: float) -> Ratio:
-    """Return the first amount over the second; its range holds every combination of their ends.
-
-    Parameters
-    ----------
-    measure : str
-        What is compared. [-]
-    first, second : Quantity
-        The amounts, above zero. [-]
-    margin : float
-        Difference up to which they count as equal. [-]
-    """
+    """Return the first amount over the second; its range holds every combination of their ends."""
     ratio = Quantity(
         value=first.value / second.value,
         low=first.low / second.high,

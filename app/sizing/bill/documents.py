@@ -14,31 +14,31 @@ from app.sizing.document import CheckWarning, Document, Quantity, SourceRef, Tex
 class FabricPlan(Document):
     """Switches and cables of a network."""
 
-    nodes: int = Field(description="Nodes. [-]")
-    switch_ports: int = Field(description="Ports of one switch. [-]")
+    nodes: int = Field(description="Nodes.")
+    switch_ports: int = Field(description="Ports of one switch.")
     port_gbps: float = Field(description="Line rate of one port. [Gb/s]")
-    levels: int = Field(description="Switch levels: 1, 2 or 3. [-]")
-    rails: int = Field(description="Rails, one per port of a node. [-]")
-    endpoints: int = Field(description="Ports of all nodes. [-]")
-    leaf: int = Field(description="Leaf switches: rails × leaves of a rail. [-]")
-    leaf_down: int = Field(description="Nodes on the fullest leaf. [-]")
-    leaf_up: int = Field(description="Uplinks of a leaf as planned, the same number to each spine. [-]")
-    uplinks: int = Field(description="Uplinks all leaves need. [-]")
-    spine: int = Field(description="Least spines: uplinks over the ports that face down. [-]")
-    balanced_spine: int = Field(description="Spines over which each leaf's uplinks divide evenly. [-]")
-    core: int = Field(description="Least core switches; 0 where two levels suffice. [-]")
-    balanced_core: int = Field(description="Core switches over which each spine's uplinks divide evenly. [-]")
-    pods: int = Field(description="Groups of leaves and spines under the core. [-]")
-    leaves_per_pod: int = Field(description="Leaves of the largest of them. [-]")
-    links_per_pair: int = Field(description="Links between a leaf and each of its spines. [-]")
-    spine_up: int = Field(description="Uplinks of a spine; 0 where two levels suffice. [-]")
-    minimum_switches: int = Field(description="leaf + spine + core. [-]")
-    switches: int = Field(description="leaf + balanced_spine + balanced_core: what is planned. [-]")
-    cables: int = Field(description="Cables of nodes and between switches at the bound. [-]")
-    balanced_cables: int = Field(description="Cables as planned. [-]")
+    levels: int = Field(description="Switch levels: 1, 2 or 3.")
+    rails: int = Field(description="Rails, one per port of a node.")
+    endpoints: int = Field(description="Ports of all nodes.")
+    leaf: int = Field(description="Leaf switches: rails × leaves of a rail.")
+    leaf_down: int = Field(description="Nodes on the fullest leaf.")
+    leaf_up: int = Field(description="Uplinks of a leaf as planned, the same number to each spine.")
+    uplinks: int = Field(description="Uplinks all leaves need.")
+    spine: int = Field(description="Least spines: uplinks over the ports that face down.")
+    balanced_spine: int = Field(description="Spines over which each leaf's uplinks divide evenly.")
+    core: int = Field(description="Least core switches; 0 where two levels suffice.")
+    balanced_core: int = Field(description="Core switches over which each spine's uplinks divide evenly.")
+    pods: int = Field(description="Groups of leaves and spines under the core.")
+    leaves_per_pod: int = Field(description="Leaves of the largest of them.")
+    links_per_pair: int = Field(description="Links between a leaf and each of its spines.")
+    spine_up: int = Field(description="Uplinks of a spine; 0 where two levels suffice.")
+    minimum_switches: int = Field(description="leaf + spine + core.")
+    switches: int = Field(description="leaf + balanced_spine + balanced_core: what is planned.")
+    cables: int = Field(description="Cables of nodes and between switches at the bound.")
+    balanced_cables: int = Field(description="Cables as planned.")
     node_tbps: float = Field(description="Line rate of one node in one direction. [Tb/s]")
-    oversubscription: float = Field(description="Ports towards nodes per uplink on the fullest leaf. [-]")
-    declared_switches: int | None = Field(description="Switches a list names; null where none was given. [-]")
+    oversubscription: float = Field(description="Ports towards nodes per uplink on the fullest leaf.")
+    declared_switches: int | None = Field(description="Switches a list names; null where none was given.")
     warnings: list[CheckWarning] = Field(description="What to ask and what to beware of.")
 
 
@@ -49,7 +49,7 @@ class BillLine(Document):
     name: str = Field(description="Name of the part.", examples=["QM8790 HDR switch"])
     group: Group = Field(description="Group the line is listed in.")
     use: str = Field(description="What it is for.", examples=["leaf"])
-    quantity: int = Field(description="How many. [-]")
+    quantity: int = Field(description="How many.")
     rule: Text = Field(description="How the quantity follows.")
     unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes it.")
     total: Quantity | None = Field(
@@ -84,7 +84,7 @@ class BillTotals(Document):
     power: Quantity = Field(description="Power under a training load.")
     power_max: Quantity = Field(description="Greatest power; the typical where only that is published.")
     rack_units: float = Field(description="Height in the racks. [U]")
-    racks: int = Field(description="Racks. [-]")
+    racks: int = Field(description="Racks.")
     weight: Quantity = Field(description="Weight with racks, of what has a known weight.")
 
 
@@ -101,7 +101,7 @@ class Placement(Document):
 class Rack(Document):
     """Racks that are filled alike."""
 
-    count: int = Field(description="How many are filled like this. [-]")
+    count: int = Field(description="How many are filled like this.")
     height: int = Field(description="Height of the rack. [U]")
     used: int = Field(description="Height in use. [U]")
     power: float = Field(description="Power under load. [W]")
@@ -115,7 +115,7 @@ class Tax(Document):
     """A tax or duty that no price of a bill holds."""
 
     name: Literal["vat", "duty"] = Field(description="Value-added or sales tax, or customs duty.")
-    rate: float = Field(description="Rate. [-]")
+    rate: float = Field(description="Rate.")
     amount: Quantity = Field(description="What it comes to on the total.")
     source: SourceRef = Field(description="Where the rate comes from.")
     as_of: str = Field(description="Date of the rate.")
@@ -132,11 +132,11 @@ class Bill(Document):
     catalog_version: str = Field(description="Catalogue the figures come from.")
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it. [-]")
-    machines: int = Field(description="Machines in all, without spares. [-]")
-    accelerators: int = Field(description="Accelerators in all, without spares. [-]")
+    count: int = Field(description="How many of it.")
+    machines: int = Field(description="Machines in all, without spares.")
+    accelerators: int = Field(description="Accelerators in all, without spares.")
     scalable_units: int | None = Field(
-        description="Units of twenty nodes that the machines make; null where none are defined. [-]"
+        description="Units of twenty nodes that the machines make; null where none are defined."
     )
     fabric: str = Field(description="Identifier of the compute network.")
     currency: str = Field(description="Currency of every price.")
@@ -185,7 +185,7 @@ class BillComparison(Document):
     first: str = Field(description="Identifier of the first bill.")
     second: str = Field(description="Identifier of the second bill.")
     labels: list[str] = Field(description="Names of both.")
-    margin: float = Field(description="Difference up to which figures count as equal. [-]")
+    margin: float = Field(description="Difference up to which figures count as equal.")
     ratios: list[Ratio] = Field(description="The figures both have.")
     groups: list[GroupPair] = Field(description="Sums of groups of both.")
     warnings: list[CheckWarning] = Field(description="What to beware of.")

@@ -9,7 +9,7 @@ from app.sizing.bill.request import FabricRequest
 from app.sizing.document import CheckWarning
 
 TERA = 1000.0
-"""Gigabits of a terabit. [-]"""
+"""Gigabits of a terabit."""
 
 
 def plan_fabric(request: FabricRequest) -> FabricPlan:
@@ -28,19 +28,7 @@ def plan_fabric(request: FabricRequest) -> FabricPlan:
 
 
 def described(tree: FatTree, nodes: int, switch_ports: int, port_gbps: float) -> FabricPlan:
-    """Return a fat tree as a document.
-
-    Parameters
-    ----------
-    tree : FatTree
-        Counts without dimensions. [-]
-    nodes : int
-        Nodes. [-]
-    switch_ports : int
-        Ports of one switch. [-]
-    port_gbps : float
-        Line rate of one port. [Gb/s]
-    """
+    """Return a fat tree as a document."""
     spines_of_a_leaf = max(int(tree.balanced_spine // tree.pods), 1)
     return FabricPlan(
         nodes=nodes,
@@ -73,17 +61,7 @@ def described(tree: FatTree, nodes: int, switch_ports: int, port_gbps: float) ->
 
 
 def fabric_warnings(plan: FabricPlan, asked: float, declared: int | None) -> list[CheckWarning]:
-    """Return what to ask about a network, and what to beware of.
-
-    Parameters
-    ----------
-    plan : FabricPlan
-        The network. [-]
-    asked : float
-        Oversubscription that is allowed. [-]
-    declared : int or None
-        Switches that a list names. [-]
-    """
+    """Return what to ask about a network, and what to beware of."""
     found: list[CheckWarning] = []
     if plan.switches > plan.minimum_switches:
         message = Message(

@@ -33,10 +33,10 @@ class Part:
     name: str
     group: Group
     use: str
-    """What it is for: leaf, spine, node cable … [-]"""
+    """What it is for: leaf, spine, node cable …"""
     count: int
     rule: Message
-    """How the count follows. [-]"""
+    """How the count follows."""
     price: Figure | None
     power_typical: Figure | None
     power_max: Figure | None
@@ -55,23 +55,7 @@ class Part:
 
 
 def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> Part:
-    """Return a line with the figures the catalogue has of its item.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Names, prices, power, height and weight. [-]
-    item : str
-        Identifier of the part. [-]
-    group : str
-        Where the bill lists it. [-]
-    use : str
-        What it is for. [-]
-    count : int
-        How many. [-]
-    rule : Message
-        How the count follows. [-]
-    """
+    """Return a line with the figures the catalogue has of its item."""
     return Part(
         item=item,
         name=catalog.items[item].name,

@@ -25,17 +25,17 @@ class NetworkBill:
 
     fabric: str
     switch: str
-    """Identifier of the switch it is built of. [-]"""
+    """Identifier of the switch it is built of."""
     switch_ports: int
     lines: tuple[Part, ...]
     tree: FatTree
-    """Counts as arrays without dimensions. [-]"""
+    """Counts as arrays without dimensions."""
     price: Spread
     """Sum of the prices that are known. [USD]"""
     power: Spread
     """Typical power of everything that draws any. [W]"""
     complete: bool
-    """False where a line has no price, so that the sum is a lower bound. [-]"""
+    """False where a line has no price, so that the sum is a lower bound."""
 
 
 def has_bill(catalog: Catalog, fabric: str) -> bool:
@@ -58,30 +58,6 @@ def network_bill(
 
     Of the switches a fabric may be built of, those are taken that make the cheapest network; without prices,
     the fewest. Switches are counted so that the uplinks of each leaf divide evenly over the spines.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Parts and prices; that of a price book where one is asked for. [-]
-    fabric : str
-        Identifier of the fabric; one without switches of its own (a cloud's) is refused. [-]
-    nodes : int
-        Nodes. [-]
-    ports_per_node : int
-        Ports of one node, a rail each. [-]
-    oversubscription : float
-        Ports towards nodes per uplink, at least 1. [-]
-    machine : str or None
-        Identifier of the machine: adapters it does not bring become a line. None: nodes bring theirs. [-]
-    group : str
-        Group of switches in the bill; cables are a group of their own. [-]
-    spread_over : int or None
-        Machines among which cables run, where that is not the number of nodes. [-]
-
-    Raises
-    ------
-    BadInput
-        Where the fabric cannot be bought, or three levels of its switches do not suffice.
     """
     if not has_bill(catalog, fabric):
         name = catalog.items[fabric].name if fabric in catalog.items else fabric
@@ -105,7 +81,7 @@ def network_bill(
 
 
 def ports_of(catalog: Catalog, fabric: str, switch: str) -> int:
-    """Return the ports of a switch at the rate of a fabric. [-]"""
+    """Return the ports of a switch at the rate of a fabric."""
     split = catalog.find(fabric, "switch_ports", switch)
     return round((split or catalog.figure(switch, "ports")).si)
 
@@ -257,21 +233,7 @@ def _optics(catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int,
 def adapters(
     catalog: Catalog, fabric: str, nodes: int, ports_per_node: int, machine: str | None, group: Group
 ) -> Iterable[Part]:
-    """Give the line of adapters that a machine does not bring, if any.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Adapters of machines and fabrics. [-]
-    fabric : str
-        Identifier of the fabric. [-]
-    nodes, ports_per_node : int
-        Machines and their ports. [-]
-    machine : str or None
-        Identifier of the machine; None brings all it needs. [-]
-    group : str
-        Group of the line. [-]
-    """
+    """Give the line of adapters that a machine does not bring, if any."""
     if machine is None:
         return
     needed = catalog.figure(fabric, "adapter").text

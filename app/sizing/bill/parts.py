@@ -25,15 +25,6 @@ def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
 
     A price book may state the price of a pod as a whole: its machines share it evenly, and what else comes
     with the pod is paid for with them.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Figures of the parts. [-]
-    system : SystemEntry
-        What is bought. [-]
-    count : int
-        How many of it. [-]
     """
     whole = system.whole_price
     for one in _parts_of(catalog, system, count):
@@ -104,17 +95,7 @@ def _place_of(catalog: Catalog, switch: str) -> tuple[Group, str]:
 
 
 def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
-    """Give the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Ports of machines and rules of cabling. [-]
-    system : SystemEntry
-        An IPU system. [-]
-    count : int
-        How many of it. [-]
-    """
+    """Give the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
     machines = count * system.machines
     linked = machines_linked(catalog, system)
     chains = count * math.ceil(system.machines / linked)
@@ -145,12 +126,12 @@ def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Pa
 
 
 def _pod_size(catalog: Catalog, system: SystemEntry) -> int:
-    """IPUs that IPU-Links alone join. [-]"""
+    """IPUs that IPU-Links alone join."""
     return round(catalog.figure(system.chip, "pod_size").si)
 
 
 def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
-    """Return the machines that IPU-Links join, which stand in one rack. [-]"""
+    """Return the machines that IPU-Links join, which stand in one rack."""
     return min(system.machines, max(_pod_size(catalog, system) // system.devices_per_machine, 1))
 
 

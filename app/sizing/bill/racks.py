@@ -15,7 +15,7 @@ from app.sizing.bill.parts import machines_linked
 UNPOWERED = frozenset({"spare_machine", "spare_host"})
 """What stands in a rack without power."""
 MOST_SWITCHES_BESIDE = 4
-"""Loose switches that still go into the racks of machines; more have racks of their own. [-]"""
+"""Loose switches that still go into the racks of machines; more have racks of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +99,7 @@ def unit_of(line: Part) -> Unit:
 
 
 def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[Part]) -> list[Block]:
-    """Return what has to stand together: machines that IPU-Links join with their hosts and switches.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        How many machines IPU-Links join. [-]
-    system : SystemEntry
-        What is bought. [-]
-    count : int
-        How many of it. [-]
-    parts : sequence
-        Lines of the bill. [-]
-    """
+    """Return what has to stand together: machines that IPU-Links join with their hosts and switches."""
     standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
     if system.chip_kind is not ChipKind.IPU:
         return [(unit_of(line),) for line in _ordered(standing) for _ in range(line.count)]
@@ -138,15 +126,7 @@ def _ordered(parts: Sequence[Part]) -> Iterable[Part]:
 
 
 def pack(blocks: Sequence[Block], limits: Limits) -> list[Packed]:
-    """Return filled racks: blocks in their order, each rack as full as its limits allow.
-
-    Parameters
-    ----------
-    blocks : sequence
-        What has to stand together. [-]
-    limits : Limits
-        Height, power and weight of a rack. [-]
-    """
+    """Return filled racks: blocks in their order, each rack as full as its limits allow."""
     switches = [block for block in blocks if all(unit.use in SWITCHES for unit in block)]
     racks: list[Packed] = []
     for block in blocks:
@@ -175,17 +155,7 @@ def pack(blocks: Sequence[Block], limits: Limits) -> list[Packed]:
 
 
 def limits_of(catalog: Catalog, height: int, power: float | None) -> tuple[str, Limits]:
-    """Return the rack of a height and what it takes; a power limit of one's own comes first.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Racks. [-]
-    height : int
-        42 or 48. [U]
-    power : float or None
-        Power one rack may draw; None takes the catalogue's. [W]
-    """
+    """Return the rack of a height and what it takes; a power limit of one's own comes first."""
     item = f"rack-{height}u"
     usable, weight = catalog.figure(item, "usable_units"), catalog.figure(item, "load_limit")
     allowed = catalog.figure(item, "rack_power").si if power is None else power
@@ -193,17 +163,7 @@ def limits_of(catalog: Catalog, height: int, power: float | None) -> tuple[str, 
 
 
 def rack_parts(catalog: Catalog, item: str, racks: Sequence[Packed]) -> Iterable[Part]:
-    """Give the lines of racks and power strips.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Capacity of a strip and feeds of a rack. [-]
-    item : str
-        Identifier of the rack. [-]
-    racks : sequence
-        Filled racks. [-]
-    """
+    """Give the lines of racks and power strips."""
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
     strips = sum(max(math.ceil(rack.greatest / capacity), 1) for rack in racks) * feeds

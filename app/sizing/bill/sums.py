@@ -23,7 +23,7 @@ class Money:
 
     currency: Currency
     rate: Spread
-    """Units of it per dollar, with its range. [-]"""
+    """Units of it per dollar, with its range."""
 
     def of(self, spread: Spread) -> Quantity:
         """Return an amount in the currency."""

@@ -24,20 +24,7 @@ def key_of(row: BookRow | BookRowKey) -> Key:
 
 
 def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ...]:
-    """Return rows that a book can hold.
-
-    Parameters
-    ----------
-    rows : iterable of BookRowInput
-        As asked. [-]
-    catalog : Catalog
-        What they refer to. [-]
-
-    Raises
-    ------
-    BadInput
-        With the row and column of each fault.
-    """
+    """Return rows that a book can hold."""
     found = tuple(
         BookRow(
             item=row.item.strip(),
@@ -63,17 +50,7 @@ def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ..
 def edited(
     rows: Sequence[BookRow], put: Sequence[BookRow], remove: Sequence[BookRowKey]
 ) -> tuple[BookRow, ...]:
-    """Return rows after an edit: some taken out, some put in their own place or at the end.
-
-    Parameters
-    ----------
-    rows : sequence of BookRow
-        Before. [-]
-    put : sequence of BookRow
-        New or changed rows. [-]
-    remove : sequence of BookRowKey
-        Rows to take out; each must be there. [-]
-    """
+    """Return rows after an edit: some taken out, some put in their own place or at the end."""
     by_key = {key_of(row): row for row in rows}
     for place, one in enumerate(remove):
         if by_key.pop(key_of(one), None) is None:
@@ -86,13 +63,7 @@ def edited(
 
 
 def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChange]:
-    """Return the rows that differ between two versions.
-
-    Parameters
-    ----------
-    before, after : sequence of BookRow
-        Rows of the versions. [-]
-    """
+    """Return the rows that differ between two versions."""
     old, new = {key_of(row): row for row in before}, {key_of(row): row for row in after}
     found = []
     for key in dict.fromkeys([*new, *old]):
@@ -117,15 +88,7 @@ def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChan
 
 
 def row_document(row: BookRow, catalog: Catalog) -> BookRowDocument:
-    """Return a row beside the catalogue's own figure.
-
-    Parameters
-    ----------
-    row : BookRow
-        Of a book. [-]
-    catalog : Catalog
-        Without the book. [-]
-    """
+    """Return a row beside the catalogue's own figure."""
     own = None if row.parameter == DISCOUNT else catalog.find(row.item, row.parameter, row.condition)
     return BookRowDocument(
         item=row.item,

@@ -59,11 +59,11 @@ class BookVersion(Document):
     comment: str
     """Why it was made."""
     rows: int
-    """Rows of it. [-]"""
+    """Rows of it."""
     changes: list[RowChange]
     """What differs from the version before; at most a hundred of them."""
     changed: int
-    """How many rows differ. [-]"""
+    """How many rows differ."""
 
 
 class PriceBookDocument(Document):
@@ -93,7 +93,7 @@ class PriceBookSummary(Document):
     version: int
     """Newest version."""
     rows: int
-    """Rows of it. [-]"""
+    """Rows of it."""
     created_at: datetime
     """When the book was made."""
     updated_at: datetime

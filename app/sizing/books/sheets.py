@@ -28,20 +28,7 @@ GUARD = "'"
 
 
 def read_rows(content: bytes) -> list[BookRowInput]:
-    """Return the rows of a CSV file.
-
-    Parameters
-    ----------
-    content : bytes
-        UTF-8, comma or semicolon between the cells, a head with the names of the columns. [-]
-
-    Raises
-    ------
-    TooLarge
-        Where the file is larger than a book can be.
-    BadInput
-        With the row and column of each fault, rows counted without the head.
-    """
+    """Return the rows of a CSV file."""
     if len(content) > MOST_BYTES:
         raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
     try:
@@ -151,13 +138,7 @@ def digits(value: float) -> str:
 
 
 def write_rows(rows: Iterable[BookRow]) -> str:
-    """Return rows as CSV; a cell of text that a spreadsheet would run is guarded.
-
-    Parameters
-    ----------
-    rows : iterable of BookRow
-        Rows of a book. [-]
-    """
+    """Return rows as CSV; a cell of text that a spreadsheet would run is guarded."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)

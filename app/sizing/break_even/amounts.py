@@ -52,15 +52,7 @@ class Amounts:
 
 
 def amounts_of(request: BreakEvenRequest, context: SizingContext) -> Amounts:
-    """Return the amounts of a checked request, priced from the catalogue where they are described.
-
-    Parameters
-    ----------
-    request : BreakEvenRequest
-        What is asked. [-]
-    context : SizingContext
-        Catalogue with the prices that hold. [-]
-    """
+    """Return the amounts of a checked request, priced from the catalogue where they are described."""
     return _Reader(request, context).read()
 
 

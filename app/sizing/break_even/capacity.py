@@ -14,17 +14,6 @@ def used_share(own: Hardware, rented: Hardware, hours: float, context: SizingCon
     """Return the share of a cluster that rented hours would fill; None where peaks do not compare.
 
     Peaks compare between GPUs only: what IPUs attain of theirs differs too much from what GPUs do.
-
-    Parameters
-    ----------
-    own : Hardware
-        The cluster. [-]
-    rented : Hardware
-        What is rented at a time. [-]
-    hours : float
-        Hours of each in a month. [h/month]
-    context : SizingContext
-        Catalogue. [-]
     """
     if ChipKind.IPU in (own.entry.chip_kind, rented.entry.chip_kind):
         return None

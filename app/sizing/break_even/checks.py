@@ -25,13 +25,7 @@ LONG_GROWTH = 24.0
 
 
 def written(months: float) -> object:
-    """Return months as a sentence shows them: with one decimal, or never.
-
-    Parameters
-    ----------
-    months : float
-        Break-even. [month]
-    """
+    """Return months as a sentence shows them: with one decimal, or never."""
     return f"{months:,.1f}" if math.isfinite(months) else Message("never")
 
 
@@ -43,23 +37,7 @@ def warnings_of(
     flow: Sequence[CashPoint],
     context: SizingContext,
 ) -> list[CheckWarning]:
-    """Return everything that was found.
-
-    Parameters
-    ----------
-    request : BreakEvenRequest
-        What was asked. [-]
-    amounts : Amounts
-        What it became. [-]
-    terms : BuildOrRent
-        Terms of the engine. [-]
-    months : float
-        Break-even. [month]
-    flow : sequence of CashPoint
-        Both sides month by month. [-]
-    context : SizingContext
-        Catalogue. [-]
-    """
+    """Return everything that was found."""
     found = [
         _fabric(amounts, terms, months, context),
         _capacity(request, amounts, context),

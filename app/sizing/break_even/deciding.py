@@ -33,19 +33,11 @@ FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0)
 """More or less work, over what was asked about."""
 
 BEYOND = 1.15
-"""How far past the break-even both sides are shown. [-]"""
+"""How far past the break-even both sides are shown."""
 
 
 def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
-    """Return when an own cluster is cheaper than the cloud.
-
-    Parameters
-    ----------
-    request : BreakEvenRequest
-        Purchase and bill. [-]
-    context : SizingContext
-        Catalogue. [-]
-    """
+    """Return when an own cluster is cheaper than the cloud."""
     check(request)
     priced = context.priced(request.price_book_id)
     amounts = amounts_of(request, priced)
@@ -103,32 +95,14 @@ def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
 
 
 def outcome_of(months: float, horizon: float) -> Outcome:
-    """Return how a break-even lies to the horizon.
-
-    Parameters
-    ----------
-    months : float
-        Break-even; infinite where it never comes. [month]
-    horizon : float
-        How long it is counted. [month]
-    """
+    """Return how a break-even lies to the horizon."""
     if not math.isfinite(months):
         return "never"
     return "within_horizon" if months <= horizon else "after_horizon"
 
 
 def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> list[CashPoint]:
-    """Return both sides month by month, past the break-even where nothing is sold before.
-
-    Parameters
-    ----------
-    terms : BuildOrRent
-        Terms of the engine. [-]
-    months : float
-        Break-even. [month]
-    drawn : BuildOrRent
-        Terms as samples; None without ranges. [-]
-    """
+    """Return both sides month by month, past the break-even where nothing is sold before."""
     horizon = float(terms.horizon)
     end = horizon
     if math.isfinite(months) and float(terms.residual_share) == 0.0:
@@ -159,15 +133,7 @@ def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> l
 
 
 def demand_cases(amounts: Amounts, question: Question) -> list[DemandCase]:
-    """Return the break-even for more or less work.
-
-    Parameters
-    ----------
-    amounts : Amounts
-        Inputs by field. [-]
-    question : Question
-        What does not vary. [-]
-    """
+    """Return the break-even for more or less work."""
     factors = np.array(FACTORS)
     terms = terms_of(amounts.inputs, question, factors * question.factor)
     bill = float(cloud_bill(amounts.inputs, question)) * question.factor

@@ -66,7 +66,7 @@ class DemandCase(Document):
     """The break-even if there were more or less work."""
 
     factor: float
-    """Work over the work that was asked about. [-]"""
+    """Work over the work that was asked about."""
     cloud_monthly: float
     """Bill of that work. [currency/month]"""
     replaced_monthly: float
@@ -81,7 +81,7 @@ class MixedPoint(Document):
     """Cost of owning one capacity and renting the rest."""
 
     owned: float
-    """Capacity owned over that of the cluster. [-]"""
+    """Capacity owned over that of the cluster."""
     own: float
     """Paid for what is owned, purchase spread over the horizon. [currency/month]"""
     rent: float
@@ -100,15 +100,15 @@ class Mixed(Document):
     all_rented: MixedPoint
     """Nothing owned."""
     worth_owning_share: float
-    """Share of the time for which capacity must be in use to be worth owning. [-]"""
+    """Share of the time for which capacity must be in use to be worth owning."""
     mean_demand: float
-    """Mean capacity in use over that of the cluster. [-]"""
+    """Mean capacity in use over that of the cluster."""
     peak_demand: float
-    """Highest capacity in use over that of the cluster. [-]"""
+    """Highest capacity in use over that of the cluster."""
     points: list[MixedPoint]
     """Cost over the capacity owned."""
     load: list[float]
-    """Capacity in use over that of the cluster, the highest first. [-]"""
+    """Capacity in use over that of the cluster, the highest first."""
 
 
 class BreakEven(Document):
@@ -124,7 +124,7 @@ class BreakEven(Document):
     months_high: float | None
     """90th percentile of the months; null where it never comes, or without ranges. [month]"""
     probability: float | None
-    """Share of the samples that break even within the horizon; null without ranges. [-]"""
+    """Share of the samples that break even within the horizon; null without ranges."""
     currency: str
     """Currency of every amount."""
     capex: Quantity
@@ -157,7 +157,7 @@ class BreakEven(Document):
     """Bill of the first month from which a purchase pays by the horizon. [currency/month]"""
     required_utilisation: float | None
     """Share of the cluster that has to be in use for that; null where no utilisation is given or even a
-    full cluster does not suffice. [-]"""
+    full cluster does not suffice."""
     sentences: list[Text]
     """The answer in words, the outcome first."""
     tornado: list[TornadoRow]

@@ -15,28 +15,12 @@ HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS
 
 
 def line(item: str, amount: float, rule: Message) -> AmountLine:
-    """Return one line.
-
-    Parameters
-    ----------
-    item : str
-        What is paid for. [-]
-    amount : float
-        How much. [currency]
-    rule : Message
-        How it is computed. [-]
-    """
+    """Return one line."""
     return AmountLine(item=item, amount=amount, rule=Text.of(rule))
 
 
 def running_lines(inputs: dict[str, float]) -> list[AmountLine]:
-    """Return the running cost of a month by line; empty where it was stated.
-
-    Parameters
-    ----------
-    inputs : dict
-        Inputs by field. [-]
-    """
+    """Return the running cost of a month by line; empty where it was stated."""
     if "onprem_monthly" in inputs:
         return []
     staff, pay = inputs["onprem.staff"], inputs["onprem.staff_cost"]
@@ -73,15 +57,7 @@ def running_lines(inputs: dict[str, float]) -> list[AmountLine]:
 
 
 def rent_lines(request: BreakEvenRequest, inputs: dict[str, float]) -> list[AmountLine]:
-    """Return the cloud bill of a month by line; empty where it was stated.
-
-    Parameters
-    ----------
-    request : BreakEvenRequest
-        What was asked. [-]
-    inputs : dict
-        Inputs by field. [-]
-    """
+    """Return the cloud bill of a month by line; empty where it was stated."""
     if request.cloud is None:
         return []
     hours, price = inputs["cloud.hours_per_month"], inputs["cloud.hourly_price"]

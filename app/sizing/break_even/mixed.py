@@ -24,17 +24,6 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
 
     Both sides are proportional to capacity: the cluster's cost over the horizon, spread evenly, for
     one unit of it owned; the bill over the mean demand for one unit rented.
-
-    Parameters
-    ----------
-    terms : BuildOrRent
-        The whole cluster. [-]
-    bill : float
-        Cloud bill of the whole demand. [currency/month]
-    demand : sequence of float
-        Capacity in use over that of the cluster, in equally long stretches. [-]
-    peak_factor : float
-        Rent of the peak over that behind the bill. [-]
     """
     used = np.asarray(demand, dtype=float)
     horizon = np.asarray(terms.horizon, dtype=float)

@@ -23,7 +23,7 @@ class HardwareInput(Schema):
     """What is bought, priced from the catalogue or a price book."""
 
     system: str = Field(description="Identifier of a system.", examples=["dgx-a100-320gb"])
-    count: Whole = Field(1, ge=1, le=100_000, description="How many of it. [-]")
+    count: Whole = Field(1, ge=1, le=100_000, description="How many of it.")
     fabric: str | None = Field(
         None, description="Identifier of a fabric; left out, what the system comes with."
     )
@@ -38,9 +38,7 @@ class RunningInput(Schema):
         le=1e7,
         description="Mean draw of the machines; left out, that of the hardware under a training load. [kW]",
     )
-    pue: Number | None = Field(
-        None, ge=1, le=5, description="Power of the site over that of the machines. [-]"
-    )
+    pue: Number | None = Field(None, ge=1, le=5, description="Power of the site over that of the machines.")
     tariff: Number | None = Field(
         None, ge=0, le=1e6, description="Price of electricity in the currency. [currency/kWh]"
     )
@@ -48,7 +46,7 @@ class RunningInput(Schema):
         None,
         ge=0,
         le=1e5,
-        description="Posts that run it; left out, by the number of machines. [-]",
+        description="Posts that run it; left out, by the number of machines.",
     )
     staff_cost: Number | None = Field(
         None, ge=0, le=DEAREST, description="Cost of a full-time post in the currency. [currency/year]"
@@ -68,7 +66,7 @@ class CloudInput(Schema):
     """What the cloud bill is made of."""
 
     system: str = Field(description="Identifier of a rented system.", examples=["aws-p4d"])
-    count: Whole = Field(1, ge=1, le=100_000, description="How many are rented at a time. [-]")
+    count: Whole = Field(1, ge=1, le=100_000, description="How many are rented at a time.")
     hours_per_month: Number = Field(
         gt=0, le=744, description="Hours each is rented in a month; 730.5 are all of them. [h/month]"
     )
@@ -147,14 +145,14 @@ class BreakEvenRequest(Schema):
         ge=0,
         le=1,
         description="Resale at the horizon over the purchase price; left out, the catalogue's where "
-        "hardware is given, else none. [-]",
+        "hardware is given, else none.",
     )
     utilisation: Number | None = Field(
         None,
         ge=LEAST_SHARE,
         le=1,
         description="Share of the cluster's capacity that the work behind the bill fills. The cloud is paid "
-        "for what is used, the cluster whether it is used or not. [-]",
+        "for what is used, the cluster whether it is used or not.",
     )
     growth: Number | None = Field(
         None, gt=-1, le=5, description="Yearly growth of the work, and so of the cloud bill. [1/year]"
@@ -163,24 +161,24 @@ class BreakEvenRequest(Schema):
         None, gt=-1, le=5, description="Yearly growth of the running cost. [1/year]"
     )
     teams_now: Whole | None = Field(
-        None, ge=1, le=100_000, description="Teams behind the bill, with teams_then. [-]"
+        None, ge=1, le=100_000, description="Teams behind the bill, with teams_then."
     )
     teams_then: Whole | None = Field(
-        None, ge=1, le=100_000, description="Teams there will be; the bill grows in proportion. [-]"
+        None, ge=1, le=100_000, description="Teams there will be; the bill grows in proportion."
     )
     demand_factor: Number | None = Field(
-        None, gt=0, le=1000, description="Work to come over the work behind the bill; 2 is a doubling. [-]"
+        None, gt=0, le=1000, description="Work to come over the work behind the bill; 2 is a doubling."
     )
     demand: list[Number] | None = Field(
         None,
         min_length=1,
         max_length=MOST_PERIODS,
         description="Capacity in use over that of the cluster, in equally long stretches of time such as "
-        "months; says how much to own where the peak is rented. [-]",
+        "months; says how much to own where the peak is rented.",
         examples=[[0.4, 0.5, 0.9, 1.2]],
     )
     peak_price_factor: Number = Field(
-        1.0, gt=0, le=100, description="Rent of the peak over that behind the bill. [-]"
+        1.0, gt=0, le=100, description="Rent of the peak over that behind the bill."
     )
     ranges: RangesInput | None = None
     """Inputs that are not known exactly."""
@@ -194,15 +192,7 @@ ALTERNATIVES = (("capex", "hardware"), ("onprem_monthly", "onprem"), ("cloud_mon
 
 
 def check(request: BreakEvenRequest) -> None:
-    """Refuse a request that says nothing, or two things, about one amount.
-
-    Raises
-    ------
-    Unprocessable
-        Where an amount is neither stated nor described.
-    BadInput
-        Where statements contradict each other.
-    """
+    """Refuse a request that says nothing, or two things, about one amount."""
     for amount, parts in ALTERNATIVES:
         stated, described = getattr(request, amount) is not None, getattr(request, parts) is not None
         if not stated and not described:
@@ -265,7 +255,7 @@ def _check_ranges(request: BreakEvenRequest) -> None:
 
 
 LEAST_DEMAND = 1e-6
-"""Mean demand, over the capacity of the cluster, below which there is nothing to own or rent. [-]"""
+"""Mean demand, over the capacity of the cluster, below which there is nothing to own or rent."""
 
 LIMITS = {
     "capex": (0.0, DEAREST),

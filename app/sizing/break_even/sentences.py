@@ -23,29 +23,7 @@ def sentences(
     found: Mixed | None,
     currency: str,
 ) -> list[Message]:
-    """Return the sentences.
-
-    Parameters
-    ----------
-    terms : BuildOrRent
-        Terms of the engine. [-]
-    months : float
-        Break-even. [month]
-    outcome : Outcome
-        Within the horizon, after it, or never. [-]
-    saving : float
-        Cloud less own at the horizon. [currency]
-    required : tuple
-        Bill that pays by the horizon, and the use of the cluster it stands for. [currency/month]
-    probability : float
-        That it breaks even within the horizon; None without ranges. [-]
-    varied : collection of str
-        Inputs that have a range. [-]
-    found : Mixed
-        Base and peak; None without a demand profile. [-]
-    currency : str
-        Currency of the amounts. [-]
-    """
+    """Return the sentences."""
     answer = [_outcome(terms, months, outcome, currency)]
     answer += _turning(terms, outcome, saving, required, currency)
     if probability is not None:

@@ -22,15 +22,7 @@ AMOUNTS = ("capex", "onprem_monthly", "cloud_monthly")
 
 
 def spans_of(request: BreakEvenRequest, amounts: Amounts) -> dict[str, tuple[float, float]]:
-    """Return the inputs that are not known exactly, each with its ends.
-
-    Parameters
-    ----------
-    request : BreakEvenRequest
-        Ranges that were given. [-]
-    amounts : Amounts
-        The range that comes with the catalogue's prices. [-]
-    """
+    """Return the inputs that are not known exactly, each with its ends."""
     found = {}
     if amounts.capex_range is not None:
         found["capex"] = amounts.capex_range
@@ -46,13 +38,6 @@ def sampled(inputs: dict[str, float], spans: dict[str, tuple[float, float]]) -> 
     """Return every input as samples; those with ends as two half-normals that meet at the value.
 
     A tenth of the samples lies below the low end and a tenth above the high one.
-
-    Parameters
-    ----------
-    inputs : dict
-        Inputs by field. [-]
-    spans : dict
-        Ends of those that vary. [-]
     """
     # One column for each input that may vary, so that leaving one out leaves the others as they are.
     table = standard_normals(SAMPLES, len(RangesInput.model_fields), SEED)

@@ -20,24 +20,16 @@ class Question:
     """What does not vary: how many are rented, and how much work there will be."""
 
     rented: int
-    """Systems rented at a time. [-]"""
+    """Systems rented at a time."""
     factor: float
-    """Work to come over the work behind the bill. [-]"""
+    """Work to come over the work behind the bill."""
     filled: float | None
     """Share of the cluster that the work behind the bill fills; above 1 it is more than the cluster holds.
-    [-]"""
+   """
 
 
 def question_of(request: BreakEvenRequest, inputs: Mapping[str, float]) -> Question:
-    """Return what does not vary.
-
-    Parameters
-    ----------
-    request : BreakEvenRequest
-        What was asked. [-]
-    inputs : mapping
-        Inputs by field. [-]
-    """
+    """Return what does not vary."""
     factor = 1.0 if request.demand_factor is None else request.demand_factor
     if request.teams_now is not None and request.teams_then is not None:
         factor = request.teams_then / request.teams_now
@@ -49,13 +41,7 @@ def question_of(request: BreakEvenRequest, inputs: Mapping[str, float]) -> Quest
 
 
 def running_cost(inputs: Inputs) -> Floats:
-    """Return the running cost of the first month. [currency/month]
-
-    Parameters
-    ----------
-    inputs : mapping
-        Inputs by field. [-]
-    """
+    """Return the running cost of the first month. [currency/month]"""
     if "onprem_monthly" in inputs:
         return np.asarray(inputs["onprem_monthly"], dtype=float)
     given = {name: np.asarray(value, dtype=float) for name, value in inputs.items()}
@@ -66,15 +52,7 @@ def running_cost(inputs: Inputs) -> Floats:
 
 
 def cloud_bill(inputs: Inputs, question: Question) -> Floats:
-    """Return the bill as it was stated or described, before any change in demand. [currency/month]
-
-    Parameters
-    ----------
-    inputs : mapping
-        Inputs by field. [-]
-    question : Question
-        How many are rented. [-]
-    """
+    """Return the bill as it was stated or described, before any change in demand. [currency/month]"""
     if "cloud_monthly" in inputs:
         return np.asarray(inputs["cloud_monthly"], dtype=float)
     hours = np.asarray(inputs["cloud.hours_per_month"], dtype=float)
@@ -86,15 +64,6 @@ def terms_of(inputs: Inputs, question: Question, factor: FloatLike | None = None
 
     With a utilisation the bill follows the work on the cluster, up to a full one: what exceeds it is
     rented either way and stands on neither side.
-
-    Parameters
-    ----------
-    inputs : mapping
-        Inputs by field. [-]
-    question : Question
-        What does not vary. [-]
-    factor : FloatLike
-        Work over the work behind the bill, where it is not that of the question. [-]
     """
     work = np.asarray(question.factor if factor is None else factor, dtype=float)
     bill = cloud_bill(inputs, question)

@@ -13,7 +13,7 @@ from app.sizing.break_even.terms import Question, terms_of
 from app.sizing.document import Text
 
 STEP = 0.2
-"""How far an input is moved, as a share of it. [-]"""
+"""How far an input is moved, as a share of it."""
 
 ENDS = {
     "utilisation": (0.0, 1.0),
@@ -32,13 +32,6 @@ def tornado(inputs: dict[str, float], question: Question) -> list[TornadoRow]:
     """Return one row for each input that is not zero, the strongest first.
 
     An input that decides whether there is a break-even at all stands above any that moves it.
-
-    Parameters
-    ----------
-    inputs : dict
-        Inputs by field. [-]
-    question : Question
-        What does not vary. [-]
     """
     names = [name for name, value in inputs.items() if value != 0.0 and name not in FIXED]
     if inputs.get("utilisation", 0.0) > 1.0:

@@ -15,21 +15,7 @@ ECONOMY = "L. Blank and A. Tarquin, Engineering economy, 8th ed., McGraw-Hill, 2
 def trace_of(
     amounts: Amounts, question: Question, terms: BuildOrRent, months: float, currency: str
 ) -> list[TraceStep]:
-    """Return the steps from the amounts to the month.
-
-    Parameters
-    ----------
-    amounts : Amounts
-        Inputs by field with their figures. [-]
-    question : Question
-        What does not vary. [-]
-    terms : BuildOrRent
-        Terms of the engine. [-]
-    months : float
-        Break-even. [month]
-    currency : str
-        Currency of the amounts. [-]
-    """
+    """Return the steps from the amounts to the month."""
     steps = []
     inputs = amounts.inputs
     if amounts.capex_lines:

@@ -66,7 +66,7 @@ class Machine(CatalogueEntry):
     """A node or an IPU machine."""
 
     chip: str = Field(description="Identifier of its chip.")
-    devices: int = Field(description="Accelerators. [-]")
+    devices: int = Field(description="Accelerators.")
     intra: str = Field(description="How its accelerators reach each other.")
 
 
@@ -75,7 +75,7 @@ class BillOfSystem(Document):
 
     item: str = Field(description="Identifier of the part.")
     name: str = Field(description="Name of the part.")
-    count: int = Field(description="How many. [-]")
+    count: int = Field(description="How many.")
     price: CatalogueFigure | None = Field(description="Price of one; null where nobody publishes it.")
     power_typical: CatalogueFigure | None = Field(description="Power of one under load.")
     rack_units: CatalogueFigure | None = Field(description="Height of one.")
@@ -85,15 +85,15 @@ class System(CatalogueEntry):
     """What is bought or rented."""
 
     machine: str = Field(description="Identifier of its machine.")
-    machines: int = Field(description="Machines. [-]")
-    devices: int = Field(description="Accelerators. [-]")
-    devices_per_machine: int = Field(description="Accelerators of one machine. [-]")
+    machines: int = Field(description="Machines.")
+    devices: int = Field(description="Accelerators.")
+    devices_per_machine: int = Field(description="Accelerators of one machine.")
     chip: str = Field(description="Identifier of its chip.")
     chip_kind: Literal["gpu", "ipu"] = Field(description="Architecture of its chip.")
     intra: str = Field(description="How accelerators of one machine reach each other.")
-    hosts: int = Field(description="Host servers it needs. [-]")
+    hosts: int = Field(description="Host servers it needs.")
     fabric: str = Field(description="Fabric it comes with.")
-    ports_per_node: int = Field(description="Fabric ports of one machine. [-]")
+    ports_per_node: int = Field(description="Fabric ports of one machine.")
     acquisition: Literal["own", "rent"] = Field(description="Whether it is bought or rented.")
     availability: str = Field(description="Whether it can still be had.")
     price: Quantity | None = Field(description="Sum of the bill; null where a part has no price.")
@@ -114,7 +114,7 @@ class Fabric(CatalogueEntry):
 class PublishedParameters(Document):
     """The parameter count a model's authors give."""
 
-    parameters: float = Field(description="As published. [-]")
+    parameters: float = Field(description="As published.")
     note: str = Field(description="How they count where that differs.")
 
 
@@ -126,8 +126,8 @@ class PublishedTraining(Document):
     )
     seq_len: int | None = Field(description="Length of a sequence. [tokens]")
     image_size: int | None = Field(description="Side of an image. [pixels]")
-    tokens: float | None = Field(description="Tokens trained on. [-]")
-    samples: float | None = Field(description="Samples trained on. [-]")
+    tokens: float | None = Field(description="Tokens trained on.")
+    samples: float | None = Field(description="Samples trained on.")
     target: str | None = Field(description="Convergence target at which it stops.")
     global_batch: int | None = Field(description="Samples of one step; a request may leave it to the search.")
     assumed: bool = Field(description="True where nobody published how long it was trained.")
@@ -147,10 +147,10 @@ class OperatorSummary(Document):
 
     name: str = Field(description="Name.")
     kind: str = Field(description="What it does.")
-    count: float = Field(description="How often it occurs. [-]")
-    parameters: float = Field(description="Parameters of all repeats. [-]")
+    count: float = Field(description="How often it occurs.")
+    parameters: float = Field(description="Parameters of all repeats.")
     forward_flop: float = Field(description="Forward pass of all repeats. [FLOP]")
-    elements: float = Field(description="Elements that memory-bound operators pass over. [-]")
+    elements: float = Field(description="Elements that memory-bound operators pass over.")
 
 
 class Model(Document):
@@ -201,6 +201,6 @@ class Software(Document):
     families: list[str] = Field(
         default_factory=list, description="Families of models of the measured runs it stands for."
     )
-    runs: int = Field(0, description="Configurations of the measured runs it stands for. [-]")
+    runs: int = Field(0, description="Configurations of the measured runs it stands for.")
     figures: list[SoftwareFigure] = Field(description="Its figures.")
     rejected: list[Statement] = Field(description="Competing claims; none are kept for software.")

@@ -12,19 +12,7 @@ from app.sizing.document import CheckWarning
 def claim_warnings(
     ratio: VendorRatio, readings: list[Reading], catalog: Catalog, efficiency: float
 ) -> list[CheckWarning]:
-    """Return what to beware of in one claim.
-
-    Parameters
-    ----------
-    ratio : VendorRatio
-        The claim. [-]
-    readings : list of Reading
-        Estimates of both sides; empty where there is none. [-]
-    catalog : Catalog
-        Systems. [-]
-    efficiency : float
-        Share of linear scaling that is assumed. [-]
-    """
+    """Return what to beware of in one claim."""
     name = catalog.system(ratio.claimed.system).name
     found = [
         CheckWarning.of(

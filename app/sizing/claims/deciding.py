@@ -41,17 +41,7 @@ BOW = {"ipu-pod64": "bow-pod64"}
 
 
 def claims_of(catalog: Catalog, estimates: Estimates, asked: ClaimsRequest) -> VendorClaims:
-    """Return every claim with its verdict, estimated with software of the time.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Claims, prices and power. [-]
-    estimates : Estimates
-        Of both sides of those that are modelled. [-]
-    asked : ClaimsRequest
-        What is assumed in place of the catalogue. [-]
-    """
+    """Return every claim with its verdict, estimated with software of the time."""
     check(asked)
     return VendorClaims(
         items=[_claim(ratio, catalog, estimates, asked, ERAS[:1]) for ratio in catalog.vendor_ratios],

@@ -23,13 +23,13 @@ class PhaseEstimate(Document):
     phase: str
     """Name of the phase."""
     samples: float
-    """Samples of it. [-]"""
+    """Samples of it."""
     seq_len: int | None
     """Length of a sample. [tokens]"""
     global_batch: int
-    """Samples per step over all accelerators. [-]"""
+    """Samples per step over all accelerators."""
     micro_batch: int
-    """Samples of one micro-batch. [-]"""
+    """Samples of one micro-batch."""
     precision: str
     """Number format the system runs."""
     software: str
@@ -56,9 +56,9 @@ class ClaimSide(Document):
     name: str
     """Name of the system."""
     count: int
-    """How many. [-]"""
+    """How many."""
     devices: int
-    """Accelerators that work. [-]"""
+    """Accelerators that work."""
     chip: str
     """Identifier of the chip."""
     time: Quantity
@@ -81,14 +81,14 @@ class FootingRatio(Document):
     footing: FootingName
     """What is equal on both sides."""
     claimed: float
-    """The published ratio restated on this footing by arithmetic alone. [-]"""
+    """The published ratio restated on this footing by arithmetic alone."""
     ours: Quantity
     """The estimated ratio."""
     exceeds_one: float
-    """Share of the samples in which the claimed side is the faster. [-]"""
+    """Share of the samples in which the claimed side is the faster."""
     reaches_claim: float
     """Share of the samples that reach the published ratio: restated for systems against systems, as printed
-    on the equal footings. [-]"""
+    on the equal footings."""
     verdict: FootingVerdict
     """What the range says of the published ratio on this footing."""
 
@@ -118,11 +118,11 @@ class VendorClaim(Document):
     quote: str
     """The sentence as it was published, in Chinese."""
     ratio: float
-    """The ratio as published. [-]"""
+    """The ratio as published."""
     also: float | None
-    """The same ratio as its hours give it, or as it is printed elsewhere in the source. [-]"""
+    """The same ratio as its hours give it, or as it is printed elsewhere in the source."""
     restated: float | None
-    """The ratio at the scaling efficiency asked for; null where nothing was scaled. [-]"""
+    """The ratio at the scaling efficiency asked for; null where nothing was scaled."""
     metric: Literal["time_to_train", "training_throughput", "unstated_throughput", "inference_throughput"]
     """What is compared."""
     model: str
@@ -163,11 +163,11 @@ class PublishedHours(Document):
     system: str
     """Identifier of the system."""
     count: int
-    """How many. [-]"""
+    """How many."""
     ours: Quantity | None
     """The estimate; null where there is none."""
     ratio: float
-    """Its hours over those of the claimed system. [-]"""
+    """Its hours over those of the claimed system."""
 
 
 class ParityRow(Document):
@@ -189,7 +189,7 @@ class Parity(Document):
     """“1 IPU-POD64 and 3 DGX A100 have about the same price and power”, looked at."""
 
     count: float
-    """DGX A100 that one IPU-POD64 is set against. [-]"""
+    """DGX A100 that one IPU-POD64 is set against."""
     assumed: bool
     """True where equality was asked to be taken for granted."""
     rows: list[ParityRow]

@@ -121,21 +121,7 @@ def _summed(entry: SystemEntry, stated: Machinery, devices: int, phases: Sequenc
 
 
 def request_of(run: VendorRun, era: Era, system: str, count: int, devices: int | None) -> EstimateRequest:
-    """Return the estimate request of one run; fewer accelerators than the system has are copies of the model.
-
-    Parameters
-    ----------
-    run : VendorRun
-        Workload and software. [-]
-    era : str
-        Which software. [-]
-    system : str
-        System. [-]
-    count : int
-        How many. [-]
-    devices : int or None
-        Accelerators that work, each with the whole model; None for all, laid out by the search. [-]
-    """
+    """Return the estimate request of one run; accelerators it leaves out hold copies of the model."""
     workload = {
         "samples": run.samples,
         "seq_len": run.seq_len,

@@ -40,15 +40,6 @@ def footing_verdict(low: float, high: float, claimed: float) -> FootingVerdict:
     Where the range reaches down to 1, no advantage can be shown and the claim does not survive. Where all of
     it lies above 1 the advantage is there: the claim survives if the range reaches the published ratio, and
     shrinks if it does not.
-
-    Parameters
-    ----------
-    low : float
-        10th percentile of the estimated ratio. [-]
-    high : float
-        90th percentile. [-]
-    claimed : float
-        The ratio as published. [-]
     """
     if low <= 1.0:
         return "does_not_survive"
@@ -62,15 +53,7 @@ def overall(verdicts: Iterable[FootingVerdict]) -> Verdict:
 
 
 def published(ratio: VendorRatio, efficiency: float) -> float:
-    """Return a published ratio at a scaling efficiency, from its own hours where it has them.
-
-    Parameters
-    ----------
-    ratio : VendorRatio
-        The claim. [-]
-    efficiency : float
-        Share of linear scaling that a figure reaches which was scaled up and not run. [-]
-    """
+    """Return a published ratio at a scaling efficiency, from its own hours where it has them."""
     loss = efficiency if ratio.linear else 1.0
     claimed, baseline = ratio.claimed.hours, ratio.baseline.hours
     if claimed is None or baseline is None:
@@ -81,21 +64,7 @@ def published(ratio: VendorRatio, efficiency: float) -> float:
 def footings(
     ratio: VendorRatio, estimated: Estimated, claimed: Amounts, baseline: Amounts, efficiency: float
 ) -> list[FootingRatio]:
-    """Return a claim on every footing.
-
-    Parameters
-    ----------
-    ratio : VendorRatio
-        The claim. [-]
-    estimated : Estimated
-        Estimates of both sides. [-]
-    claimed : Amounts
-        Price and power of one system of the claimed side. [-]
-    baseline : Amounts
-        Price and power of one system of the baseline. [-]
-    efficiency : float
-        Share of linear scaling that published figures reach which were scaled up. [-]
-    """
+    """Return a claim on every footing."""
     stated, whole = estimated.baseline, estimated.whole
     as_published = published(ratio, efficiency)
     grown = whole.devices / stated.devices

@@ -22,21 +22,13 @@ COLUMNS = OWN[0], OWN[1]
 """Columns of samples of the one side and of the other; no run is looked at here."""
 
 ROUNDING = 1e-9
-"""By which computed equality may miss 1. [-]"""
+"""By which computed equality may miss 1."""
 
 Name = Literal["price", "power_typical", "power_maximum", "power_mixed"]
 
 
 def parity_of(catalog: Catalog, asked: ClaimsRequest) -> Parity:
-    """Return price and power of one IPU-POD64 against the DGX A100 it is called equal to.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Prices and power. [-]
-    asked : ClaimsRequest
-        What is assumed instead. [-]
-    """
+    """Return price and power of one IPU-POD64 against the DGX A100 it is called equal to."""
     claim = catalog.claim(PARITY_CLAIM)
     count = claim.value or 1.0
     pod, machine = amounts_of(POD, catalog, asked), amounts_of(MACHINE, catalog, asked)

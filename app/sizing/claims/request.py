@@ -24,12 +24,12 @@ class ClaimsRequest(Schema):
 
     scaling_efficiency: Number = Field(
         1.0,
-        description="Share of linear scaling that published figures reach which were scaled up, not run. [-]",
+        description="Share of linear scaling that published figures reach which were scaled up, not run.",
         examples=[0.85],
     )
     dgx_per_pod64: Number | None = Field(
         None,
-        description="DGX A100 that one IPU-POD64 equals in price and in power; the article says 3. [-]",
+        description="DGX A100 that one IPU-POD64 equals in price and in power; the article says 3.",
         examples=[3],
     )
     pod64_price: Number | None = Field(

@@ -33,7 +33,7 @@ class Capital:
 
     @property
     def deviation(self) -> float:
-        """Log-deviation of the prices. [-]"""
+        """Log-deviation of the prices."""
         return math.log(self.high / self.low) / DECILES if self.low > 0 else 0.0
 
 
@@ -48,23 +48,7 @@ def capital_of(
     defaults: CostDefaults,
     catalog: Catalog,
 ) -> Capital:
-    """Return what a system is bought for; nothing where a part has no price.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    price : float or None
-        Stated price of one system. [USD]
-    asked : AssumptionsInput
-        Storage that was asked for. [-]
-    terms : Terms
-        What is counted. [-]
-    defaults : CostDefaults
-        Price of storage, and how much of it a machine usually has. [-]
-    catalog : Catalog
-        Prices of parts. [-]
-    """
+    """Return what a system is bought for; nothing where a part has no price."""
     whole = hardware.entry.whole_price
     lines: dict[str, float] = {}
     figures: dict[str, list[Basis]] = {}
@@ -93,34 +77,14 @@ def capital_of(
 
 
 def stored_bytes(hardware: Hardware, asked: AssumptionsInput, defaults: CostDefaults) -> float:
-    """Return the shared storage of a system.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    asked : AssumptionsInput
-        Storage that was asked for. [-]
-    defaults : CostDefaults
-        What a machine usually has. [-]
-    """
+    """Return the shared storage of a system."""
     if asked.storage_tb is not None:
         return asked.storage_tb * TERABYTE
     return defaults.storage_per_node.si * hardware.machines
 
 
 def storage_size(size: float, asked: AssumptionsInput, defaults: CostDefaults) -> Basis:
-    """Return the size of the storage as a line shows it.
-
-    Parameters
-    ----------
-    size : float
-        Shared storage. [B]
-    asked : AssumptionsInput
-        Storage that was asked for. [-]
-    defaults : CostDefaults
-        What a machine usually has. [-]
-    """
+    """Return the size of the storage as a line shows it."""
     if asked.storage_tb is not None:
         return Stated("storage_tb", size / TERABYTE, "TB")
     return defaults.storage_per_node

@@ -25,29 +25,13 @@ Basis = Figure | Stated
 
 
 def shown(figures: Iterable[Basis], book: PriceBook | None) -> list[CostFigure]:
-    """Return what a line rests on as an answer shows it, each figure once.
-
-    Parameters
-    ----------
-    figures : iterable
-        Figures of the catalogue, of the price book laid over it, or stated. [-]
-    book : PriceBook or None
-        The book that is laid over the catalogue. [-]
-    """
+    """Return what a line rests on as an answer shows it, each figure once."""
     found = [_stated(one) if isinstance(one, Stated) else taken(one, book) for one in figures]
     return list({(one.item, one.name, one.unit): one for one in found}.values())
 
 
 def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
-    """Return a figure of the catalogue as an answer shows it.
-
-    Parameters
-    ----------
-    figure : Figure
-        With source and date. [-]
-    book : PriceBook or None
-        The book that is laid over the catalogue. [-]
-    """
+    """Return a figure of the catalogue as an answer shows it."""
     own = book is not None and figure.source.id == book.source.id
     value = float(figure.text) if figure.value is None else figure.value
     return CostFigure(

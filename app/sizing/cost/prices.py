@@ -33,7 +33,7 @@ class Prices:
     capital: Mapping[str, float]
     """Purchase price by line. [USD]"""
     deviation: float
-    """Log-deviation of the prices. [-]"""
+    """Log-deviation of the prices."""
     hourly: float | None
     """Rent of one system. [USD/h]"""
     rent: Figure | None
@@ -45,7 +45,7 @@ class Prices:
     discount_rate: float
     """[1/year]"""
     residual: float
-    """Of the price, when the term ends. [-]"""
+    """Of the price, when the term ends."""
     utilisation: float
     pue: float
     electricity: float
@@ -53,7 +53,7 @@ class Prices:
     power: float
     """Mean draw of the equipment over a year, idle hours included. [W]"""
     staff: float
-    """Full-time posts. [-]"""
+    """Full-time posts."""
     staff_pay: float
     """[USD/year]"""
     stored: float
@@ -63,7 +63,7 @@ class Prices:
     egress_price: float
     """[USD/B]"""
     rate: float
-    """Won per dollar. [-]"""
+    """Won per dollar."""
     currency: str
     """Of the request, in which stated prices are."""
     figures: Mapping[str, list[Basis]]
@@ -96,23 +96,7 @@ def prices(
     warnings: list[CheckWarning],
     family: str | None = None,
 ) -> Prices | None:
-    """Return prices and rates of a system; None where nobody publishes a price.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    asked : AssumptionsInput
-        What the customer states, in the currency of the request. [-]
-    currency : str
-        Currency of the request. [-]
-    catalog : Catalog
-        Defaults, dated and with the price book that was asked for. [-]
-    warnings : list
-        Takes what has to be said. [-]
-    family : str or None
-        Family of the model that is trained, on which the power depends. [-]
-    """
+    """Return prices and rates of a system; None where nobody publishes a price."""
     check_assumptions(asked)
     terms = terms_of(hardware, asked, catalog)
     defaults = cost_defaults_of(hardware, asked, catalog)
@@ -207,33 +191,13 @@ def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> 
 
 
 def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
-    """Return a rate in dollars and SI units, at the dated rate of its currency.
-
-    Parameters
-    ----------
-    figure : Figure
-        In dollars, won or euro. [-]
-    defaults : CostDefaults
-        Exchange rates. [-]
-    """
+    """Return a rate in dollars and SI units, at the dated rate of its currency."""
     rates = {"KRW": defaults.won_per_dollar.si, "EUR": defaults.euro_per_dollar.si}
     return figure.si / rates.get(figure.si_unit[:3], 1.0)
 
 
 def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family: str | None = None) -> float:
-    """Return the mean draw of a system's equipment over a year. [W]
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    catalog : Catalog
-        Idle power by part; a part without one is charged like a busy one. [-]
-    utilisation : float
-        Share of the time it is in use. [-]
-    family : str or None
-        Family of the model that is trained. [-]
-    """
+    """Return the mean draw of a system's equipment over a year. [W]"""
     training = training_power(hardware, catalog, family).value
     idle = 0.0
     for part in hardware.entry.bill:

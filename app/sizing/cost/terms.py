@@ -59,17 +59,7 @@ class Terms:
 
 
 def spot_interruptions(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> Figure | float:
-    """Return how often a provider takes one machine of a system back; never, unless it is rented spot. [1/s]
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system. [-]
-    asked : AssumptionsInput
-        What was stated. [-]
-    catalog : Catalog
-        The usual rate. [-]
-    """
+    """Return how often a provider takes a machine back; never, unless it is rented spot. [1/s]"""
     terms = terms_of(hardware, asked, catalog)
     if not terms.spot:
         return 0.0
@@ -79,13 +69,7 @@ def spot_interruptions(hardware: Hardware, asked: AssumptionsInput, catalog: Cat
 
 
 def check_assumptions(asked: AssumptionsInput) -> None:
-    """Refuse assumptions on cost that can never be right, by field.
-
-    Parameters
-    ----------
-    asked : AssumptionsInput
-        What was stated. [-]
-    """
+    """Refuse assumptions on cost that can never be right, by field."""
     for name, (least, most) in BOUNDS.items():
         value = getattr(asked, name)
         if value is not None and not least <= value <= most:
@@ -104,17 +88,7 @@ def check_assumptions(asked: AssumptionsInput) -> None:
 
 
 def terms_of(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> Terms:
-    """Return the terms on which a system is had.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The system; catalogue machines are owned and cloud instances rented unless asked otherwise. [-]
-    asked : AssumptionsInput
-        What was stated. [-]
-    catalog : Catalog
-        Tiers of the tariffs. [-]
-    """
+    """Return the terms on which a system is had."""
     usual = "own" if hardware.entry.acquisition is Acquisition.OWN else "rent"
     owned = (asked.acquisition or usual) == "own"
     # Published rents are those of regions in the United States.

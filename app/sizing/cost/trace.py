@@ -27,21 +27,7 @@ def cost_trace(
     run: Run | None = None,
     assumed: Reliability | None = None,
 ) -> list[TraceStep]:
-    """Return the steps that lead to the cost of a run; none where no price is known.
-
-    Parameters
-    ----------
-    found : Prices or None
-        Prices and rates. [-]
-    cost : Cost or None
-        What they came to. [-]
-    seconds : float
-        Time to train. [s]
-    run : Run or None
-        The run, where checkpoints and failures were looked at. [-]
-    assumed : Reliability or None
-        What was assumed of failures, restarts and checkpoints. [-]
-    """
+    """Return the steps that lead to the cost of a run; none where no price is known."""
     if found is None or cost is None:
         return []
     figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]

@@ -38,13 +38,7 @@ from app.sizing.summaries import plan_summary, system_summary
 
 
 def answer(weighed: Weighed) -> FabricChoice:
-    """Return the answer.
-
-    Parameters
-    ----------
-    weighed : Weighed
-        The networks, timed, priced and judged. [-]
-    """
+    """Return the answer."""
     cluster, field = weighed.cluster, weighed.field
     training, scenario = weighed.base.sizing.training, weighed.base.sizing.scenario
     hardware, asked = cluster.hardware, weighed.request.estimate

@@ -22,13 +22,7 @@ UNSURE = (0.2, 0.8)
 
 
 def fabric_checks(weighed: Weighed) -> list[CheckWarning]:
-    """Return every warning of a choice, the most general first.
-
-    Parameters
-    ----------
-    weighed : Weighed
-        The networks. [-]
-    """
+    """Return every warning of a choice, the most general first."""
     found = list(_of_networks(weighed))
     if weighed.several:
         found += _of_advice(weighed)
@@ -183,17 +177,7 @@ def _of_measured(weighed: Weighed) -> Iterator[CheckWarning]:
 
 
 def contradiction(label: str, measured: float, predicted: Quantity) -> CheckWarning:
-    """Return the warning that measured runs lie beyond what the model makes possible.
-
-    Parameters
-    ----------
-    label : str
-        The network that gains. [-]
-    measured : float
-        Its measured gain. [-]
-    predicted : Quantity
-        Its predicted gain. [-]
-    """
+    """Return the warning that measured runs lie beyond what the model makes possible."""
     message = Message(
         "{network} gains {measured} % in the runs and {predicted} % in the model: look for what holds one of "
         "the networks back (settings of congestion control, adapters that bypass the host) before buying",

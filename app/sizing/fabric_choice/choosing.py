@@ -29,15 +29,7 @@ from app.sizing.summaries import plan_summary
 
 
 def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> FabricChoice:
-    """Return every network with what it gains and costs, and which to take.
-
-    Parameters
-    ----------
-    request : FabricChoiceRequest
-        Workload, networks, threshold and measured runs. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    """
+    """Return every network with what it gains and costs, and which to take."""
     asked = _at_book(request, context)
     with below("estimate"):
         cluster = _cluster(asked, context.at_prices(asked.assumptions))

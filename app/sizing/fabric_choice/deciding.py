@@ -28,9 +28,9 @@ class GainOver:
 
     gain: Quantity
     real: float
-    """Probability that it is above zero. [-]"""
+    """Probability that it is above zero."""
     above: float
-    """Probability that it is above the threshold. [-]"""
+    """Probability that it is above the threshold."""
     measured: bool
 
 
@@ -39,12 +39,12 @@ class Field:
     """All networks with what they gain and cost."""
 
     timed: Mapping[str, Timed]
-    """By identifier, in the order asked. [-]"""
+    """By identifier, in the order asked."""
     measured: Mapping[str, Measured]
     bought: Mapping[str, Purchase | None]
     threshold: float
     noise: float
-    """Log-deviation of repeated runs. [-]"""
+    """Log-deviation of repeated runs."""
 
     def network(self, name: str) -> Network:
         """Return a network by its identifier."""
@@ -112,7 +112,7 @@ class Verdict:
     taken: str
     against: str | None
     worth: bool
-    """True where the network taken is the dearer one and worth it. [-]"""
+    """True where the network taken is the dearer one and worth it."""
 
 
 def verdict(field: Field, own: str, reference: str | None) -> Verdict:
@@ -121,15 +121,6 @@ def verdict(field: Field, own: str, reference: str | None) -> Verdict:
     Without a reference it is the cheapest from which no dearer one gains the threshold. A reference that was
     named is taken unless another gains the threshold over it; then it is the cheapest of those that do, from
     which no dearer one gains it again.
-
-    Parameters
-    ----------
-    field : Field
-        The networks. [-]
-    own : str
-        The network of the estimate. [-]
-    reference : str or None
-        The network that was named. [-]
     """
     order = field.contenders
     if reference is None or reference not in order:

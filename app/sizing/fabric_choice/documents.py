@@ -43,7 +43,7 @@ class Exposed(Document):
     data: float
     """Of gradients, of weights that are sharded, and of looked-up rows. [s]"""
     share: float
-    """All three over the step. [-]"""
+    """All three over the step."""
 
 
 class NetworkMessage(Document):
@@ -56,15 +56,15 @@ class NetworkMessage(Document):
     bytes: float
     """Size of one message on one device. [B]"""
     count: float
-    """Messages of one step on one device. [-]"""
+    """Messages of one step on one device."""
     ranks: int
-    """Devices that take part. [-]"""
+    """Devices that take part."""
     algorithm: Algorithm
     """How it travels; “in_machine” leaves the network alone."""
     seconds: float
     """Time of one message with nothing hidden. [s]"""
     hidden: float
-    """Share of its time that computation hides. [-]"""
+    """Share of its time that computation hides."""
 
 
 class NetworkLine(Document):
@@ -77,7 +77,7 @@ class NetworkLine(Document):
     use: str
     """What it is for."""
     count: int
-    """How many. [-]"""
+    """How many."""
     rule: Text
     """How the count follows."""
     unit_price: Quantity | None
@@ -96,9 +96,9 @@ class NetworkPrice(Document):
     power: Quantity
     """Typical power of everything that draws any."""
     switches: int
-    """Switches of all levels. [-]"""
+    """Switches of all levels."""
     cables: int
-    """Cables of all kinds. [-]"""
+    """Cables of all kinds."""
     lines: list[NetworkLine]
     """The parts."""
 
@@ -115,7 +115,7 @@ class MeasuredThroughput(Document):
     predicted: Quantity
     """Throughput that was predicted without them."""
     gap: float
-    """Logarithm of predicted over measured throughput; above 0 the prediction was too fast. [-]"""
+    """Logarithm of predicted over measured throughput; above 0 the prediction was too fast."""
     fitted: Quantity | None
     """Throughput predicted with the efficiencies fitted to all runs; null where nothing was fitted."""
 
@@ -127,7 +127,7 @@ class FabricValidation(Document):
     """“measured”: by runs that came with the request. “unvalidated”: no run of this family of models over
     this fabric between machines of this chip is known."""
     runs: int
-    """Known runs of the family over this fabric between machines of this series of chips. [-]"""
+    """Known runs of the family over this fabric between machines of this series of chips."""
     families: list[str]
     """Families with known runs over this fabric, whatever the chip."""
 
@@ -144,9 +144,9 @@ class FabricOption(Document):
     name: str
     """Name of the fabric."""
     ports_per_node: int
-    """Ports of one machine. [-]"""
+    """Ports of one machine."""
     oversubscription: float
-    """Ports towards machines per uplink. [-]"""
+    """Ports towards machines per uplink."""
     installed: bool
     """True where it is already there."""
     node_bandwidth: Quantity
@@ -199,9 +199,9 @@ class FabricGain(Document):
     gain: Quantity
     """Throughput over that of the reference, less one."""
     probability_real: float
-    """Probability that it gains anything. [-]"""
+    """Probability that it gains anything."""
     probability_above_threshold: float
-    """Probability that it gains the threshold. [-]"""
+    """Probability that it gains the threshold."""
     basis: Literal["measured", "modelled"]
     """Whether both were measured."""
     same_plan: Quantity | None
@@ -218,9 +218,9 @@ class DecidedBy(Document):
     explanation: Text
     """The same in a sentence."""
     gain_without_overlap: float | None
-    """What it would gain if nothing were hidden. [-]"""
+    """What it would gain if nothing were hidden."""
     gain_without_accumulation: float | None
-    """What it would gain with one micro-batch a step. [-]"""
+    """What it would gain with one micro-batch a step."""
 
 
 class Advice(Document):
@@ -239,9 +239,9 @@ class Advice(Document):
     gain: Quantity | None
     """Gain of the dearer over the cheaper of the two."""
     probability_real: float | None
-    """Probability that this gain is above zero. [-]"""
+    """Probability that this gain is above zero."""
     probability_above_threshold: float | None
-    """Probability that it is above the threshold. [-]"""
+    """Probability that it is above the threshold."""
     money_saved: Quantity | None
     """Price of the network not taken over that taken; below zero where that taken is the dearer."""
     run_cost_difference: Quantity | None
@@ -262,7 +262,7 @@ class Rung(Document):
     fabric: str
     """Identifier of the fabric."""
     ports_per_node: int
-    """Ports of one machine. [-]"""
+    """Ports of one machine."""
     node_bandwidth: float
     """Out of one machine, one direction. [B/s]"""
     step_time: float
@@ -270,7 +270,7 @@ class Rung(Document):
     exposed: Exposed
     """Communication that is not hidden."""
     left_to_gain: float
-    """What the fastest network of the ladder gains over this one. [-]"""
+    """What the fastest network of the ladder gains over this one."""
     enough: bool
     """True where that is below the threshold."""
 
@@ -279,15 +279,15 @@ class AccumulationPoint(Document):
     """The same micro-batch, so many times a step."""
 
     accumulation: int
-    """Micro-batches per step and copy. [-]"""
+    """Micro-batches per step and copy."""
     global_batch: int
-    """Samples per step. [-]"""
+    """Samples per step."""
     exposed_share: float
-    """Exposed communication over the step on the slowest network of the ladder. [-]"""
+    """Exposed communication over the step on the slowest network of the ladder."""
     ladder_gain: float
-    """What the fastest network of the ladder gains over the slowest. [-]"""
+    """What the fastest network of the ladder gains over the slowest."""
     pair_gain: float | None
-    """What the network not taken gains over that taken; null where none was weighed. [-]"""
+    """What the network not taken gains over that taken; null where none was weighed."""
     enough: bool
     """True where the slowest network is enough at the threshold."""
 
@@ -302,7 +302,7 @@ class Turning(Document):
     accumulation: list[AccumulationPoint]
     """From one micro-batch a step upwards."""
     slowest_enough_from: int | None
-    """Accumulation from which the slowest network is enough; null where none of those shown is. [-]"""
+    """Accumulation from which the slowest network is enough; null where none of those shown is."""
 
 
 class FittedEfficiencies(Document):
@@ -311,9 +311,9 @@ class FittedEfficiencies(Document):
     software: str
     """Profile that was fitted."""
     gap_before: float
-    """Mean of |ln(predicted / measured)| before. [-]"""
+    """Mean of |ln(predicted / measured)| before."""
     gap_after: float
-    """The same after. [-]"""
+    """The same after."""
     moved: list[MovedFigure]
     """Efficiencies that the runs tell something about, the furthest moved first."""
 
@@ -340,11 +340,11 @@ class FabricChoice(Document):
     fits: bool
     """Whether the model fits the machines; memory does not depend on the network."""
     threshold: float
-    """Gain below which a dearer network is not worth it. [-]"""
+    """Gain below which a dearer network is not worth it."""
     reference: str | None
     """Identifier of the network that gains are stated over; null where nothing fits."""
     shared_network_variance: float
-    """Share of what networks may miss their figures by that all of them have in common. [-]"""
+    """Share of what networks may miss their figures by that all of them have in common."""
     options: list[FabricOption]
     """The networks, the cheapest first."""
     gains: list[FabricGain]

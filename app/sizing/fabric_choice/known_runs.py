@@ -22,21 +22,6 @@ def validation_of_fabric(
     """Return how far the answer for a network rests on runs over such a network.
 
     Runs count that name the fabric themselves; those whose network the catalogue's only stands in for do not.
-
-    Parameters
-    ----------
-    runs : iterable of MeasuredRun
-        Configurations of the measured runs. [-]
-    fabric : str
-        Identifier of the fabric. [-]
-    family : str
-        Family of the model. [-]
-    chip : str
-        Chip of the machines. [-]
-    measured : bool
-        True where runs came with the request. [-]
-    regimes : collection of str
-        Rows of data/residuals.csv that the case falls into. [-]
     """
     over = [run for run in runs if run.fabric == fabric]
     series = chip_series(chip)

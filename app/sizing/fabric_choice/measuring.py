@@ -46,19 +46,13 @@ class Measured:
 
     @property
     def error(self) -> float | None:
-        """Log-deviation of the mean; None for a single run. [-]"""
+        """Log-deviation of the mean; None for a single run."""
         if self.option.deviation is None:
             return None
         return self.option.deviation / self.option.mean / math.sqrt(len(self.option.runs))
 
     def throughput(self, noise: float) -> Quantity:
-        """Return the mean with the range that single runs scatter over.
-
-        Parameters
-        ----------
-        noise : float
-            Log-deviation of repeated runs, taken where there is one run alone. [-]
-        """
+        """Return the mean with the range that single runs scatter over."""
         mean, deviation = self.option.mean, self.option.deviation
         reach = ONE_SIDED * (noise * mean if deviation is None else deviation)
         # Scatter may reach below zero, a throughput cannot: then the slowest run stands for the low end.
@@ -95,15 +89,7 @@ class MeasuredGain:
 
 
 def measured_gain(option: Measured, reference: Measured, noise: float) -> MeasuredGain:
-    """Return the gain of measured runs over others.
-
-    Parameters
-    ----------
-    option, reference : Measured
-        The runs. [-]
-    noise : float
-        Log-deviation of repeated runs, which stands in for the scatter of a single run. [-]
-    """
+    """Return the gain of measured runs over others."""
     gain = option.option.mean / reference.option.mean - 1.0
     known = gain_deviation(
         option.option.model_copy(update={"gain": gain}), reference.option.model_copy(update={"gain": 0.0})
@@ -117,7 +103,7 @@ def measured_gain(option: Measured, reference: Measured, noise: float) -> Measur
 
 
 def noise_of(context: SizingContext) -> float:
-    """Return the log-deviation of repeated runs of one configuration. [-]"""
+    """Return the log-deviation of repeated runs of one configuration."""
     return context.residuals[NOISE]
 
 
@@ -128,9 +114,9 @@ class Fitted:
     answer: CalibrationAnswer
     profile: SoftwareProfile
     request: EstimateRequest
-    """The estimate with the fitted profile. [-]"""
+    """The estimate with the fitted profile."""
     context: SizingContext
-    """Knows the fitted profile. [-]"""
+    """Knows the fitted profile."""
 
 
 def fitted_to(
@@ -140,21 +126,7 @@ def fitted_to(
     runs: Mapping[str, Sequence[float]],
     plans: Mapping[str, PlanSummary],
 ) -> Fitted | None:
-    """Return the software profile that runs on all networks make; None where none can be fitted.
-
-    Parameters
-    ----------
-    request : EstimateRequest
-        The estimate. [-]
-    context : SizingContext
-        Catalogue and software profiles. [-]
-    networks : mapping
-        Networks by identifier. [-]
-    runs : mapping
-        Measured throughputs by identifier. [samples/s]
-    plans : mapping
-        Plan that each network is predicted with. [-]
-    """
+    """Return the software profile that runs on all networks make; None where none can be fitted."""
     # A network of fewer uplinks than a calibration knows tells nothing of the software.
     known = [name for name in runs if networks[name].oversubscription == 1.0]
     if not known:

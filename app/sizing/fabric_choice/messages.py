@@ -24,15 +24,7 @@ PASSES: Mapping[Collective, float] = {"all_reduce": 2.0, "reduce_scatter": 1.0, 
 
 
 def exposed_of(parts: Mapping[str, Floats], place: int = 0) -> Exposed:
-    """Return the communication that is not hidden in a step.
-
-    Parameters
-    ----------
-    parts : mapping
-        Seconds by part of a step; one of them may stand for several networks. [s]
-    place : int
-        Which of these. [-]
-    """
+    """Return the communication that is not hidden in a step."""
     sizes = np.broadcast_shapes(*(np.shape(value) for value in parts.values()))
     flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[place]) for name, value in parts.items()}
     found = {kind: flat.get(part, 0.0) for kind, part in PARTS.items()}
@@ -77,15 +69,7 @@ class _Post:
 
 
 def messages_of(scenario: Scenario, plans: Plans) -> list[NetworkMessage]:
-    """Return the messages of one step of a plan on the fullest device, the largest kinds first.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Model, machines, network and software. [-]
-    plans : Plans
-        One plan. [-]
-    """
+    """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     case = scenario.gpu_case()
     post = _Post(case.case(), case.stack())
     plan = plan_at(plans.rows, 0)
@@ -153,7 +137,7 @@ def _hidden(
     messages: list[NetworkMessage],
     other: float,
 ) -> float:
-    """Return the share of messages' time that a step does not show, apart from what else it shows. [-]"""
+    """Return the share of messages' time that a step does not show, apart from what else it shows."""
     busy = sum(one.count * one.seconds for one in messages)
     if not busy:
         return 0.0

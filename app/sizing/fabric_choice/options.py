@@ -46,7 +46,7 @@ class Network:
     label: str
     installed: bool = False
     own_ratio: bool = False
-    """True where the oversubscription was asked for of this network and not of all. [-]"""
+    """True where the oversubscription was asked for of this network and not of all."""
 
     @property
     def id(self) -> str:
@@ -56,17 +56,7 @@ class Network:
 
 
 def networks(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[Network]:
-    """Return the networks to weigh, none of them twice.
-
-    Parameters
-    ----------
-    request : FabricChoiceRequest
-        What is asked. [-]
-    hardware : Hardware
-        The machines, with the network of the estimate. [-]
-    catalog : Catalog
-        Knows the fabrics. [-]
-    """
+    """Return the networks to weigh, none of them twice."""
     found = _listed(request, hardware, catalog)
     there = {
         named_network(name, found, f"installed.{place}").id for place, name in enumerate(request.installed)
@@ -120,17 +110,7 @@ def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: f
 
 
 def usual_networks(hardware: Hardware, catalog: Catalog, oversubscription: float = 1.0) -> list[Network]:
-    """Return the networks that suit a machine, its own first.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The machines, with the network of the estimate. [-]
-    catalog : Catalog
-        Names of fabrics. [-]
-    oversubscription : float
-        Of every network. [-]
-    """
+    """Return the networks that suit a machine, its own first."""
     most = max(hardware.ports_per_node, hardware.entry.ports_per_node)
     shapes = [(hardware.fabric, hardware.ports_per_node)]
     shapes += [(fabric, max(1, min(ports(most), most))) for fabric, ports in USUAL]
@@ -141,17 +121,7 @@ def usual_networks(hardware: Hardware, catalog: Catalog, oversubscription: float
 
 
 def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> list[Network]:
-    """Return networks from one port of 100 Gb/s to all ports of 200.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        The machines. [-]
-    catalog : Catalog
-        Names of fabrics. [-]
-    oversubscription : float
-        Of every rung. [-]
-    """
+    """Return networks from one port of 100 Gb/s to all ports of 200."""
     most = max(hardware.ports_per_node, hardware.entry.ports_per_node)
     counts = [ports for ports in (1, 2, 4, 8, 16) if ports <= most]
     return [
@@ -162,17 +132,7 @@ def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> lis
 
 
 def named_network(name: str, known: Sequence[Network], field: str) -> Network:
-    """Return the network that a label, an identifier or the only option of a fabric names.
-
-    Parameters
-    ----------
-    name : str
-        What was given. [-]
-    known : sequence of Network
-        The options. [-]
-    field : str
-        Where it was given. [-]
-    """
+    """Return the network that a label, an identifier or the only option of a fabric names."""
     for matches in (_labels, _identifiers, _fabrics):
         found = [network for network in known if matches(network) == name]
         if len(found) == 1:
@@ -193,17 +153,7 @@ def _fabrics(network: Network) -> str:
 
 
 def by_network(values: Mapping[str, Value], known: Sequence[Network], field: str) -> dict[str, Value]:
-    """Return values that came by name of a network by its identifier.
-
-    Parameters
-    ----------
-    values : mapping
-        By label, identifier or fabric. [-]
-    known : sequence of Network
-        The options. [-]
-    field : str
-        Where they were given. [-]
-    """
+    """Return values that came by name of a network by its identifier."""
     found: dict[str, Value] = {}
     for name, value in values.items():
         network = named_network(name, known, f"{field}.{name[:80]}")

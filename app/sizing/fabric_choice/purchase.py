@@ -40,15 +40,7 @@ def exchange_rate(cluster: Cluster) -> float:
 
 
 def purchase(cluster: Cluster, network: Network) -> Purchase | None:
-    """Return the price of a network of the machines; None where nobody sells it by the switch.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Machines, prices and currency. [-]
-    network : Network
-        The network. [-]
-    """
+    """Return the price of a network of the machines; None where nobody sells it by the switch."""
     catalog, hardware = cluster.context.catalog, cluster.hardware
     bill = bill_of(catalog, hardware.entry, hardware.machines, network)
     if bill is None:
@@ -94,13 +86,7 @@ def _price(figure: Figure, rate: float, currency: str) -> Quantity:
 
 
 def difference(dearer: Quantity, cheaper: Quantity) -> Quantity:
-    """Return what one network costs above another.
-
-    Parameters
-    ----------
-    dearer, cheaper : Quantity
-        Prices. One market makes both, so both are taken at the same end of their ranges. [currency]
-    """
+    """Return what one network costs above another."""
     value = dearer.value - cheaper.value
     ends = (dearer.low - cheaper.low, dearer.high - cheaper.high)
     return Quantity(value=value, low=min(value, *ends), high=max(value, *ends), unit=dearer.unit)
@@ -128,23 +114,7 @@ def cost_of_run(
     samples: Floats,
     warnings: list[CheckWarning],
 ) -> RunCost | None:
-    """Return the cost of a run with the network at its own price; None where no price is known.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Machines and assumptions. [-]
-    network : Network
-        The network. [-]
-    bought : Purchase or None
-        What it costs; where it is not known the catalogue's share of a cluster stands in. [-]
-    seconds : float
-        Time of the run. [s]
-    samples : array
-        Samples of it. [s]
-    warnings : list
-        Takes what has to be said. [-]
-    """
+    """Return the cost of a run with the network at its own price; None where no price is known."""
     request, catalog = cluster.request, cluster.context.catalog
     hardware = cluster.on(network)
     family = cluster.profile.family

@@ -23,10 +23,10 @@ class NetworkInput(Schema):
 
     fabric: str = Field(max_length=64, description="Identifier of a fabric.", examples=["roce-200"])
     ports_per_node: Whole | None = Field(
-        None, description="Ports of one machine; left out, what the system comes with. [-]", examples=[8]
+        None, description="Ports of one machine; left out, what the system comes with.", examples=[8]
     )
     oversubscription: Oversubscription | None = Field(
-        None, description="Ports towards machines per uplink of a leaf; left out, that of the request. [-]"
+        None, description="Ports towards machines per uplink of a leaf; left out, that of the request."
     )
     label: Label | None = Field(None, description="What to call it; no two are alike.", examples=["roce"])
 
@@ -50,7 +50,7 @@ class FabricChoiceRequest(Schema):
         0.05, ge=0, le=10, description="Gain below which a dearer network is not worth it."
     )
     oversubscription: Oversubscription = Field(
-        1.0, description="Ports towards machines per uplink of a leaf, for every option that states none. [-]"
+        1.0, description="Ports towards machines per uplink of a leaf, for every option that states none."
     )
     installed: list[Label] = Field(
         default_factory=list,

@@ -20,21 +20,7 @@ def percent(share: float) -> float:
 def advice_sentence(
     field: Field, found: Verdict, gain: GainOver | None, saved: Quantity | None, other: NetworkPrice | None
 ) -> Message:
-    """Return the advice in one sentence.
-
-    Parameters
-    ----------
-    field : Field
-        The networks. [-]
-    found : Verdict
-        Which is taken, and against which. [-]
-    gain : GainOver or None
-        Of the dearer over the cheaper of the two. [-]
-    saved : Quantity or None
-        Price of the network not taken over that taken. [currency]
-    other : NetworkPrice or None
-        The network not taken. [-]
-    """
+    """Return the advice in one sentence."""
     taken = field.network(found.taken).label
     if found.against is None or gain is None:
         return Message("{taken} is the only network weighed", {"taken": taken})
@@ -87,19 +73,7 @@ def alone() -> Message:
 def more_sentences(
     field: Field, found: Verdict, gain: GainOver | None, run: Quantity | None
 ) -> list[Message]:
-    """Return what else the advice says: how sure it is, and what the run costs.
-
-    Parameters
-    ----------
-    field : Field
-        The networks. [-]
-    found : Verdict
-        Which is taken, and against which. [-]
-    gain : GainOver or None
-        Of the dearer over the cheaper of the two. [-]
-    run : Quantity or None
-        Cost of the run on the network taken over that on the other. [currency]
-    """
+    """Return what else the advice says: how sure it is, and what the run costs."""
     sentences = []
     if gain is not None:
         sentences.append(
@@ -131,23 +105,7 @@ def decided_by(
     messages: Sequence[NetworkMessage],
     exposed: float,
 ) -> DecidedBy:
-    """Return which term decides, in a word and in a sentence.
-
-    Parameters
-    ----------
-    field : Field
-        The networks. [-]
-    gain : GainOver
-        Of the dearer over the cheaper of the two. [-]
-    terms : sequence of TermShare
-        What the predicted difference consists of, the largest first. [-]
-    otherwise : Counterfactual
-        What would be gained otherwise. [-]
-    messages : sequence of NetworkMessage
-        Messages of a step on the cheaper network. [-]
-    exposed : float
-        Exposed communication of a step on the cheaper network over the step. [-]
-    """
+    """Return which term decides, in a word and in a sentence."""
     worth = gain.gain.value >= field.threshold
     volume = sum(one.bytes * one.count for one in messages if one.kind == "data")
     values: dict[str, object] = {

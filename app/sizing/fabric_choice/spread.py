@@ -20,7 +20,7 @@ COLUMNS = len([name for name in NETWORK if name.startswith("bandwidth_")])
 
 
 def shared_variance(catalog: Catalog) -> float:
-    """Return the share of what networks may miss their figures by that all of one cluster share. [-]"""
+    """Return the share of what networks may miss their figures by that all of one cluster share."""
     return catalog.figure("network-choice", "shared_network_variance").si
 
 
@@ -35,13 +35,13 @@ def sampled_fabric(catalog: Catalog, central: Fabric, slot: float, normals: Mapp
     Parameters
     ----------
     catalog : Catalog
-        Ranges of the figures, and :math:`s`. [-]
+        Ranges of the figures, and :math:`s`.
     central : Fabric
-        The fabric at its central figures. [-]
+        The fabric at its central figures.
     slot : float
         What the slots of the machine carry for one port. [B/s]
     normals : mapping
-        Standard normals by column. [-]
+        Standard normals by column.
     """
     figures = catalog.fabric_figures(central.name)
     bandwidth = own_normals(catalog, central.name, "bandwidth", normals)
@@ -60,19 +60,7 @@ def sampled_fabric(catalog: Catalog, central: Fabric, slot: float, normals: Mapp
 
 
 def own_normals(catalog: Catalog, fabric: str, what: str, normals: Mapping[str, Floats]) -> Floats:
-    """Return the normals of one fabric, correlated with those of every other by what they share.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Order of the fabrics, and what they share. [-]
-    fabric : str
-        Identifier of the fabric. [-]
-    what : str
-        ``bandwidth`` or ``latency``. [-]
-    normals : mapping
-        Standard normals by column. [-]
-    """
+    """Return the normals of one fabric, correlated with those of every other by what they share."""
     share = shared_variance(catalog)
     place = catalog.names("fabric").index(fabric) % COLUMNS
     common, own = normals[f"network_{what}"], normals[f"{what}_{place:02d}"]
@@ -82,19 +70,7 @@ def own_normals(catalog: Catalog, fabric: str, what: str, normals: Mapping[str, 
 def residual_normals(
     catalog: Catalog, fabric: str, column: str, normals: Mapping[str, Floats]
 ) -> dict[str, Floats]:
-    """Return normals in which the column of a plan stands for the plan on one network.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Share of the unexplained part of a step that all networks have in common. [-]
-    fabric : str
-        Identifier of the fabric. [-]
-    column : str
-        Column of the plan. [-]
-    normals : mapping
-        Standard normals by column. [-]
-    """
+    """Return normals in which the column of a plan stands for the plan on one network."""
     share = catalog.figure("network-choice", "shared_residual_variance").si
     own = own_normals(catalog, fabric, "bandwidth", normals)
     return {**normals, column: math.sqrt(share) * normals[column] + math.sqrt(1.0 - share) * own}

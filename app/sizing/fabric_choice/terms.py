@@ -73,17 +73,6 @@ def terms_between(
     """Return what the difference of two networks consists of with one plan, the largest first.
 
     The bandwidth is changed first and the latencies after it, so that the two add up.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Workload and machines. [-]
-    scenario : Scenario
-        Model and software. [-]
-    plans : Plans
-        One plan. [-]
-    slower, faster : Network
-        The networks; what the second saves counts as positive. [-]
     """
     before, after = fabric_of(cluster, slower), fabric_of(cluster, faster)
     between = replace(
@@ -125,19 +114,7 @@ class Counterfactual:
 def counterfactuals(
     cluster: Cluster, scenario: Scenario, plans: Plans, slower: Network, faster: Network
 ) -> Counterfactual:
-    """Return what the faster network gains, and would gain with nothing hidden and nothing accumulated.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Workload and machines. [-]
-    scenario : Scenario
-        Model and software. [-]
-    plans : Plans
-        One plan. [-]
-    slower, faster : Network
-        The networks. [-]
-    """
+    """Return what the faster network gains, and would gain with nothing hidden and nothing accumulated."""
     fabrics = [fabric_of(cluster, slower), fabric_of(cluster, faster)]
     pair = on_fabrics(scenario, fabrics)
     accumulated = along(plans, [1.0, float(plans.accumulation[0])])
@@ -165,23 +142,7 @@ def turning_of(
     threshold: float,
     pair: tuple[Network, Network] | None,
 ) -> Turning:
-    """Return where the advice turns along a ladder of networks and along accumulation.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Workload and machines. [-]
-    scenario : Scenario
-        Model and software. [-]
-    plans : Plans
-        One plan, whose micro-batch stays. [-]
-    rungs : sequence of Network
-        The ladder in any order. [-]
-    threshold : float
-        Gain that is worth a faster network. [-]
-    pair : tuple of Network or None
-        The network taken and that it was held against. [-]
-    """
+    """Return where the advice turns along a ladder of networks and along accumulation."""
     known = {rung: fabric_of(cluster, rung) for rung in rungs}
     order = sorted(rungs, key=lambda rung: (float(node_bandwidth(known[rung])), -rung.ports))
     fabrics = [known[rung] for rung in order]

@@ -79,10 +79,10 @@ class Timed:
 
     network: Network
     sizing: Sizing
-    """With the plan that is best here, or that was given. [-]"""
+    """With the plan that is best here, or that was given."""
     run: Run
     same_plan: Run
-    """With the plan of the reference. [-]"""
+    """With the plan of the reference."""
 
     @property
     def plans(self) -> Plans:
@@ -91,7 +91,7 @@ class Timed:
 
     @property
     def batch(self) -> float:
-        """Samples per step. [-]"""
+        """Samples per step."""
         return float(self.plans.global_batch[0])
 
 
@@ -101,17 +101,6 @@ def run_on(cluster: Cluster, sizing: Sizing, plans: Plans, reference: Plans) -> 
     What the software's figures do not explain is that of the reference's plan on every network: each of them
     could run it, so the doubt about a plan says nothing about a network. What is uncertain of a network is
     its own.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        What all networks share. [-]
-    sizing : Sizing
-        Workload and network. [-]
-    plans : Plans
-        One plan. [-]
-    reference : Plans
-        Plan of the reference. [-]
     """
     scenario, training, context = sizing.scenario, sizing.training, cluster.context
     names = regimes(scenario, reference, cluster.profile.family, context.measured)
@@ -132,17 +121,7 @@ def run_on(cluster: Cluster, sizing: Sizing, plans: Plans, reference: Plans) -> 
 
 
 def timed(cluster: Cluster, networks: Sequence[Network], reference: Plans) -> list[Timed]:
-    """Return the workload on each network, with its own best plan and with that of the reference.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        What all networks share. [-]
-    networks : sequence of Network
-        The networks. [-]
-    reference : Plans
-        Plan of the reference. [-]
-    """
+    """Return the workload on each network, with its own best plan and with that of the reference."""
     found = []
     for network in networks:
         sizing = cluster.decided(network)

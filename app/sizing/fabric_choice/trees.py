@@ -9,19 +9,7 @@ from app.sizing.fabric_choice.options import Network
 
 
 def bill_of(catalog: Catalog, entry: SystemEntry, machines: int, network: Network) -> NetworkBill | None:
-    """Return the parts of a network; None where nobody sells it by the switch, or not of this size.
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Switches and prices. [-]
-    entry : SystemEntry
-        The system, whose machine may bring adapters. [-]
-    machines : int
-        Machines to join. [-]
-    network : Network
-        Fabric, ports and oversubscription. [-]
-    """
+    """Return the parts of a network; None where nobody sells it by the switch, or not of this size."""
     if not has_bill(catalog, network.fabric):
         return None
     try:
@@ -39,19 +27,7 @@ def bill_of(catalog: Catalog, entry: SystemEntry, machines: int, network: Networ
 
 
 def built_oversubscription(catalog: Catalog, entry: SystemEntry, machines: int, network: Network) -> float:
-    """Return ports towards machines per uplink as built: none on a single switch, which has no uplinks. [-]
-
-    Parameters
-    ----------
-    catalog : Catalog
-        Switches. [-]
-    entry : SystemEntry
-        The system. [-]
-    machines : int
-        Machines to join. [-]
-    network : Network
-        Fabric, ports and the oversubscription asked for. [-]
-    """
+    """Return ports towards machines per uplink as built: none on a single switch, which has no uplinks."""
     if network.oversubscription == 1.0:
         return 1.0
     bill = bill_of(catalog, entry, machines, network)

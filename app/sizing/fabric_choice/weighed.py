@@ -38,13 +38,13 @@ class Weighed:
     cluster: Cluster
     field: Field
     predicted: Mapping[str, Timed]
-    """As predicted before measured runs were fitted. [-]"""
+    """As predicted before measured runs were fitted."""
     fitted: Fitted | None
     own: Network
-    """Network of the estimate. [-]"""
+    """Network of the estimate."""
     verdict: Verdict
     reference: str
-    """Network that gains are stated over. [-]"""
+    """Network that gains are stated over."""
     priced: Mapping[str, Priced]
     cost_warnings: tuple[CheckWarning, ...]
 
@@ -98,25 +98,7 @@ def weigh(
     own: Network,
     named: Network | None,
 ) -> Weighed:
-    """Return networks judged and priced.
-
-    Parameters
-    ----------
-    request : FabricChoiceRequest
-        What is asked. [-]
-    cluster : Cluster
-        What all networks share. [-]
-    field : Field
-        The networks. [-]
-    predicted : mapping
-        Networks as predicted before measured runs were fitted. [-]
-    fitted : Fitted or None
-        What measured runs say of the software. [-]
-    own : Network
-        Network of the estimate. [-]
-    named : Network or None
-        The reference that was named. [-]
-    """
+    """Return networks judged and priced."""
     found = verdict(field, own.id, None if named is None else named.id)
     warnings: list[CheckWarning] = []
     priced = {name: _priced(cluster, field, one, warnings) for name, one in field.timed.items()}

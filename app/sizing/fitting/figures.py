@@ -19,15 +19,7 @@ SMALLEST = 1e-12
 
 
 class Figures:
-    """Coordinates of the free figures: logarithms, or the plain value for shares.
-
-    Parameters
-    ----------
-    software : SoftwareCatalog
-        All profiles. [-]
-    keys : sequence of Key
-        What runs depend on; the fitted figures they are expected like are added. [-]
-    """
+    """Coordinates of the free figures: logarithms, or the plain value for shares."""
 
     def __init__(self, software: SoftwareCatalog, keys: Sequence[Key]) -> None:
         self.keys = tuple(sorted(_with_ancestors(software, keys)))

@@ -78,13 +78,7 @@ def in_sample(solution: Solution) -> Errors:
 
 
 def by_group(solution: Solution) -> Errors:
-    """Return the error of each run when the runs of its group are left out.
-
-    Parameters
-    ----------
-    solution : Solution
-        The fit of all runs. [-]
-    """
+    """Return the error of each run when the runs of its group are left out."""
     names = np.array([run.group for run in solution.runs])
     values = np.empty(len(names))
     for name in dict.fromkeys(names):
@@ -96,13 +90,7 @@ def by_group(solution: Solution) -> Errors:
 
 
 def by_scale(solution: Solution) -> Errors:
-    """Return the error of each large run when the fit sees none beyond one machine.
-
-    Parameters
-    ----------
-    solution : Solution
-        The fit of all runs. [-]
-    """
+    """Return the error of each large run when the fit sees none beyond one machine."""
     small = fit([run for run in solution.runs if run.devices <= SMALL], solution.figures)
     values = [
         predicted(run, small.figures, small.point)[0] if run.devices > SMALL else np.nan
@@ -117,15 +105,6 @@ def by_profile(solution: Solution, rows: Mapping[str, Mapping[str, str]], contex
     The profile and all that extends it are taken out of the rules and its runs out of the fit; the
     run then gets what the rules say of the rest of its text, in most cases a class, and is answered
     as a run of that. IPU runs are left aside: their software is one vendor's.
-
-    Parameters
-    ----------
-    solution : Solution
-        The fit of all runs. [-]
-    rows : mapping
-        Rows of measured.csv by identifier. [-]
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
     """
     owners = {run.profile: _owner(run.profile, context) for run in solution.runs}
     names = np.array([owners[run.profile] for run in solution.runs])
@@ -142,15 +121,7 @@ def by_profile(solution: Solution, rows: Mapping[str, Mapping[str, str]], contex
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
-    """Return a context whose rules know nothing of a profile and of what extends it.
-
-    Parameters
-    ----------
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
-    name : str
-        The profile. [-]
-    """
+    """Return a context whose rules know nothing of a profile and of what extends it."""
     kept = tuple(rule for rule in context.rules.software if _owner(rule.result["profile"], context) != name)
     return replace(context, rules=replace(context.rules, software=kept))
 
@@ -169,13 +140,6 @@ def worth(solution: Solution, errors: Errors) -> dict[tuple[str, str], float]:
     In the linearised model, with all others refitted: the growth of the absolute errors of all runs, groups
     counted once, over the number of groups that depend on the figure. One that is not above zero did
     not pay for itself out of sample.
-
-    Parameters
-    ----------
-    solution : Solution
-        The fit of all runs. [-]
-    errors : Errors
-        Errors left out by group. [-]
     """
     weights = group_weights(solution.runs)
     found = {}

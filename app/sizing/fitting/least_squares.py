@@ -48,26 +48,20 @@ class Solution:
     figures: Figures
     point: Floats
     errors: Floats
-    """ln(predicted / measured) of each run, (R,). [-]"""
+    """ln(predicted / measured) of each run, (R,)."""
     slopes: Floats
-    """Derivative of each error by each coordinate, (R, K). [-]"""
+    """Derivative of each error by each coordinate, (R, K)."""
     weights: Floats
-    """Weight of each run, group and robustness together, (R,). [-]"""
+    """Weight of each run, group and robustness together, (R,)."""
 
     @property
     def curvature(self) -> Floats:
-        """Half the objective's second derivative, (K, K). [-]"""
+        """Half the objective's second derivative, (K, K)."""
         scaled = self.slopes / SCALE
         return np.asarray(scaled.T @ (scaled * self.weights[:, np.newaxis]) + _prior_curvature(self.figures))
 
     def without(self, left_out: Mask) -> Floats:
-        """Return the coordinates when some runs are left out, by one Newton step from the solution.
-
-        Parameters
-        ----------
-        left_out : array of bool
-            Which runs, (R,). [-]
-        """
+        """Return the coordinates when some runs are left out, by one Newton step from the solution."""
         kept = self.weights * ~left_out
         scaled = self.slopes / SCALE
         curvature = scaled.T @ (scaled * kept[:, np.newaxis]) + _prior_curvature(self.figures)
@@ -76,13 +70,7 @@ class Solution:
         return self.figures.clipped(self.point - _solve(curvature, gradient, free))
 
     def tied(self, number: int) -> Floats:
-        """Return the coordinates when one figure is held at what it is expected to be like.
-
-        Parameters
-        ----------
-        number : int
-            Place of the figure. [-]
-        """
+        """Return the coordinates when one figure is held at what it is expected to be like."""
         row = self.figures.pulls[number]
         off = self.figures.distances(self.point)[number]
         inverse = np.linalg.inv(self.curvature)
@@ -94,15 +82,7 @@ class Solution:
 
 
 def fit(runs: Sequence[Run], figures: Figures) -> Solution:
-    """Return the best figures for some runs.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Measured runs. [-]
-    figures : Figures
-        What is free. [-]
-    """
+    """Return the best figures for some runs."""
     groups = group_weights(runs)
     point, damping = figures.start(), 1e-3
     errors, slopes = linearised(runs, figures, point)
@@ -129,17 +109,7 @@ def fit(runs: Sequence[Run], figures: Figures) -> Solution:
 
 
 def linearised(runs: Sequence[Run], figures: Figures, point: Floats) -> tuple[Floats, Floats]:
-    """Return the error of each run, (R,), and its derivatives, (R, K).
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Measured runs. [-]
-    figures : Figures
-        Free figures. [-]
-    point : array
-        Coordinates, (K,). [-]
-    """
+    """Return the error of each run, (R,), and its derivatives, (R, K)."""
     errors, slopes = np.empty(len(runs)), np.zeros((len(runs), len(figures.keys)))
     for row, run in enumerate(runs):
         places = [figures.place[key] for key in run.keys if key in figures.place]
@@ -157,36 +127,14 @@ def linearised(runs: Sequence[Run], figures: Figures, point: Floats) -> tuple[Fl
 
 
 def cut(runs: Sequence[Run], slopes: Floats) -> Floats:
-    """Return derivatives without those by which a less well known family would bend figures of others.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Measured runs. [-]
-    slopes : array
-        Derivative of each error by each coordinate, (R, K). [-]
-
-    References
-    ----------
-    .. [1] M. Plummer, "Cuts in Bayesian graphical models," Stat. Comput. 25, 2015.
-    """
+    """Return derivatives without those by which a less well known family would bend figures of others."""
     fitted = np.array([run.family in FITTED_FAMILIES for run in runs], dtype=bool)
     informed = np.any(slopes[fitted] != 0, axis=0)
     return np.where(~fitted[:, np.newaxis] & informed, 0.0, slopes)
 
 
 def predicted(run: Run, figures: Figures, coordinates: Floats) -> Floats:
-    """Return ln(predicted / measured time) of a run at samples of coordinates, (S, K).
-
-    Parameters
-    ----------
-    run : Run
-        The run. [-]
-    figures : Figures
-        Free figures. [-]
-    coordinates : array
-        Samples, (S, K). [-]
-    """
+    """Return ln(predicted / measured time) of a run at samples of coordinates, (S, K)."""
     values = figures.values(np.atleast_2d(coordinates))
     chosen = {key[1]: values[:, figures.place[key]] for key in run.keys if key in figures.place}
     found = run.predict(chosen)

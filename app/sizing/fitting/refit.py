@@ -46,9 +46,9 @@ class Fitted:
     runs: int
     groups: int
     prior: float
-    """Distance from what it is expected like, in deviations. [-]"""
+    """Distance from what it is expected like, in deviations."""
     worth: float
-    """Growth of the mean left-out error without the figure. [-]"""
+    """Growth of the mean left-out error without the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +62,11 @@ class Refit:
     by_profile: Errors
     by_scale: Errors
     unknown_widths: Mapping[str, float]
-    """Half the 80 % band of each run whose software was taken as unknown, as a log-error. [-]"""
+    """Half the 80 % band of each run whose software was taken as unknown, as a log-error."""
 
 
 def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
-    """Fit the software figures and the residuals to measured rows, and predict each row left out.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows of measured.csv. [-]
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
-    """
+    """Fit the software figures and the residuals to measured rows, and predict each row left out."""
     solution = fit_software(rows, context)
     groups = by_group(solution)
     profiles = by_profile(solution, {row["id"]: row for row in rows}, context)
@@ -96,15 +88,7 @@ def refit(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Refit:
 
 
 def fit_software(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Solution:
-    """Return the fit of the software figures alone.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows of measured.csv. [-]
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
-    """
+    """Return the fit of the software figures alone."""
     runs = runs_of(rows, context)
     keys = sorted({key for run in runs for key in run.keys})
     return fit(runs, Figures(context.software, keys))
@@ -114,11 +98,6 @@ def deviations(solution: Solution) -> Floats:
     """Return how well each coordinate is known while the others rest.
 
     Figures that make up for one another are drawn one by one; their joint deviation would count twice.
-
-    Parameters
-    ----------
-    solution : Solution
-        A fit. [-]
     """
     return np.asarray(np.maximum(np.diag(solution.curvature) ** -0.5, LEAST_DEVIATION))
 
@@ -142,17 +121,7 @@ def _fitted(solution: Solution, spread: Floats, value: Mapping[Key, float]) -> d
 
 
 def rests_on(run: Run, key: Key, figures: Figures) -> bool:
-    """Return True where a figure depends on a run: by itself, or as the middle of those that do.
-
-    Parameters
-    ----------
-    run : Run
-        A run. [-]
-    key : Key
-        A figure. [-]
-    figures : Figures
-        All free figures. [-]
-    """
+    """Return True where a figure depends on a run: by itself, or as the middle of those that do."""
     place = figures.place[key]
     for own in run.keys:
         at = figures.place.get(own, -1)
@@ -164,15 +133,7 @@ def rests_on(run: Run, key: Key, figures: Figures) -> bool:
 
 
 def software_text(text: str, fitted: Mapping[Key, Fitted]) -> str:
-    """Return the text of software.csv with the fitted values, deviations and the runs they rest on.
-
-    Parameters
-    ----------
-    text : str
-        The file as it is. [-]
-    fitted : mapping
-        Result by profile and figure. [-]
-    """
+    """Return the text of software.csv with the fitted values, deviations and the runs they rest on."""
 
     def change(row: dict[str, str]) -> dict[str, str]:
         found = fitted.get((row["profile"], row["parameter"]))
@@ -185,15 +146,7 @@ def software_text(text: str, fitted: Mapping[Key, Fitted]) -> str:
 
 
 def residuals_text(text: str, residuals: Mapping[str, float]) -> str:
-    """Return the text of residuals.csv with the fitted deviations.
-
-    Parameters
-    ----------
-    text : str
-        The file as it is. [-]
-    residuals : mapping
-        Deviation by regime. [-]
-    """
+    """Return the text of residuals.csv with the fitted deviations."""
     return _changed(
         text,
         lambda row: (
@@ -203,13 +156,7 @@ def residuals_text(text: str, residuals: Mapping[str, float]) -> str:
 
 
 def held_out_text(found: Refit) -> str:
-    """Return data/validation/held_out.csv: the log-error of the time of each run, left out in each way.
-
-    Parameters
-    ----------
-    found : Refit
-        A refit. [-]
-    """
+    """Return data/validation/held_out.csv: the log-error of the time of each run, left out in each way."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
@@ -250,15 +197,7 @@ SAME = 0.01
 
 
 def differences(found: Refit, context: SizingContext) -> list[str]:
-    """Return what of the files is not what a refit gives, one line each.
-
-    Parameters
-    ----------
-    found : Refit
-        A refit. [-]
-    context : SizingContext
-        Catalogue and profiles as they are in the files. [-]
-    """
+    """Return what of the files is not what a refit gives, one line each."""
     stated = {key: context.software.profiles[key[0]].figures[key[1]].value for key in found.figures} | {
         ("residuals", name): context.residuals[name] for name in found.residuals
     }

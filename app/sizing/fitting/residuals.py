@@ -41,21 +41,11 @@ class Miss:
     run: Run
     error: float
     variance: float
-    """Of the log-error, from the figures alone. [-]"""
+    """Of the log-error, from the figures alone."""
 
 
 def misses(errors: Errors, solution: Solution, deviations: Floats) -> list[Miss]:
-    """Return left-out errors with the variance that the figures of each run give.
-
-    Parameters
-    ----------
-    errors : Errors
-        Left-out errors. [-]
-    solution : Solution
-        The fit of all runs. [-]
-    deviations : array
-        Deviation of each coordinate, (K,). [-]
-    """
+    """Return left-out errors with the variance that the figures of each run give."""
     kept = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
     _, slopes = linearised([run for run, _ in kept], solution.figures, solution.point)
     variances = np.square(slopes) @ np.square(deviations)
@@ -66,17 +56,7 @@ def misses(errors: Errors, solution: Solution, deviations: Floats) -> list[Miss]
 
 
 def fit_residuals(found: Sequence[Miss], held: Mapping[str, float], free: Sequence[str]) -> dict[str, float]:
-    """Return the deviation of each free regime.
-
-    Parameters
-    ----------
-    found : sequence of Miss
-        Left-out runs. [-]
-    held : mapping
-        Deviation of regimes that stay as they are. [-]
-    free : sequence of str
-        Regimes to fit. [-]
-    """
+    """Return the deviation of each free regime."""
     weights = group_weights([miss.run for miss in found])
     errors = np.array([miss.error for miss in found])
     known = np.array(
@@ -103,15 +83,7 @@ NINETIETH = 1.0842
 
 
 def half_width(miss: Miss, deviations: Mapping[str, float]) -> float:
-    """Return half the 80 % band of a left-out run, as a log-error.
-
-    Parameters
-    ----------
-    miss : Miss
-        A left-out run. [-]
-    deviations : mapping
-        Deviation by regime. [-]
-    """
+    """Return half the 80 % band of a left-out run, as a log-error."""
     variance = miss.variance + sum(deviations[name] ** 2 for name in miss.run.regimes)
     return NINETIETH * math.sqrt(variance)
 

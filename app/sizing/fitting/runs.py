@@ -41,19 +41,13 @@ class Run:
     devices: int
     regimes: tuple[str, ...]
     keys: tuple[Key, ...]
-    """Fitted figures the prediction depends on. [-]"""
+    """Fitted figures the prediction depends on."""
     predict: Callable[[Mapping[str, Floats]], Floats]
-    """Logarithm of the predicted time over the measured one, from samples of the figures in ``keys``. [-]"""
+    """Logarithm of the predicted time over the measured one, from samples of the figures in ``keys``."""
 
 
 def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
-    """Return the fitted figures that a profile uses, by the profile that states them.
-
-    Parameters
-    ----------
-    profile : SoftwareProfile
-        The profile. [-]
-    """
+    """Return the fitted figures that a profile uses, by the profile that states them."""
     return tuple(
         (figure.profile, name)
         for name, figure in sorted(profile.figures.items())
@@ -62,29 +56,13 @@ def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
 
 
 def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[Run]:
-    """Return the measured throughputs and steps that can be predicted.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows of measured.csv. [-]
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
-    """
+    """Return the measured throughputs and steps that can be predicted."""
     found = (run_of(row, context) for row in rows)
     return [run for run in found if run is not None]
 
 
 def run_of(row: Mapping[str, str], context: SizingContext) -> Run | None:
-    """Return a row of measured.csv as a run; None where it has no rate or cannot be predicted.
-
-    Parameters
-    ----------
-    row : mapping
-        The row. [-]
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
-    """
+    """Return a row of measured.csv as a run; None where it has no rate or cannot be predicted."""
     measured = number(row.get("value", ""))
     if measured is None or measured <= 0 or row.get("metric") not in THROUGHPUT:
         return None
@@ -130,13 +108,7 @@ def _log_error(
 
 
 def group_weights(runs: Sequence[Run]) -> Floats:
-    """Return weights with which each group of runs counts once.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Measured runs. [-]
-    """
+    """Return weights with which each group of runs counts once."""
     sizes: dict[str, int] = {}
     for run in runs:
         sizes[run.group] = sizes.get(run.group, 0) + 1

@@ -84,7 +84,7 @@ class Delivery(Document):
     status: DeliveryStatus = Field(
         description="waiting to be sent, delivered, failed at every try, or dropped with its webhook."
     )
-    attempts: int = Field(description="How often it was sent. [-]")
+    attempts: int = Field(description="How often it was sent.")
     next_try_at: datetime.datetime | None = Field(description="When it is sent next; null at the end.")
     tried_at: datetime.datetime | None = Field(description="When it was last sent; null where it never was.")
     response_status: int | None = Field(description="HTTP status of the last answer; null without one.")

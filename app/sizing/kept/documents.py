@@ -29,7 +29,7 @@ class EstimateSummary(Document):
         None, description="Name of the preset or upload; null for a model that stood in the request itself."
     )
     system: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it. [-]")
+    count: int = Field(description="How many of it.")
     created_at: datetime = Field(description="When it was made.")
 
 
@@ -99,7 +99,7 @@ class KeptProfile(Document):
     id: str = Field(description="Identifier, for ``model.profile_id``.")
     kind: str = Field(description="What it was read from: config, onnx, layers or transformer.")
     name: str = Field(description="Its name.")
-    parameters: float = Field(description="Parameters, counted from the operators. [-]")
+    parameters: float = Field(description="Parameters, counted from the operators.")
     forward_flop_per_sample: float = Field(description="Forward pass of one sample. [FLOP]")
     seq_len: int | None = Field(description="Default length of a sample. [tokens]")
     image_size: int | None = Field(description="Default side of an image. [pixels]")
@@ -112,7 +112,7 @@ class Bin(Document):
 
     low: int = Field(description="Shortest length of the bin. [tokens]")
     high: int = Field(description="Longest length of the bin. [tokens]")
-    samples: int = Field(description="Samples in it. [-]")
+    samples: int = Field(description="Samples in it.")
 
 
 class KeptWorkload(Document):
@@ -120,14 +120,14 @@ class KeptWorkload(Document):
 
     id: str = Field(description="Identifier, for ``workload.workload_id``.")
     name: str = Field(description="Name of the file.")
-    samples: int = Field(description="Samples. [-]")
-    tokens: int = Field(description="Tokens. [-]")
+    samples: int = Field(description="Samples.")
+    tokens: int = Field(description="Tokens.")
     mean_tokens: Quantity = Field(description="Mean length; the range is that of the counting rule.")
     p50: int = Field(description="Median length. [tokens]")
     p95: int = Field(description="Length that 95 % of the samples do not exceed. [tokens]")
     max: int = Field(description="Longest sample. [tokens]")
     seq_len: int = Field(description="Length of a row that the shares refer to. [tokens]")
-    padding_share: float = Field(description="Share of padded rows that is padding. [-]")
-    packing_factor: float = Field(description="Samples that packing puts into one row. [-]")
+    padding_share: float = Field(description="Share of padded rows that is padding.")
+    packing_factor: float = Field(description="Samples that packing puts into one row.")
     histogram: list[Bin] = Field(description="How many samples have which length.")
     warnings: list[CheckWarning] = Field(description="What was assumed.")

@@ -16,7 +16,7 @@ from app.sizing.proposal.documents import Advice, Reasoned
 from app.sizing.quantities import chance, duration, money, significant
 
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
-"""Gain under which a faster network is not worth its price, as measured gains are judged. [-]"""
+"""Gain under which a faster network is not worth its price, as measured gains are judged."""
 
 Metric = Literal["time", "cost"]
 NO_NETWORKS: Mapping[str, str] = MappingProxyType({})
@@ -42,22 +42,6 @@ def advise(
     has a cost; where several tie in cost, the fastest of them; where a cost is not known, the fastest of all.
     Where options tie in both, none is. Where networks were weighed, the same system on the network that was
     taken goes before. An author's choice goes before the rule, and says so.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The options. [-]
-    limits : Limits
-        What the customer allows. [-]
-    chosen : str or None
-        Label the author recommends. [-]
-    networks : mapping
-        Label of an option whose network is advised against → label of the same system on that taken. [-]
-
-    Raises
-    ------
-    BadInput
-        When the chosen option is none of the comparison, or cannot run.
     """
     rows = comparison.rows
     running = [row for row in rows if row.hours is not None]

@@ -22,17 +22,7 @@ RENTED = "instances"
 def option_bills(
     rows: Sequence[ComparisonRow], context: SizingContext, currency: str
 ) -> tuple[list[OptionBill], list[tuple[str, CheckWarning]]]:
-    """Return the parts of every option that runs and names its system, and what there is to ask about them.
-
-    Parameters
-    ----------
-    rows : sequence of ComparisonRow
-        The options. [-]
-    context : SizingContext
-        Catalogue with the prices to take. [-]
-    currency : str
-        Currency of the prices. [-]
-    """
+    """Return the parts of every option that runs and names its system, and what to ask about them."""
     bills: list[OptionBill] = []
     asked: list[tuple[str, CheckWarning]] = []
     for row in rows:

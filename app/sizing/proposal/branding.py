@@ -9,10 +9,10 @@ ACCENT = "#2447d6"
 """Colour of the pages, taken where nobody asks for another."""
 
 READABLE = 4.5
-"""Contrast of text with its ground (WCAG 2.2, success criterion 1.4.3). [-]"""
+"""Contrast of text with its ground (WCAG 2.2, success criterion 1.4.3)."""
 
 STEP = 0.96
-"""Factor by which a colour that is too light is darkened at a time. [-]"""
+"""Factor by which a colour that is too light is darkened at a time."""
 
 
 def linear(channel: int) -> float:

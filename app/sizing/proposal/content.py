@@ -53,25 +53,7 @@ def build_content(
     logo: Logo | None,
     named: Named = NOTHING_NAMED,
 ) -> ProposalContent:
-    """Return what a proposal says.
-
-    Parameters
-    ----------
-    asked : ProposalRequest
-        What the author wants in it. [-]
-    options : sequence of Option
-        Every row of the comparison, with estimates in the currency of the proposal. [-]
-    context : SizingContext
-        Catalogue with the prices to take. [-]
-    title : str
-        Where the author gives none. [-]
-    today : date
-        Day on which it is put together. [-]
-    logo : Logo or None
-        Picture at the head, drawn anew. [-]
-    named : Named
-        Answers about measured runs that the request names. [-]
-    """
+    """Return what a proposal says."""
     catalog = context.catalog
     labels = row_labels(options)
     whole = compare(
@@ -129,13 +111,7 @@ def build_content(
 
 
 def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[str]:
-    """Return the labels to show in the order of the comparison.
-
-    Raises
-    ------
-    NotFound
-        When one is none of the comparison's.
-    """
+    """Return the labels to show in the order of the comparison."""
     if wanted is None:
         return list(labels)
     for position, label in enumerate(wanted):

@@ -65,7 +65,7 @@ class BillItem(Document):
     name: str = Field(description="Name.")
     group: str = Field(description="Group it is listed in.")
     use: str = Field(description="What it is for.")
-    quantity: int = Field(description="How many. [-]")
+    quantity: int = Field(description="How many.")
     rule: Text = Field(description="How the quantity follows.")
     unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes one.")
     total: Quantity | None = Field(description="Quantity times price.")
@@ -89,7 +89,7 @@ class OptionBill(Document):
     total: Quantity | None = Field(description="Sum of what has a price; null where nothing has.")
     complete: bool = Field(description="Whether every line has a price; else the total is a lower bound.")
     power: Quantity | None = Field(description="Power under load; null where it is not known.")
-    racks: int | None = Field(description="Racks it stands in; null for what is rented. [-]")
+    racks: int | None = Field(description="Racks it stands in; null for what is rented.")
     rack_units: float | None = Field(description="Height in the racks; null for what is rented. [U]")
     equipment: Quantity | None = Field(
         None, description="Machines, hosts and compute network: the capex of the estimate. Null if rented."
@@ -115,7 +115,7 @@ class OptionTerm(Document):
     hourly: Quantity = Field(description="Cost of one useful hour.")
     yearly: Quantity = Field(description="Cost of a year of the useful hours.")
     over_term: Quantity = Field(description="Cost over the term.")
-    runs: float | None = Field(description="Runs that the useful hours of the term hold. [-]")
+    runs: float | None = Field(description="Runs that the useful hours of the term hold.")
     lines: list[TermLine] = Field(description="Parts of the cost over the term.")
 
 
@@ -190,7 +190,7 @@ class ShareState(Document):
     created_at: datetime.datetime = Field(description="When the link was made.")
     expires_at: datetime.datetime = Field(description="When it stops working.")
     passphrase: bool = Field(description="Whether a reader must know a passphrase.")
-    opened: int = Field(description="How often it was opened. [-]")
+    opened: int = Field(description="How often it was opened.")
 
 
 class Proposal(Document):
@@ -201,7 +201,7 @@ class Proposal(Document):
     status: Literal["draft", "frozen", "expired"] = Field(
         description="Drafts can be changed; frozen ones never; expired ones are past their last day."
     )
-    version: int = Field(description="Counts the edits. [-]")
+    version: int = Field(description="Counts the edits.")
     sha256: str | None = Field(
         description="SHA-256 of the canonical JSON (RFC 8785) of the content; null for a draft."
     )
@@ -233,7 +233,7 @@ class Share(Document):
 class ProposalEvent(Document):
     """Something that happened to a proposal."""
 
-    position: int = Field(description="Its place in the order of events. [-]")
+    position: int = Field(description="Its place in the order of events.")
     kind: Literal["created", "changed", "frozen", "replayed", "shared", "unshared", "opened", "expired"] = (
         Field(description="What happened.")
     )
@@ -270,7 +270,7 @@ class Change(Document):
     unit: str = Field(description="SI unit or currency; empty where there is none.")
     then: JsonValue = Field(description="As the proposal says; null where it says nothing.")
     now: JsonValue = Field(description="As it would be today; null where it would not be there.")
-    relative: float | None = Field(description="Now over then, less one; null where they are no numbers. [-]")
+    relative: float | None = Field(description="Now over then, less one; null where they are no numbers.")
 
 
 class Refused(Document):
@@ -288,6 +288,6 @@ class Replay(Document):
     replayed_at: datetime.datetime = Field(description="When this was computed.")
     engine_version: dict[str, str] = Field(description="Version of the formulas then and now.")
     catalog_version: dict[str, str] = Field(description="Version of the figures then and now.")
-    compared: int = Field(description="Lines that were held against each other. [-]")
+    compared: int = Field(description="Lines that were held against each other.")
     changes: list[Change] = Field(description="Lines that differ, in the order of the document.")
     refused: list[Refused] = Field(description="Options that cannot be answered any more.")

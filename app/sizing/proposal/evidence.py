@@ -36,15 +36,7 @@ class Named:
 
 
 def evidence_of(named: Named, context: SizingContext) -> Evidence | None:
-    """Return what a proposal says of measured runs; None where it names none.
-
-    Parameters
-    ----------
-    named : Named
-        The answers. [-]
-    context : SizingContext
-        Knows how repeated runs scatter. [-]
-    """
+    """Return what a proposal says of measured runs; None where it names none."""
     gains = []
     if isinstance(named.calibration, GainAnswer):
         gains.append(of_runs(named.calibration, context))
@@ -190,15 +182,7 @@ def fitted_run(place: int, run: CalibratedRun) -> FittedRun:
 
 
 def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, str]:
-    """Return which option stands for which: the same system on the network that is taken.
-
-    Parameters
-    ----------
-    named : Named
-        The answers a proposal names. [-]
-    rows : sequence of ComparisonRow
-        The options. [-]
-    """
+    """Return which option stands for which: the same system on the network that is taken."""
     choice = named.networks
     if choice is None or choice.advice is None:
         return {}
@@ -221,15 +205,7 @@ def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, s
 
 
 def with_evidence(advice: Advice, found: Evidence | None) -> Advice:
-    """Return advice with what measured runs say: what they refuse is not to be bought.
-
-    Parameters
-    ----------
-    advice : Advice
-        From the options alone. [-]
-    found : Evidence or None
-        What the runs say. [-]
-    """
+    """Return advice with what measured runs say: what they refuse is not to be bought."""
     if found is None:
         return advice
     refused = [

@@ -19,10 +19,10 @@ class WeighedOption(Document):
     deviation: float | None = Field(description="Their standard deviation; null below two. [samples/s]")
     predicted: Quantity | None = Field(description="Throughput predicted without the runs.")
     gap: float | None = Field(description="Logarithm of predicted over measured throughput.")
-    gain: float = Field(description="Throughput over that of the reference, less one. [-]")
+    gain: float = Field(description="Throughput over that of the reference, less one.")
     price: Quantity | None = Field(description="What the network costs to buy; null where not known.")
-    switches: int | None = Field(description="Switches of the network. [-]")
-    cables: int | None = Field(description="Cables of the network. [-]")
+    switches: int | None = Field(description="Switches of the network.")
+    cables: int | None = Field(description="Cables of the network.")
 
 
 class PartLeftOut(Document):
@@ -30,7 +30,7 @@ class PartLeftOut(Document):
 
     item: str = Field(description="Identifier in the catalogue.")
     name: str = Field(description="Name.")
-    count: int = Field(description="How many. [-]")
+    count: int = Field(description="How many.")
     unit_price: Quantity | None = Field(description="Price of one; null where nobody publishes one.")
     source: SourceRef | None = Field(description="Where the price comes from.")
 
@@ -48,14 +48,14 @@ class GainFound(Document):
     taken: str = Field(description="Label that is recommended.")
     against: str | None = Field(description="Label it is held against; null where nothing else was weighed.")
     worth: bool = Field(description="Whether the dearer or faster one gains the threshold.")
-    threshold: float = Field(description="Gain below which it is not worth it. [-]")
+    threshold: float = Field(description="Gain below which it is not worth it.")
     gain: Quantity | None = Field(description="Gain of the one over the other.")
     sentence: Text = Field(description="The advice in one sentence.")
     more: list[Text] = Field(description="What else has to be said.")
     options: list[WeighedOption] = Field(description="What was weighed, with its runs.")
     money_saved: Quantity | None = Field(description="Price of the network not taken over that taken.")
-    switches_saved: int | None = Field(description="Switches that are not bought. [-]")
-    cables_saved: int | None = Field(description="Cables that are not bought. [-]")
+    switches_saved: int | None = Field(description="Switches that are not bought.")
+    cables_saved: int | None = Field(description="Cables that are not bought.")
     left_out: list[PartLeftOut] = Field(description="Parts of the network not taken.")
 
 

@@ -11,7 +11,7 @@ from app.sizing.proposal.documents import Change, Line, ProposalContent
 from app.sizing.proposal.lines import lines_of, plain
 
 ROUNDING = 1e-9
-"""Relative difference of two numbers that are the same: JSON keeps every digit, sums may not. [-]"""
+"""Relative difference of two numbers that are the same: JSON keeps every digit, sums may not."""
 
 
 def compared_lines(content: ProposalContent) -> dict[tuple[str, str | None, str], Line]:
@@ -37,15 +37,7 @@ def compared_lines(content: ProposalContent) -> dict[tuple[str, str | None, str]
 
 
 def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, list[Change]]:
-    """Return how many lines were held against each other, and those that differ.
-
-    Parameters
-    ----------
-    then : ProposalContent
-        As the proposal says. [-]
-    now : ProposalContent
-        As it would be today. [-]
-    """
+    """Return how many lines were held against each other, and those that differ."""
     before, after = compared_lines(then), compared_lines(now)
     changes = [
         change

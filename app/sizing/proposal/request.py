@@ -68,9 +68,7 @@ class ProposalRequest(Schema):
     )
     deadline_s: Limit | None = Field(None, description="Time the training may take. [s]")
     budget: Limit | None = Field(None, description="What the run may cost. [currency]")
-    scaling_efficiency: Efficiency = Field(
-        1.0, description="Share of linear scaling that linear rows reach. [-]"
-    )
+    scaling_efficiency: Efficiency = Field(1.0, description="Share of linear scaling that linear rows reach.")
     term_years: Years | None = Field(
         None, description="Years over which costs are added up; left out, the catalogue's. [a]"
     )
@@ -108,7 +106,7 @@ class ProposalPatch(Schema):
     deadline_s: Limit | None = Field(None, description="Time the training may take. [s]")
     budget: Limit | None = Field(None, description="What the run may cost. [currency]")
     scaling_efficiency: Efficiency | None = Field(
-        None, description="Share of linear scaling that linear rows reach. [-]"
+        None, description="Share of linear scaling that linear rows reach."
     )
     term_years: Years | None = Field(None, description="Years over which costs are added up. [a]")
     price_book_id: str | None = Field(

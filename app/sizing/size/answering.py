@@ -37,20 +37,7 @@ def size(
     request: SizingRequest,
     context: SizingContext,
 ) -> Sized:
-    """Return the sizing of a request; its ``id`` is left to whoever keeps it.
-
-    Parameters
-    ----------
-    request : SizingRequest
-        Model, workload, limits and systems. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-
-    Returns
-    -------
-    sized : Sized
-        Options, the best of them, the front, and what would change the answer. [-]
-    """
+    """Return the sizing of a request; its ``id`` is left to whoever keeps it."""
     rows = len(request.model.layers or ())
     if rows > MOST_ROWS:
         raise BadInput.at(
@@ -117,17 +104,7 @@ def size(
 
 
 def scaling(request: SizingRequest, system: str, context: SizingContext) -> ScalingCurve:
-    """Return the scaling curve of one system over the counts of a request.
-
-    Parameters
-    ----------
-    request : SizingRequest
-        Model and workload; its limits do not matter. [-]
-    system : str
-        Identifier of the system. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
-    """
+    """Return the scaling curve of one system over the counts of a request."""
     context = context.at_prices(request.assumptions)
     explorer, systems, searcher = _explorer(request.model_copy(update={"systems": [system]}), context)
     explored = explorer.explore(systems, refine=False)

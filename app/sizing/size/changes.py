@@ -26,34 +26,14 @@ LIKELY = 0.5
 
 
 def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) -> float:
-    """Return the least limit that enough samples keep, of those that are allowed; infinite for none.
-
-    Parameters
-    ----------
-    values : array
-        Samples of what is limited. [any]
-    allowed : array of bool
-        Samples that keep every other limit. [-]
-    probability : float
-        Share of all samples that has to keep both. [-]
-    """
+    """Return the least limit that enough samples keep, of those that are allowed; infinite for none."""
     needed = math.ceil(probability * values.size - 1e-9)
     kept = np.sort(values[allowed])
     return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
 
 
 def enough_budget(option: Judged, limits: Limits, kind: BudgetKind | None = None) -> float:
-    """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]
-
-    Parameters
-    ----------
-    option : Judged
-        The option. [-]
-    limits : Limits
-        Deadline and probability, and the kind of budget. [-]
-    kind : str or None
-        Another kind of budget. [-]
-    """
+    """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]"""
     costs = option.money(kind or held_kind(option, limits))[1]
     return least_limit(costs, _kept(option.seconds_samples, limits.deadline), limits.probability)
 
@@ -65,21 +45,7 @@ def nearest_of(
     limits: Limits,
     request: SizingRequest,
 ) -> Nearest:
-    """Return the nearest option, and changes of which each alone would let an option meet what is asked.
-
-    Parameters
-    ----------
-    options : sequence of SizingOption
-        All options. [-]
-    sampled : sequence of Judged
-        The same with their samples. [-]
-    verdict : Verdict
-        What they come to. [-]
-    limits : Limits
-        What is asked. [-]
-    request : SizingRequest
-        The request. [-]
-    """
+    """Return the nearest option, and changes of which each alone would let an option meet what is asked."""
     if verdict.nearest is None:
         return Nearest(option=None, changes=[_memory(options)])
     nearest = options[verdict.nearest]
@@ -138,19 +104,7 @@ def nearest_of(
 def purchase_needed(
     options: Sequence[SizingOption], sampled: Sequence[Judged], limits: Limits, request: SizingRequest
 ) -> Change | None:
-    """Return the least budget that buys an option, where only rented ones keep the budget.
-
-    Parameters
-    ----------
-    options : sequence of SizingOption
-        All options, judged. [-]
-    sampled : sequence of Judged
-        The same with their samples. [-]
-    limits : Limits
-        What is asked. [-]
-    request : SizingRequest
-        The request. [-]
-    """
+    """Return the least budget that buys an option, where only rented ones keep the budget."""
     if limits.budget is None or limits.kind is not None:
         return None
     if any(option.meets and option.acquisition == "own" for option in options):

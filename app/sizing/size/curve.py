@@ -20,17 +20,7 @@ ADJUSTED = "batch_not_divisible"
 def curve_of(
     options: Sequence[Option], impossible: Sequence[Candidate], currency: str
 ) -> ScalingCurve | None:
-    """Return the scaling curve of one system; None where it holds the model at no count.
-
-    Parameters
-    ----------
-    options : sequence of Option
-        Its options, by rising count. [-]
-    impossible : sequence of Candidate
-        Its counts without a legal plan. [-]
-    currency : str
-        Currency of the costs. [-]
-    """
+    """Return the scaling curve of one system; None where it holds the model at no count."""
     fitting = [option for option in options if option.fits]
     if not fitting:
         return None

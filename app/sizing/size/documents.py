@@ -32,9 +32,9 @@ class OptionCosts(Document):
 class PriceShares(Document):
     """Shares of the costs of an option that are proportional to one price."""
 
-    purchase: float | None = Field(description="Of the purchase; null where rented. [-]")
-    run: float = Field(description="Of the run. [-]")
-    term: float = Field(description="Of the term. [-]")
+    purchase: float | None = Field(description="Of the purchase; null where rented.")
+    run: float = Field(description="Of the run.")
+    term: float = Field(description="Of the term.")
 
 
 class OptionPrice(Document):
@@ -57,18 +57,18 @@ class SizingOption(Document):
     id: str = Field(description="Identifier within the sizing: system and count.")
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it. [-]")
-    machines: int = Field(description="Machines in all. [-]")
-    idle_machines: int = Field(0, description="Machines that the plan does not use. [-]")
-    accelerators: int = Field(description="Accelerators in all. [-]")
+    count: int = Field(description="How many of it.")
+    machines: int = Field(description="Machines in all.")
+    idle_machines: int = Field(0, description="Machines that the plan does not use.")
+    accelerators: int = Field(description="Accelerators in all.")
     chip: str = Field(description="Identifier of the chip.")
     fits: bool = Field(description="Whether the model fits in the memory of its accelerators.")
     plan: PlanInput = Field(description="The plan found, or the leanest where none fits.")
-    global_batch: int = Field(description="Samples per step. [-]")
+    global_batch: int = Field(description="Samples per step.")
     batch_searched: bool = Field(description="Whether the batch was chosen here.")
     software: str = Field(description="Software profile.")
     precision: str = Field(description="Number format.")
-    memory_share: float = Field(description="Filled share of the memory of the fullest accelerator. [-]")
+    memory_share: float = Field(description="Filled share of the memory of the fullest accelerator.")
     step_time: Quantity | None = Field(description="One step; null where it does not fit.")
     time_to_train: Quantity | None = Field(description="The run; null where it does not fit.")
     cost: Quantity | None = Field(description="Cost of the run; null where no price is published.")
@@ -86,12 +86,10 @@ class SizingOption(Document):
     power: Quantity = Field(description="Power of the systems under a training load.")
     rack_units: float = Field(description="Height in racks. [U]")
     probability: float | None = Field(
-        description="Share of samples that keep deadline and budget; null where neither is given. [-]"
+        description="Share of samples that keep deadline and budget; null where neither is given."
     )
-    probability_deadline: float | None = Field(description="Share of samples that keep the deadline. [-]")
-    probability_budget: float | None = Field(
-        description="Share of the same samples that keep the budget. [-]"
-    )
+    probability_deadline: float | None = Field(description="Share of samples that keep the deadline.")
+    probability_budget: float | None = Field(description="Share of the same samples that keep the budget.")
     meets: bool = Field(
         description="Whether the probability is reached; true for all that fit without limits."
     )
@@ -108,7 +106,7 @@ class FrontPoint(Document):
 
     option: str = Field(description="Identifier of the option.")
     system: str = Field(description="Identifier of the system.")
-    count: int = Field(description="How many of it. [-]")
+    count: int = Field(description="How many of it.")
     time_to_train: Quantity = Field(description="The run.")
     cost: Quantity | None = Field(description="Cost of the run.")
     costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
@@ -118,7 +116,7 @@ class LeftOut(Document):
     """A system at a count that has no option, and why."""
 
     system: str = Field(description="Identifier of the system.")
-    count: int = Field(description="How many of it. [-]")
+    count: int = Field(description="How many of it.")
     reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
 
 
@@ -159,8 +157,8 @@ class Margin(Document):
     option: str = Field(description="The winner.")
     over: str = Field(description="The runner-up: the best option of another system, else of another count.")
     by: Literal["purchase", "run", "term", "time"] = Field(description="What they are compared by.")
-    share: Quantity = Field(description="What the runner-up takes more, over the winner. [-]")
-    probability: float = Field(description="Share of samples in which the winner is ahead. [-]")
+    share: Quantity = Field(description="What the runner-up takes more, over the winner.")
+    probability: float = Field(description="Share of samples in which the winner is ahead.")
     tie: bool = Field(description="Whether nothing separates them; then nothing is recommended.")
     tied: list[str] = Field(description="Options of other systems that nothing separates from the winner.")
     overturned_by: list[PriceLimit] = Field(
@@ -172,12 +170,12 @@ class Margin(Document):
 class ScalingPoint(Document):
     """One count of a scaling curve."""
 
-    count: int = Field(description="How many systems. [-]")
-    accelerators: int = Field(description="Accelerators in all. [-]")
+    count: int = Field(description="How many systems.")
+    accelerators: int = Field(description="Accelerators in all.")
     time_to_train: Quantity = Field(description="The run.")
     cost: Quantity | None = Field(description="Cost of the run.")
     efficiency: Quantity = Field(description="Share of linear speed-up over the smallest count that fits.")
-    global_batch: int = Field(description="Samples per step. [-]")
+    global_batch: int = Field(description="Samples per step.")
 
 
 class ScalingCurve(Document):
@@ -188,10 +186,10 @@ class ScalingCurve(Document):
     points: list[ScalingPoint] = Field(description="Counts that fit, rising.")
     knee: int | None = Field(
         description="Count from which adding machines stops paying: one per cent more of them takes less "
-        "than half a per cent off the time. [-]"
+        "than half a per cent off the time."
     )
     knee_inside: bool = Field(description="Whether larger counts were tried and pay less.")
-    batch_limit: int | None = Field(description="Smallest count the global batch no longer divides over. [-]")
+    batch_limit: int | None = Field(description="Smallest count the global batch no longer divides over.")
     warnings: list[CheckWarning] = Field(description="What has to be known to read it.")
 
 
@@ -235,8 +233,8 @@ class Sizing(Document):
         description="Options no other beats in both time and cost, fastest first."
     )
     scaling: ScalingCurve | None = Field(description="Scaling of the recommended system.")
-    considered: int = Field(description="Systems at counts that were looked at. [-]")
-    searched: int = Field(description="Searches for a plan; systems of the same hardware share them. [-]")
+    considered: int = Field(description="Systems at counts that were looked at.")
+    searched: int = Field(description="Searches for a plan; systems of the same hardware share them.")
     left_out: list[LeftOut] = Field(description="Systems at counts without an option, and why.")
     defaults: list[Default] = Field(description="What was not asked for and taken.")
     warnings: list[CheckWarning] = Field(description="What has to be known to read it.")

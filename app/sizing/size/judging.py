@@ -61,29 +61,21 @@ class Verdict:
     """By the kind of cost that ranks. [currency]"""
     probability: Floats
     deadline: Floats
-    """Share of samples that keep the deadline. [-]"""
+    """Share of samples that keep the deadline."""
     budget: Floats
-    """Share of samples that keep the budget. [-]"""
+    """Share of samples that keep the budget."""
     meets: NDArray[np.bool_]
     front: NDArray[np.bool_]
     cheapest: int | None
-    """Cheapest option that meets; the fastest of those of no known price where none has one. [-]"""
+    """Cheapest option that meets; the fastest of those of no known price where none has one."""
     fastest: int | None
-    """Fastest option that meets. [-]"""
+    """Fastest option that meets."""
     nearest: int | None
-    """Option that fits and comes nearest to what is asked. [-]"""
+    """Option that fits and comes nearest to what is asked."""
 
 
 def held_kind(option: Judged, limits: Limits) -> BudgetKind:
-    """Return which of an option's costs a budget is held against.
-
-    Parameters
-    ----------
-    option : Judged
-        Owned or rented. [-]
-    limits : Limits
-        The kind of budget that was asked for. [-]
-    """
+    """Return which of an option's costs a budget is held against."""
     return limits.kind or ("purchase" if option.owned else "run")
 
 
@@ -92,13 +84,6 @@ def ranking(options: Sequence[Judged], limits: Limits) -> BudgetKind:
 
     The kind that was asked for; else the one a budget is held against, where it is the same for all; else
     the run, which owned and rented systems have in common.
-
-    Parameters
-    ----------
-    options : sequence of Judged
-        Options. [-]
-    limits : Limits
-        The budget and its kind. [-]
     """
     if limits.kind is not None or limits.budget is None:
         return limits.kind or "run"
@@ -111,18 +96,6 @@ def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
 
     Both are counted on the same samples: the probability is the share of them in which the run is in time and
     within the budget. What has no known price is within no budget, and what is rented within none to buy.
-
-    Parameters
-    ----------
-    options : sequence of Judged
-        Time and cost, central and as samples. [-]
-    limits : Limits
-        Deadline, budget and probability. [-]
-
-    Returns
-    -------
-    verdict : Verdict
-        Probabilities, the best options and the front. [-]
     """
     seconds = np.array([option.seconds for option in options], dtype=float)
     ranked_by = ranking(options, limits)

@@ -16,18 +16,6 @@ def lattice(entry: SystemEntry, most: int) -> list[int]:
 
     IPU systems are sold and partitioned by powers of two; nodes are counted by powers of two and by scalable
     units of twenty.
-
-    Parameters
-    ----------
-    entry : SystemEntry
-        The system. [-]
-    most : int
-        Accelerators of the largest count. [-]
-
-    Returns
-    -------
-    counts : list of int
-        Empty where one system already has more accelerators. [-]
     """
     counts = range(1, most // entry.devices + 1)
     if entry.chip_kind is ChipKind.IPU:
@@ -42,20 +30,7 @@ def is_power_of_two(number: int) -> bool:
 
 
 def between(low: int, high: int) -> list[int]:
-    """Return a few counts between two, those first that divide most evenly.
-
-    Parameters
-    ----------
-    low : int
-        Count that misses. [-]
-    high : int
-        Count that meets. [-]
-
-    Returns
-    -------
-    counts : list of int
-        Rising multiples of the coarsest step that leaves enough of them; empty for neighbours. [-]
-    """
+    """Return a few counts between two, those first that divide most evenly."""
     step = 1 << max(((high - low) // TRIED_BETWEEN).bit_length() - 1, 0)
     first = (low // step + 1) * step
     return list(range(first, high, step))

@@ -87,21 +87,7 @@ def winner_of(
     *,
     by_time: bool,
 ) -> int:
-    """Return the place of the winner: the first in what ranks, or who is level with it and ahead in the rest.
-
-    Parameters
-    ----------
-    stated : sequence of SizingOption
-        All options as documents. [-]
-    options : sequence of Judged
-        The same with their samples. [-]
-    verdict : Verdict
-        What they come to. [-]
-    first : int
-        Place of the cheapest, or of the fastest. [-]
-    by_time : bool
-        True where the fastest comes first, False where the cheapest does. [-]
-    """
+    """Return the place of the winner: the first by rank, or one level with it and ahead in the rest."""
     ranks: Measure = "time" if by_time else verdict.ranked_by
     other: Measure = verdict.ranked_by if by_time else "time"
     rivals = _rivals(stated, options, verdict, first, ranks)
@@ -123,23 +109,7 @@ def margin_of(
     *,
     by_time: bool,
 ) -> Margin | None:
-    """Return how far the winner is ahead of the best option of another system; None where it is alone.
-
-    Parameters
-    ----------
-    stated : sequence of SizingOption
-        All options as documents. [-]
-    options : sequence of Judged
-        The same with their samples. [-]
-    verdict : Verdict
-        What they come to. [-]
-    limits : Limits
-        What is asked. [-]
-    winner : int
-        Place of the winner. [-]
-    by_time : bool
-        True where the fastest wins, False where the cheapest does. [-]
-    """
+    """Return how far the winner is ahead of the best option of another system; None where it is alone."""
     kind = verdict.ranked_by
     first: Measure = "time" if by_time else kind
     second: Measure = kind if by_time else "time"

@@ -18,15 +18,7 @@ IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
 
 def option_document(option: Option, request: SizingRequest) -> SizingOption:
-    """Return an option as a document; what depends on limits is left as if none were given.
-
-    Parameters
-    ----------
-    option : Option
-        What was found. [-]
-    request : SizingRequest
-        What was asked. [-]
-    """
+    """Return an option as a document; what depends on limits is left as if none were given."""
     candidate, sizing, run = option.candidate, option.found.sizing, option.found.run
     hardware, scenario, choice = candidate.hardware, sizing.scenario, sizing.choice
     currency = request.currency
@@ -87,13 +79,7 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
 
 
 def plan_input(option: Option) -> PlanInput:
-    """Return the plan of an option as a request states it.
-
-    Parameters
-    ----------
-    option : Option
-        What was found. [-]
-    """
+    """Return the plan of an option as a request states it."""
     plans = option.found.sizing.choice.plans
     others = IPU_FIELDS if option.found.sizing.scenario.is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)

@@ -54,7 +54,7 @@ class SizingRequest(Schema):
         max_length=MOST_COUNTS,
     )
     most_accelerators: Whole = Field(
-        MOST_ACCELERATORS, description="Accelerators of the largest option that is considered. [-]"
+        MOST_ACCELERATORS, description="Accelerators of the largest option that is considered."
     )
     deadline_s: Number | None = Field(
         None, description="Time to train that is to be kept. [s]", examples=[2_592_000]
@@ -72,7 +72,7 @@ class SizingRequest(Schema):
     currency: Literal["USD", "KRW"] = "USD"
     """Currency of budget, prices and costs."""
     probability: Number = Field(
-        USUAL_PROBABILITY, description="Share of the samples in which deadline and budget are kept. [-]"
+        USUAL_PROBABILITY, description="Share of the samples in which deadline and budget are kept."
     )
     software: str | None = None
     """Identifier of a software profile, for the systems of its kind; else the usual one for the model."""
@@ -83,13 +83,7 @@ class SizingRequest(Schema):
 
 
 def check(request: SizingRequest) -> None:
-    """Refuse what can never be right, by field, with what is allowed.
-
-    Parameters
-    ----------
-    request : SizingRequest
-        What was asked. [-]
-    """
+    """Refuse what can never be right, by field, with what is allowed."""
     between = {
         "deadline_s": (request.deadline_s, LONGEST),
         "budget": (request.budget, DEAREST),
@@ -129,21 +123,7 @@ def check(request: SizingRequest) -> None:
 def estimate_request(
     request: SizingRequest, system: str, count: int, software: str | None, **workload: int
 ) -> EstimateRequest:
-    """Return the estimate request of one option of a sizing.
-
-    Parameters
-    ----------
-    request : SizingRequest
-        What was asked. [-]
-    system : str
-        Identifier of a system. [-]
-    count : int
-        How many of it. [-]
-    software : str or None
-        Software profile of that system. [-]
-    **workload : int
-        Fields of the workload that were chosen, as ``global_batch``. [-]
-    """
+    """Return the estimate request of one option of a sizing."""
     return EstimateRequest(
         model=request.model,
         workload=request.workload.model_copy(update=dict(workload)),
@@ -156,13 +136,7 @@ def estimate_request(
 
 
 def one_system(request: SizingRequest) -> str:
-    """Return the one system a request names.
-
-    Parameters
-    ----------
-    request : SizingRequest
-        What was asked. [-]
-    """
+    """Return the one system a request names."""
     names = request.systems or []
     if len(names) != 1:
         raise BadInput.at("systems", "a scaling curve is of one system; {given} are named", given=len(names))

@@ -67,17 +67,7 @@ def limits_of(request: SizingRequest) -> Limits:
 
 
 def restated(document: Sizing, options: Sequence[SampledOption], request: SizingRequest) -> Sizing:
-    """Return a sizing judged under the limits of a request.
-
-    Parameters
-    ----------
-    document : Sizing
-        The sizing; its options and what follows from them are replaced. [-]
-    options : sequence of SampledOption
-        All options. [-]
-    request : SizingRequest
-        Deadline, budget with its kind, and probability. [-]
-    """
+    """Return a sizing judged under the limits of a request."""
     limits = limits_of(request)
     verdict = judge(options, limits)
     stated = [_stated(option, verdict, place, limits) for place, option in enumerate(options)]

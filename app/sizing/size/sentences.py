@@ -13,13 +13,7 @@ SHOWN_LIMITS = 2
 
 
 def sentences(sizing: Sizing) -> list[Message]:
-    """Return what a sizing found: the best option first, then what would change the answer.
-
-    Parameters
-    ----------
-    sizing : Sizing
-        The sizing. [-]
-    """
+    """Return what a sizing found: the best option first, then what would change the answer."""
     by_id = {option.id: option for option in sizing.options}
     if sizing.outcome == "not_met":
         return _not_met(sizing, by_id)
@@ -104,15 +98,7 @@ def _cost(option: SizingOption, kind: BudgetKind) -> Message:
 
 
 def priced(option: SizingOption, kind: BudgetKind) -> Message:
-    """Return one kind of cost of an option as a sentence says it.
-
-    Parameters
-    ----------
-    option : SizingOption
-        The option. [-]
-    kind : str
-        Purchase, run or term. [-]
-    """
+    """Return one kind of cost of an option as a sentence says it."""
     amount = getattr(option.costs, kind)
     if amount is None:
         rented = kind == "purchase" and option.acquisition == "rent"
@@ -121,19 +107,7 @@ def priced(option: SizingOption, kind: BudgetKind) -> Message:
 
 
 def paid(amount: float, currency: str, option: SizingOption, kind: BudgetKind) -> Message:
-    """Return an amount of money with what it pays for.
-
-    Parameters
-    ----------
-    amount : float
-        Money. [currency]
-    currency : str
-        Its code. [-]
-    option : SizingOption
-        What it pays for. [-]
-    kind : str
-        Purchase, run or term. [-]
-    """
+    """Return an amount of money with what it pays for."""
     values: dict[str, object] = {"amount": money(amount, currency)}
     if kind == "purchase":
         return Message("{amount} to buy", values)

@@ -71,21 +71,7 @@ def answered(
     context: SizingContext,
     pair: Sequence[str] | None = None,
 ) -> Answered:
-    """Return what follows from the estimates of all options of a study.
-
-    Parameters
-    ----------
-    content : StudyContent
-        The study in one state. [-]
-    requests : mapping
-        What each option asks, by its key. [-]
-    made : mapping
-        What came of it. [-]
-    context : SizingContext
-        Catalogue with systems and prices, and how far off inputs are looked at. [-]
-    pair : sequence of str or None
-        Two keys to hold against each other; the best two where None. [-]
-    """
+    """Return what follows from the estimates of all options of a study."""
     catalog = context.catalog
     keys = [option.key for option in content.options]
     check_pair(pair, keys)
@@ -151,15 +137,7 @@ def answered(
 
 
 def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
-    """Refuse a pair of which one is no option.
-
-    Parameters
-    ----------
-    pair : sequence of str or None
-        Two keys. [-]
-    keys : sequence of str
-        Keys of the options. [-]
-    """
+    """Refuse a pair of which one is no option."""
     for key in pair or ():
         if key not in keys:
             raise NotFound.named("option", key, keys, "pair")
@@ -250,17 +228,7 @@ def _refusal(made: Estimate | Refused | None) -> Text | None:
 def rows_of(
     content: StudyContent, requests: Mapping[str, EstimateRequest | PublishedFigure], catalog: Catalog
 ) -> list[EstimateRequest | PublishedFigure]:
-    """Return the options as rows of a comparison, with their labels.
-
-    Parameters
-    ----------
-    content : StudyContent
-        The study in one state. [-]
-    requests : mapping
-        What each option asks, by its key. [-]
-    catalog : Catalog
-        Names of the systems. [-]
-    """
+    """Return the options as rows of a comparison, with their labels."""
     labels = labels_of(content, catalog)
     found: list[EstimateRequest | PublishedFigure] = []
     for option in content.options:

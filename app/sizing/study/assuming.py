@@ -19,15 +19,7 @@ UNSHOWN = ("model.", "label")
 def assumption_rows(
     requests: Mapping[str, EstimateRequest | PublishedFigure], options: Sequence[StudyOptionAnswer]
 ) -> list[AssumptionRow]:
-    """Return every field that an estimate of the study rests on, those with a default first.
-
-    Parameters
-    ----------
-    requests : mapping
-        What each option asks, by its key. [-]
-    options : sequence of StudyOptionAnswer
-        The options as answered. [-]
-    """
+    """Return every field that an estimate of the study rests on, those with a default first."""
     taken: dict[str, dict[str, AssumedValue]] = {}
     for option in options:
         asked = requests[option.key]

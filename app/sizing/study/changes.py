@@ -19,15 +19,7 @@ LONGEST = 120
 
 
 def changes_between(before: StudyContent, after: StudyContent) -> list[Change]:
-    """Return every field that differs, those all options share first.
-
-    Parameters
-    ----------
-    before : StudyContent
-        Earlier version. [-]
-    after : StudyContent
-        Later version, or a state. [-]
-    """
+    """Return every field that differs, those all options share first."""
     old, new = tree_of(before), tree_of(after)
     found = [
         _change(name, None, old.get(name), new.get(name))

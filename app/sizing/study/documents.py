@@ -29,9 +29,9 @@ class Change(Document):
 class Delta(Document):
     """An option against the best one."""
 
-    ratio: float = Field(description="Over the best; 1 for the best itself. [-]")
-    low: float | None = Field(description="10th percentile of the ratio, from paired samples. [-]")
-    high: float | None = Field(description="90th percentile. [-]")
+    ratio: float = Field(description="Over the best; 1 for the best itself.")
+    low: float | None = Field(description="10th percentile of the ratio, from paired samples.")
+    high: float | None = Field(description="90th percentile.")
     difference: Quantity = Field(description="What it is more than the best.")
     best: bool = Field(description="True for the best itself, where nothing ties with it.")
     tie: bool = Field(False, description="True for options that nothing separates from the best.")
@@ -74,7 +74,7 @@ class PartAcross(Document):
 
     part: str = Field(description="Name of the part.")
     seconds: dict[str, float] = Field(description="Seconds by key of the option. [s]")
-    share: dict[str, float] = Field(description="Share of the time to train by key. [-]")
+    share: dict[str, float] = Field(description="Share of the time to train by key.")
 
 
 class WhyPart(Document):
@@ -105,8 +105,8 @@ class Swing(Document):
     basis: Literal["assumed", "model"] = Field(
         description="“assumed”: off by the share looked at; “model”: its share of the range of the lead."
     )
-    low: float = Field(description="Lead with the input at its low end. [-]")
-    high: float = Field(description="Lead with the input at its high end. [-]")
+    low: float = Field(description="Lead with the input at its low end.")
+    high: float = Field(description="Lead with the input at its high end.")
     overtaken_by: str | None = Field(
         description="Key of the option that is then the best; null where none is."
     )
@@ -119,13 +119,13 @@ class Tornado(Document):
     metric: Metric = Field(description="What the best option is the best in.")
     best: str = Field(description="Key of the best option.")
     runner_up: str = Field(description="Key of the second.")
-    lead: float = Field(description="The second over the best; it is overtaken at 1. [-]")
+    lead: float = Field(description="The second over the best; it is overtaken at 1.")
     low: float | None = Field(
         None,
-        description="10th percentile of the lead, from paired samples; null where nothing has a range. [-]",
+        description="10th percentile of the lead, from paired samples; null where nothing has a range.",
     )
-    high: float | None = Field(None, description="90th percentile. [-]")
-    share: float = Field(description="How far off each assumed input is looked at. [-]")
+    high: float | None = Field(None, description="90th percentile.")
+    share: float = Field(description="How far off each assumed input is looked at.")
     swings: list[Swing] = Field(description="Inputs, the one with the widest swing first.")
 
 
@@ -133,8 +133,8 @@ class StudyAnswer(Document):
     """A study in one state."""
 
     id: str = Field(description="Identifier of the study.")
-    version: int = Field(description="Version whose knobs were turned. [-]")
-    latest: int = Field(description="Newest version there is. [-]")
+    version: int = Field(description="Version whose knobs were turned.")
+    latest: int = Field(description="Newest version there is.")
     archived: bool = Field(description="Whether it has been put away.")
     content: StudyContent = Field(description="The study with its knobs turned.")
     knobs: dict[str, str] = Field(description="What differs from the version, as an address holds it.")
@@ -160,8 +160,8 @@ class Study(Document):
     """A study as it is kept."""
 
     id: str = Field(description="Identifier.")
-    version: int = Field(description="This version. [-]")
-    latest: int = Field(description="Newest version. [-]")
+    version: int = Field(description="This version.")
+    latest: int = Field(description="Newest version.")
     archived: bool = Field(description="Whether it has been put away.")
     created_at: datetime = Field(description="When the study was made.")
     changed_at: datetime = Field(description="When this version was made.")
@@ -171,7 +171,7 @@ class Study(Document):
 class StudyVersion(Document):
     """One version and what changed with it."""
 
-    version: int = Field(description="Number, from 1. [-]")
+    version: int = Field(description="Number, from 1.")
     created_at: datetime = Field(description="When it was made.")
     changes: list[Change] = Field(description="What differs from the version before.")
 
@@ -188,8 +188,8 @@ class StudySummary(Document):
 
     id: str = Field(description="Identifier.")
     name: str = Field(description="Its name.")
-    version: int = Field(description="Newest version. [-]")
-    options: int = Field(description="Options it has. [-]")
+    version: int = Field(description="Newest version.")
+    options: int = Field(description="Options it has.")
     archived: bool = Field(description="Whether it has been put away.")
     created_at: datetime = Field(description="When it was made.")
     updated_at: datetime = Field(description="When it was last changed.")
@@ -215,7 +215,7 @@ class StudyAssumptions(Document):
     """Everything a study takes for granted, and what changes it."""
 
     id: str = Field(description="Identifier of the study.")
-    version: int = Field(description="Version whose knobs were turned. [-]")
+    version: int = Field(description="Version whose knobs were turned.")
     name: str = Field(description="Name of the study.")
     knobs: dict[str, str] = Field(description="Knobs that were turned.")
     labels: dict[str, str] = Field(description="Name of each estimated option by its key.")

@@ -36,13 +36,7 @@ LEAST_SHARE = 0.01
 
 
 def parts_across(options: Sequence[StudyOptionAnswer]) -> list[PartAcross]:
-    """Return the parts of the time to train over all options, the largest first.
-
-    Parameters
-    ----------
-    options : sequence of StudyOptionAnswer
-        The options; those without a breakdown have no column. [-]
-    """
+    """Return the parts of the time to train over all options, the largest first."""
     columns = {option.key: _parts(option) for option in options if _parts(option)}
     totals = {key: sum(parts.values()) for key, parts in columns.items()}
     names = dict.fromkeys(name for parts in columns.values() for name in parts)
@@ -62,15 +56,7 @@ def _parts(option: StudyOptionAnswer) -> dict[str, float]:
 
 
 def explain(first: StudyOptionAnswer, second: StudyOptionAnswer) -> Why:
-    """Return why the first option and not the second.
-
-    Parameters
-    ----------
-    first : StudyOptionAnswer
-        The option that is held against the other, usually the better one. [-]
-    second : StudyOptionAnswer
-        The other. [-]
-    """
+    """Return why the first option and not the second."""
     return Why(
         first=first.key,
         second=second.key,

@@ -73,20 +73,7 @@ def split(name: str) -> tuple[str, str | None]:
 
 
 def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
-    """Return a study with knobs turned; what a knob leaves as it was is not among those returned.
-
-    Parameters
-    ----------
-    content : StudyContent
-        A version of the study. [-]
-    knobs : mapping
-        Value by name; an empty value takes back what was stated. [-]
-
-    Raises
-    ------
-    BadInput
-        With one error for every knob that cannot be turned so, named as in the address.
-    """
+    """Return a study with knobs turned; what a knob leaves as it was is not among those returned."""
     before = tree_of(content)
     tree = copy.deepcopy(before)
     wrong: list[FieldError] = []
@@ -273,17 +260,7 @@ def knob_at(path: str, key: str | None) -> str | None:
 
 
 def field_of_knobs(field: str, content: StudyContent, turned: Iterable[str]) -> str:
-    """Return the knob at which an error of a study is shown, the field itself where there is none.
-
-    Parameters
-    ----------
-    field : str
-        Dotted path: ``options.1.system.count``, or a field of the base. [-]
-    content : StudyContent
-        The study, whose options have the keys. [-]
-    turned : iterable of str
-        Knobs that were turned: one that all share is named where the option has none of its own. [-]
-    """
+    """Return the knob at which an error of a study is shown, the field itself where there is none."""
     parts = field.split(".")
     if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
         place = int(parts[1])

@@ -11,15 +11,7 @@ from app.sizing.study.request import StatedFigure, StudyContent, StudyOption, me
 
 
 def check(content: StudyContent, catalog: Catalog) -> None:
-    """Refuse what contradicts itself before anything is estimated.
-
-    Parameters
-    ----------
-    content : StudyContent
-        The study. [-]
-    catalog : Catalog
-        The systems there are. [-]
-    """
+    """Refuse what contradicts itself before anything is estimated."""
     keys = [option.key for option in content.options]
     for place, option in enumerate(content.options):
         here = f"options.{place}"
@@ -63,15 +55,7 @@ def _check_figure(
 
 
 def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | PublishedFigure:
-    """Return what one option asks.
-
-    Parameters
-    ----------
-    content : StudyContent
-        The study. [-]
-    option : StudyOption
-        One of its options. [-]
-    """
+    """Return what one option asks."""
     if option.figure is not None:
         figure = option.figure
         return PublishedFigure(
@@ -96,15 +80,7 @@ def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | 
 
 
 def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
-    """Return the name of each option by its key; those without one are named after count and system.
-
-    Parameters
-    ----------
-    content : StudyContent
-        The study. [-]
-    catalog : Catalog
-        Names of the systems. [-]
-    """
+    """Return the name of each option by its key; those without one are named after count and system."""
     found: dict[str, str] = {}
     stated = {option.label for option in content.options if option.label}
     for option in content.options:

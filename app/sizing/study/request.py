@@ -57,7 +57,7 @@ class StudyBase(Schema):
     currency: Currency = "USD"
     """Currency of every price and cost."""
     scaling_efficiency: Number = Field(
-        1.0, gt=0, le=1, description="Share of linear scaling that scaled figures reach. [-]"
+        1.0, gt=0, le=1, description="Share of linear scaling that scaled figures reach."
     )
 
 
@@ -73,7 +73,7 @@ class StatedFigure(Schema):
     kind: ClaimKind = Field(description="Who says so; “linear” is an extrapolation.")
     scaled_from: Key | None = Field(None, description="Key of the option a linear figure is scaled from.")
     factor: Number | None = Field(
-        None, ge=LEAST_SHARE, le=MOST_TIMES, description="How many times the hardware of that option. [-]"
+        None, ge=LEAST_SHARE, le=MOST_TIMES, description="How many times the hardware of that option."
     )
     system: str | None = Field(None, max_length=100, description="Identifier of a system.")
 
@@ -188,7 +188,7 @@ class StudyFile(Schema):
     """A study as one file."""
 
     format: Literal["rackline-study"] = Field(description="What the file is.")
-    format_version: Literal[1] = Field(description="Version of the format. [-]")
+    format_version: Literal[1] = Field(description="Version of the format.")
     engine_version: str = Field("", max_length=40, description="Version of the formulas it was written with.")
     catalog_version: str = Field("", max_length=100, description="Version of the figures.")
     study: StudyContent = Field(description="The study.")

@@ -39,15 +39,7 @@ class UsualTraining:
 
 
 def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
-    """Return how a model was trained as published; else what is usual for its family, marked as assumed.
-
-    Parameters
-    ----------
-    profile : ModelProfile
-        The model. [-]
-    catalog : Catalog
-        Targets, and the figures that a new study starts from. [-]
-    """
+    """Return how a model was trained as published; else what is usual for its family, marked as assumed."""
     published = profile.published
     if published.amount is None:
         return _of_family(profile, catalog)
@@ -104,17 +96,6 @@ def starting_counts(
     """Return systems with the smallest count tried that finishes in the time a start should take.
 
     Where none does, the largest that holds the model is taken; systems that never hold it are left out.
-
-    Parameters
-    ----------
-    model : str
-        Model preset. [-]
-    workload : mapping
-        Fields of the workload. [-]
-    systems : iterable of str
-        Systems to try. [-]
-    context : SizingContext
-        Catalogue, software profiles and uploads. [-]
     """
     limit = context.catalog.figure(DEFAULTS, "start_time").si
     found: dict[str, int] = {}

@@ -39,19 +39,6 @@ def tornado_of(
     What the model is unsure of comes from the samples of the lead itself: each input has the root of its
     share of their variance of the range. An assumed input is taken alone to both ends, all others as they
     are, the part of the cost that follows it scaled; nothing is estimated again and the plan stays.
-
-    Parameters
-    ----------
-    metric : str
-        Time or cost. [-]
-    content : StudyContent
-        The study, which says what is scaled from what. [-]
-    options : sequence of StudyOptionAnswer
-        Its options as answered. [-]
-    share : float
-        How far off each assumed input is looked at. [-]
-    drawn : mapping
-        Samples of times or costs by key; None for a stated figure. [-]
     """
     central = {
         option.key: found.value

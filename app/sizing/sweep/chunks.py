@@ -30,7 +30,7 @@ class Chunk:
     points: tuple[Point, ...]
     uploads: Uploads
     losses: int = 0
-    """How often it was lost with its worker. [-]"""
+    """How often it was lost with its worker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ class SweepState(Document):
     status: Status
     """Whether it waits, is computed, or has ended."""
     total: int
-    """Points there are. [-]"""
+    """Points there are."""
     done: int
-    """Points that have a row. [-]"""
+    """Points that have a row."""
     message: Text | None = None
     """Why it failed."""
     created_at: datetime
@@ -46,13 +46,13 @@ class SweepAnswer(SweepState):
     """A sweep with a stretch of its rows."""
 
     refused: int
-    """Points whose row has a problem instead of an estimate. [-]"""
+    """Points whose row has a problem instead of an estimate."""
     labels: dict[str, list[str]]
     """Labels of models, systems, prices and scenarios, to narrow rows by."""
     sizes: dict[str, int]
-    """How many of each are combined, systems in their counts. [-]"""
+    """How many of each are combined, systems in their counts."""
     matching: int
-    """Rows that what was asked for leaves over. [-]"""
+    """Rows that what was asked for leaves over."""
     rows: list[SweepRow]
     """Rows in the order asked for."""
     next: str | None
@@ -67,6 +67,6 @@ class Job(Document):
     id: str = Field(description="Identifier of the job; that of what it makes.")
     kind: Literal["sweep"] = Field(description="What is being made.")
     status: Status = Field(description="Whether it waits, is under way, or has ended.")
-    total: int = Field(description="Steps there are. [-]")
-    done: int = Field(description="Steps done. [-]")
+    total: int = Field(description="Steps there are.")
+    done: int = Field(description="Steps done.")
     result: str = Field(description="Address of what it makes; complete once the status is “done”.")

@@ -39,7 +39,7 @@ class Point:
     """One combination and the estimate it asks for."""
 
     position: int
-    """Place in the order of the sweep, from 0. [-]"""
+    """Place in the order of the sweep, from 0."""
     key: str
     """Name that follows from what is asked, the same wherever and whenever the sweep is run."""
     model: str
@@ -70,20 +70,13 @@ class Sweep:
 
     request: SweepRequest
     total: int
-    """How many points there are. [-]"""
+    """How many points there are."""
     digest: str
     """Name that follows from all points together."""
 
     @classmethod
     def of(cls, request: SweepRequest) -> Sweep:
-        """Check what only the lists together can show.
-
-        Raises
-        ------
-        BadInput
-            When there are too many points, two entries of a list have one name, or an entry
-            contradicts itself.
-        """
+        """Check what only the lists together can show."""
         total = _total(request)
         _labels_differ("models", [model_label(one, place) for place, one in enumerate(request.models)])
         _labels_differ("prices", [one.label for one in request.prices])

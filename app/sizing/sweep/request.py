@@ -9,13 +9,13 @@ from pydantic import Field
 from app.sizing.request import AssumptionsInput, ModelInput, Number, PlanInput, Schema, Whole, WorkloadInput
 
 MOST_POINTS = 20_000
-"""Largest product of the lists of one sweep. [-]"""
+"""Largest product of the lists of one sweep."""
 
 MOST_COUNTS = 64
-"""Most counts of one system. [-]"""
+"""Most counts of one system."""
 
 MOST_ENTRIES = 1_000
-"""Most entries of one list. [-]"""
+"""Most entries of one list."""
 
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -38,14 +38,14 @@ class SweepSystem(Schema):
     """What to call it; left out, its identifier."""
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole | None = None
-    """How many of the system; left out, 1. [-]"""
+    """How many of the system; left out, 1."""
     counts: list[Whole] | None = Field(
-        None, description="Several counts instead of one. [-]", min_length=1, max_length=MOST_COUNTS
+        None, description="Several counts instead of one.", min_length=1, max_length=MOST_COUNTS
     )
     fabric: str | None = None
     """Identifier of a fabric; left out, what the system comes with."""
     ports_per_node: Whole | None = None
-    """Fabric ports of one node; left out, what the system comes with. [-]"""
+    """Fabric ports of one node; left out, what the system comes with."""
     streaming_memory_gb: Number | None = Field(
         None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
     )
@@ -70,7 +70,7 @@ class Prices(Schema):
     amortisation_years: Number | None = None
     """Years over which a bought system is written off. [a]"""
     utilisation: Number | None = None
-    """Share of the time a bought system is in use. [-]"""
+    """Share of the time a bought system is in use."""
     include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
     """What the cost counts beside the machines."""
     price_book_id: str | None = None

@@ -28,7 +28,7 @@ class SweepRow(Document):
     """One point of a sweep. Where it has a problem or does not fit, figures are null."""
 
     position: int
-    """Place in the order of the sweep, from 0. [-]"""
+    """Place in the order of the sweep, from 0."""
     key: str
     """Name of the point that follows from what is asked."""
     model: str
@@ -36,7 +36,7 @@ class SweepRow(Document):
     system: str
     """Label of the system."""
     count: int
-    """How many of the system. [-]"""
+    """How many of the system."""
     price: str
     """Label of the price list; empty where there is none."""
     scenario: str
@@ -48,7 +48,7 @@ class SweepRow(Document):
     fabric: str | None
     """Identifier of the fabric."""
     devices: int | None
-    """Accelerators in all. [-]"""
+    """Accelerators in all."""
     software: str | None
     """Identifier of the software profile."""
     precision_used: str | None
@@ -56,17 +56,17 @@ class SweepRow(Document):
     fits: bool | None
     """Whether the plan fits the memory; null where there is a problem."""
     tensor: int | None
-    """Devices that share each layer. [-]"""
+    """Devices that share each layer."""
     pipeline: int | None
-    """Pipeline stages. [-]"""
+    """Pipeline stages."""
     data: int | None
-    """Copies of the model. [-]"""
+    """Copies of the model."""
     micro_batch: int | None
-    """Samples of one micro-batch. [-]"""
+    """Samples of one micro-batch."""
     accumulation: int | None
-    """Micro-batches per step and copy. [-]"""
+    """Micro-batches per step and copy."""
     interleave: int | None
-    """Model chunks per pipeline stage. [-]"""
+    """Model chunks per pipeline stage."""
     recompute: str | None
     """Which activations the backward pass computes again."""
     sharding: str | None
@@ -74,9 +74,9 @@ class SweepRow(Document):
     offload: bool | None
     """Whether the optimizer state lives off the device."""
     global_batch: int | None
-    """Samples per step. [-]"""
+    """Samples per step."""
     steps: int | None
-    """Steps of the run. [-]"""
+    """Steps of the run."""
     step_time: float | None
     """Time of one step. [s]"""
     time_to_train: float | None
@@ -98,9 +98,9 @@ class SweepRow(Document):
     energy: float | None
     """Energy of the run. [J]"""
     mfu: float | None
-    """Model FLOP per second over the peak. [-]"""
+    """Model FLOP per second over the peak."""
     memory_share: float | None
-    """Share of the memory of the fullest device that is filled. [-]"""
+    """Share of the memory of the fullest device that is filled."""
     status: str | None
     """Whether measured runs reach as far: validated, extrapolated or unvalidated."""
     warnings: list[str]

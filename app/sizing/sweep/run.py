@@ -16,19 +16,19 @@ from app.sizing.sweep.rows import SweepRow, problem_row
 from app.sizing.sweep.uploads import Uploads
 
 CHUNK_POINTS = 8
-"""Points of a chunk: some tenths of a second of work, so that progress shows and little is lost. [-]"""
+"""Points of a chunk: some tenths of a second of work, so that progress shows and little is lost."""
 
 CHUNKS_PER_WORKER = 2
-"""Chunks in flight for each worker: one computed, one waiting. [-]"""
+"""Chunks in flight for each worker: one computed, one waiting."""
 
 MOST_LOSSES = 3
-"""How often a chunk may be lost with its worker before its points are computed alone. [-]"""
+"""How often a chunk may be lost with its worker before its points are computed alone."""
 
 MOST_BARREN = 5
-"""How often workers may be replaced without a single row coming back. [-]"""
+"""How often workers may be replaced without a single row coming back."""
 
 MOST_CONDEMNED = 10
-"""How many points in a row may be given up before the workers are to blame rather than the points. [-]"""
+"""How many points in a row may be given up before the workers are to blame rather than the points."""
 
 PATIENCE_SECONDS = 0.2
 """How long is waited for rows before it is asked again whether to stop. [s]"""
@@ -79,31 +79,6 @@ def run_sweep(
 
     Every point yields exactly one row, in no particular order, unless the sweep is cancelled. A chunk
     whose worker dies is computed again; a point that keeps killing its worker gets a row that says so.
-
-    Parameters
-    ----------
-    points : iterable of Point
-        The points; read as they are needed. [-]
-    make_context : callable
-        Returns the catalogue, here and in the workers. [-]
-    crew : Crew
-        The workers; closed at the end. [-]
-    uploads : Uploads, optional
-        What the points name beside the catalogue. [-]
-    done : collection of str
-        Keys of points that have a row already. [-]
-    cancelled : callable
-        Tells whether to stop; asked several times a second. [-]
-
-    Yields
-    ------
-    rows : list of SweepRow
-        Rows of one chunk. [-]
-
-    Raises
-    ------
-    WorkersFailed
-        When workers keep dying without a row, or are another version of Rackline.
     """
     left = (point for point in points if point.key not in done)
     flight = _Flight(crew, make_context, versions_of(make_context()))

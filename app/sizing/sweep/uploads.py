@@ -29,13 +29,7 @@ class Uploads:
 
     @classmethod
     def of(cls, request: SweepRequest, context: SizingContext) -> Uploads:
-        """Find every upload that a sweep names.
-
-        Raises
-        ------
-        NotFound
-            When there is none of a name, or no software profile; says at which field.
-        """
+        """Find every upload that a sweep names."""
         profiles: dict[str, ModelProfile] = {}
         samples: dict[str, WorkloadSample] = {}
         calibrations: dict[str, SoftwareProfile] = {}

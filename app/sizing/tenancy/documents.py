@@ -10,34 +10,32 @@ from app.sizing.document import CheckWarning, Document, Quantity, SourceRef
 class Placement(Document):
     """Devices of one team on one pod or node."""
 
-    request: int = Field(description="Position of the request, from 0. [-]")
+    request: int = Field(description="Position of the request, from 0.")
     team: str = Field(description="Who has them.")
-    devices: int = Field(description="Accelerators; one for an instance of a GPU. [-]")
-    pod: int = Field(description="Pod or node, from 0. [-]")
-    first_device: int = Field(description="First device on it, from 0. [-]")
+    devices: int = Field(description="Accelerators; one for an instance of a GPU.")
+    pod: int = Field(description="Pod or node, from 0.")
+    first_device: int = Field(description="First device on it, from 0.")
     partition: str = Field(description="Name of the partition, unique in the plan.")
-    part: int = Field(description="Which part of its request this is, from 1. [-]")
-    parts: int = Field(description="Parts of the request. [-]")
+    part: int = Field(description="Which part of its request this is, from 1.")
+    parts: int = Field(description="Parts of the request.")
     slice: str | None = Field(description="MIG profile; null for whole accelerators.")
-    first_slice: int | None = Field(
-        description="First memory slice of the instance; null for whole ones. [-]"
-    )
-    memory_slices: int | None = Field(description="Memory slices of the instance; null for whole ones. [-]")
+    first_slice: int | None = Field(description="First memory slice of the instance; null for whole ones.")
+    memory_slices: int | None = Field(description="Memory slices of the instance; null for whole ones.")
 
 
 class FreeBlock(Document):
     """Devices nobody has, one after the other."""
 
-    pod: int = Field(description="Pod or node, from 0. [-]")
-    first_device: int = Field(description="First of them, from 0. [-]")
-    devices: int = Field(description="How many; on a pod a power of two. [-]")
+    pod: int = Field(description="Pod or node, from 0.")
+    first_device: int = Field(description="First of them, from 0.")
+    devices: int = Field(description="How many; on a pod a power of two.")
 
 
 class SliceRoom(Document):
     """Room for further instances on GPUs that are already cut."""
 
     slice: str = Field(description="MIG profile.")
-    more: int = Field(description="Instances of it alone that still fit on those GPUs. [-]")
+    more: int = Field(description="Instances of it alone that still fit on those GPUs.")
 
 
 class OtherClaim(Document):
@@ -74,19 +72,19 @@ class PartitionPlan(Document):
 
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it. [-]")
+    count: int = Field(description="How many of it.")
     isolation: str = Field(description="Whether teams are kept apart.")
     orchestrator: str = Field(description="What starts the containers.")
-    devices: int = Field(description="Accelerators in all. [-]")
-    pods: int = Field(description="Pods or nodes inside which partitions lie. [-]")
-    devices_per_pod: int = Field(description="Accelerators of each. [-]")
-    devices_per_machine: int = Field(description="Accelerators of one machine. [-]")
+    devices: int = Field(description="Accelerators in all.")
+    pods: int = Field(description="Pods or nodes inside which partitions lie.")
+    devices_per_pod: int = Field(description="Accelerators of each.")
+    devices_per_machine: int = Field(description="Accelerators of one machine.")
     ipus: bool = Field(description="True for pods of IPUs, false for nodes of GPUs.")
-    allocated: int = Field(description="Accelerators that teams hold. [-]")
-    free: int = Field(description="Accelerators nobody holds. [-]")
-    largest_free: int = Field(description="Largest single request that still fits. [-]")
-    fragmentation: float = Field(description="1 − largest_free / free; 0 where nothing is free. [-]")
-    utilisation: float = Field(description="Share of the accelerators that teams hold. [-]")
+    allocated: int = Field(description="Accelerators that teams hold.")
+    free: int = Field(description="Accelerators nobody holds.")
+    largest_free: int = Field(description="Largest single request that still fits.")
+    fragmentation: float = Field(description="1 − largest_free / free; 0 where nothing is free.")
+    utilisation: float = Field(description="Share of the accelerators that teams hold.")
     placements: list[Placement] = Field(description="In the order of the requests.")
     free_blocks: list[FreeBlock] = Field(description="What is free, by pod.")
     slice_room: list[SliceRoom] = Field(description="Room on GPUs that are cut; empty where none is.")
@@ -99,7 +97,7 @@ class TeamWait(Document):
     """Wait of one team over the run."""
 
     team: str = Field(description="Whose jobs.")
-    devices: int = Field(description="Accelerators of one job. [-]")
+    devices: int = Field(description="Accelerators of one job.")
     hours: float = Field(description="Mean duration of a job as it was asked for. [h]")
     distribution: str = Field(description="Of the duration.")
     jobs: Quantity = Field(description="Jobs that arrived in a run.")
@@ -123,8 +121,8 @@ class LinePoint(Document):
 class CountPoint(Document):
     """Waits with another number of machines."""
 
-    count: int = Field(description="How many of the system. [-]")
-    devices: int = Field(description="Accelerators in all. [-]")
+    count: int = Field(description="How many of the system.")
+    devices: int = Field(description="Accelerators in all.")
     worst_wait: Quantity = Field(description="Wait nine jobs in ten do not exceed, of the team worst off.")
     worst_team: str = Field(description="The team worst off.")
     mean_wait: Quantity = Field(description="Mean wait of all jobs.")
@@ -135,9 +133,9 @@ class CountPoint(Document):
 class ClosedForm(Document):
     """What Erlang's formula says, where jobs are alike enough for it."""
 
-    servers: int = Field(description="Jobs that run side by side. [-]")
-    offered_load: float = Field(description="Of those, how many the work keeps busy. [-]")
-    waiting_probability: float = Field(description="Share of the jobs that wait. [-]")
+    servers: int = Field(description="Jobs that run side by side.")
+    offered_load: float = Field(description="Of those, how many the work keeps busy.")
+    waiting_probability: float = Field(description="Share of the jobs that wait.")
     mean_wait: float = Field(description="Mean wait. [s]")
     ninetieth_wait: float = Field(description="Wait that nine jobs in ten do not exceed. [s]")
 
@@ -147,18 +145,18 @@ class QueueAnswer(Document):
 
     system: str = Field(description="Identifier of the system.")
     name: str = Field(description="Name of the system.")
-    count: int = Field(description="How many of it. [-]")
-    devices: int = Field(description="Accelerators in all. [-]")
+    count: int = Field(description="How many of it.")
+    devices: int = Field(description="Accelerators in all.")
     discipline: str = Field(description="Order of the line.")
     days: float = Field(description="Length of a run. [day]")
     warm_up_days: float = Field(description="Before it, simulated and not counted. [day]")
-    runs: int = Field(description="Runs simulated, each with other arrivals. [-]")
-    batches: int = Field(description="Pieces of these runs, over which the ranges are taken. [-]")
-    seed: int = Field(description="Start of the random numbers. [-]")
+    runs: int = Field(description="Runs simulated, each with other arrivals.")
+    batches: int = Field(description="Pieces of these runs, over which the ranges are taken.")
+    seed: int = Field(description="Start of the random numbers.")
     failures_per_1000_node_days: float | None = Field(
         description="Rate at which a machine interrupts its job; null where failures are left out."
     )
-    offered_load: float = Field(description="Accelerators that the work keeps busy, held ones included. [-]")
+    offered_load: float = Field(description="Accelerators that the work keeps busy, held ones included.")
     utilisation: Quantity = Field(description="Share of the accelerators at work.")
     mean_line: Quantity = Field(description="Jobs that wait, mean over time.")
     target_wait: float = Field(description="Wait nine jobs in ten shall not exceed. [s]")
@@ -168,7 +166,7 @@ class QueueAnswer(Document):
     machines_needed: int | None = Field(
         description="Fewest systems with which every team meets the target; null where none tried do."
     )
-    most_searched: int = Field(description="Most systems that were tried. [-]")
+    most_searched: int = Field(description="Most systems that were tried.")
     by_count: list[CountPoint] = Field(description="Waits with other numbers of systems, rising.")
     closed_form: ClosedForm | None = Field(
         description="Erlang's formula beside it, where all jobs are of one size, exponential and in order."

@@ -41,9 +41,9 @@ class Stream:
     distribution: str
     devices: int
     held: int
-    """Accelerators it keeps others from: whole nodes where it takes several. [-]"""
+    """Accelerators it keeps others from: whole nodes where it takes several."""
     machines: int
-    """Machines whose failures interrupt it. [-]"""
+    """Machines whose failures interrupt it."""
 
     @property
     def squared_variation(self) -> float:

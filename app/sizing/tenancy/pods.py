@@ -105,19 +105,7 @@ def wrong_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
 def share_out(
     request: PartitionRequest, site: Site, parts: list[int], loose: Collection[int] = ()
 ) -> tuple[dict[int, tuple[Block, ...]], int | None]:
-    """Place all requests, the largest partitions first; return the first that finds no room.
-
-    Parameters
-    ----------
-    request : PartitionRequest
-        Who asks for what. [-]
-    site : Site
-        Where. [-]
-    parts : list of int
-        Partitions of each request. [-]
-    loose : collection of int
-        Requests that may move although they name their place. [-]
-    """
+    """Place all requests, the largest partitions first; return the first that finds no room."""
     pool = BuddyPool(site.pods, site.size)
     blocks: dict[int, tuple[Block, ...]] = {}
     for index, one in pinned(request, site):

@@ -23,7 +23,7 @@ class TeamRequest(Schema):
 
     team: Team = Field(description="Who asks.", examples=["vision"])
     devices: Whole = Field(
-        ge=1, le=MOST_DEVICES, description="Accelerators; with `slice`, instances of that profile. [-]"
+        ge=1, le=MOST_DEVICES, description="Accelerators; with `slice`, instances of that profile."
     )
     slice: str | None = Field(
         None, max_length=40, description="MIG profile, where parts of a GPU will do.", examples=["1g.10gb"]
@@ -37,10 +37,10 @@ class TeamRequest(Schema):
         None,
         ge=0,
         le=MOST_DEVICES,
-        description="Pod or node the team already runs on, from 0; with `first_device`. [-]",
+        description="Pod or node the team already runs on, from 0; with `first_device`.",
     )
     first_device: Whole | None = Field(
-        None, ge=0, le=MOST_DEVICES, description="First device it holds there, from 0. [-]"
+        None, ge=0, le=MOST_DEVICES, description="First device it holds there, from 0."
     )
 
 
@@ -48,7 +48,7 @@ class PartitionRequest(Schema):
     """Teams that are to share a system."""
 
     system: str = Field(description="Identifier of a system.", examples=["bow-pod64"])
-    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system. [-]")
+    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system.")
     isolation: Literal["none", "strict"] = Field(
         "none", description="Whether teams must be kept apart from each other."
     )
@@ -71,7 +71,7 @@ class TeamLoad(Schema):
         None,
         ge=1,
         le=MOST_DEVICES,
-        description="Accelerators of one job; left out, those of the estimate. [-]",
+        description="Accelerators of one job; left out, those of the estimate.",
     )
     hours: Number | None = Field(
         None,
@@ -95,7 +95,7 @@ class QueueRequest(Schema):
     """Teams whose jobs share machines over time."""
 
     system: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
-    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system. [-]")
+    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system.")
     teams: list[TeamLoad] = Field(min_length=1, max_length=MOST_TEAMS, description="Who sends which jobs.")
     discipline: Literal["fifo", "backfill", "fair"] = Field(
         "fifo",
@@ -109,4 +109,4 @@ class QueueRequest(Schema):
     target_wait_hours: Number = Field(
         24, gt=0, le=8766, description="Wait that nine jobs in ten of every team shall not exceed. [h]"
     )
-    seed: Whole = Field(1, ge=0, le=2**31 - 1, description="Start of the random numbers. [-]")
+    seed: Whole = Field(1, ge=0, le=2**31 - 1, description="Start of the random numbers.")

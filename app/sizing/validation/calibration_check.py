@@ -42,11 +42,11 @@ class PredictedRun:
     id: str
     devices: int
     before: float
-    """ln(predicted / measured time) with the class preset. [-]"""
+    """ln(predicted / measured time) with the class preset."""
     after: float
-    """The same with the calibrated profile. [-]"""
+    """The same with the calibrated profile."""
     spread: float
-    """Log-deviation that the posterior of figures and offset makes. [-]"""
+    """Log-deviation that the posterior of figures and offset makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +63,19 @@ class LeftOut:
 
     @property
     def before(self) -> float:
-        """Median absolute log-error with the class preset. [-]"""
+        """Median absolute log-error with the class preset."""
         return float(np.median([abs(run.before) for run in self.runs]))
 
     @property
     def after(self) -> float:
-        """Median absolute log-error with the calibrated profile. [-]"""
+        """Median absolute log-error with the calibrated profile."""
         return float(np.median([abs(run.after) for run in self.runs]))
 
 
 def check_calibration(
     rows: Sequence[Mapping[str, str]], context: SizingContext, *, least: int = LARGE, runs: int = RUNS
 ) -> list[LeftOut]:
-    """Return every code that has enough small runs and a large one, predicted before and after.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows of measured.csv. [-]
-    context : SizingContext
-        Catalogue, profiles and rules. [-]
-    least : int
-        Devices at least of a run that is predicted. [-]
-    runs : int
-        Small runs that calibrate. [-]
-    """
+    """Return every code that has enough small runs and a large one, predicted before and after."""
     codes: dict[tuple[str, str, str, str], dict[Configuration, tuple[Case, float]]] = {}
     for row in rows:
         measured = number(row.get("value", ""))
@@ -115,13 +103,7 @@ def check_calibration(
 
 
 def medians(codes: Sequence[LeftOut]) -> tuple[float, float]:
-    """Return the median absolute log-error of all runs before and after.
-
-    Parameters
-    ----------
-    codes : sequence of LeftOut
-        Codes with their runs. [-]
-    """
+    """Return the median absolute log-error of all runs before and after."""
     runs = [run for code in codes for run in code.runs]
     return (
         float(np.median([abs(run.before) for run in runs])),
@@ -130,39 +112,19 @@ def medians(codes: Sequence[LeftOut]) -> tuple[float, float]:
 
 
 def residual_deviation(codes: Sequence[LeftOut]) -> float:
-    """Return the log-deviation that explains what the posterior's own spread leaves unexplained.
-
-    Parameters
-    ----------
-    codes : sequence of LeftOut
-        Codes with their runs; each counts once. [-]
-    """
+    """Return the log-deviation that explains what the posterior's own spread leaves unexplained."""
     variances = [np.mean([run.after**2 - run.spread**2 for run in code.runs]) for code in codes]
     return float(np.sqrt(max(float(np.mean(variances)), 0.0)))
 
 
 def configuration(case: Case) -> Configuration:
-    """Return what tells two runs of one code apart, devices first.
-
-    Parameters
-    ----------
-    case : Case
-        A run. [-]
-    """
+    """Return what tells two runs of one code apart, devices first."""
     sizes = (case.seq_len, case.image_size, case.global_batch, case.micro_batch)
     return (case.devices, case.model, case.precision, *(float(size or 0.0) for size in sizes))
 
 
 def unknown_software(case: Case, context: SizingContext) -> SoftwareProfile | None:
-    """Return the class preset of a run whose software text no rule knows; None where it has none.
-
-    Parameters
-    ----------
-    case : Case
-        A run. [-]
-    context : SizingContext
-        Profiles and rules. [-]
-    """
+    """Return the class preset of a run whose software text no rule knows; None where it has none."""
     name = context.rules.profile({"family": case.family, "chip": case.chip, "model": case.model})
     profile = None if name is None else context.software.profile(name)
     return profile if profile is not None and profile.is_preset else None
@@ -224,19 +186,7 @@ def _predicted(case: Case, step: MeasuredStep, preset: SoftwareProfile, fit: Fit
 def measured_step(
     case: Case, measured: float, profile: SoftwareProfile, context: SizingContext
 ) -> MeasuredStep:
-    """Return a measured run, ready to be predicted with other figures.
-
-    Parameters
-    ----------
-    case : Case
-        The run. [-]
-    measured : float
-        Its value, in its metric. [any]
-    profile : SoftwareProfile
-        What it is predicted with before. [-]
-    context : SizingContext
-        Catalogue and rules. [-]
-    """
+    """Return a measured run, ready to be predicted with other figures."""
     scenario, _, plans = build(case, context, profile)
     names = regimes(scenario, plans, case.family, context.measured)
     sign = 1.0 if case.metric == "step_time_s" else -1.0

@@ -127,7 +127,7 @@ class Case:
     tensor: int
     pipeline: int
     laid_out: bool
-    """True where the row or a rule says how the model is spread over the devices. [-]"""
+    """True where the row or a rule says how the model is spread over the devices."""
     data: int | None
     sharding: float
     sharding_inside_node: bool
@@ -137,9 +137,9 @@ class Case:
     includes_evaluation: bool
     completed: Mapping[str, str]
     profile: str | None
-    """Software profile that the run is known to be of. [-]"""
+    """Software profile that the run is known to be of."""
     preset: str | None
-    """Model preset that the run is known to be of. [-]"""
+    """Model preset that the run is known to be of."""
 
     @property
     def devices_per_node(self) -> int:

@@ -14,13 +14,7 @@ GATED_ROUNDING = 256
 
 
 def find_model(case: Case) -> ModelProfile:
-    """Return the profile of a measured model; raise Unsupported where the columns do not tell.
-
-    Parameters
-    ----------
-    case : Case
-        The row. [-]
-    """
+    """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
     known, named = presets(), case.preset
     if named in known and not (columns and _differs(known[named], case)):

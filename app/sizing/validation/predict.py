@@ -43,7 +43,7 @@ class Prediction:
     value: float
     samples: Floats
     run_deviation: float
-    """Log-deviation of whole runs beside that of their steps. [-]"""
+    """Log-deviation of whole runs beside that of their steps."""
 
 
 def build(
@@ -97,15 +97,7 @@ def predict(
 
 
 def run_deviation(case: Case, context: SizingContext) -> float:
-    """Return the log-deviation of a whole run beside that of its steps.
-
-    Parameters
-    ----------
-    case : Case
-        The run. [-]
-    context : SizingContext
-        Catalogue with the scatter of targets and of all-in hours. [-]
-    """
+    """Return the log-deviation of a whole run beside that of its steps."""
     if case.metric == "gpu_hours":
         return log_deviation(context.catalog.reliability_defaults(ChipKind.GPU).operational_share)
     if case.metric == "time_to_train_min" and "target" in case.completed:
@@ -292,22 +284,6 @@ def target_samples(case: Case, scenario: Scenario, batch: float, context: Sizing
     """Return the samples a run trains on.
 
     To a target: the epochs of its recipe, or the published points at its batch; else the stated total.
-
-    Parameters
-    ----------
-    case : Case
-        The run. [-]
-    scenario : Scenario
-        Its model, whose samples hold so many tokens. [-]
-    batch : float
-        Global batch. [samples]
-    context : SizingContext
-        Catalogue with the reference points. [-]
-
-    Returns
-    -------
-    samples : float
-        Samples to train on. [samples]
     """
     if case.completed.get("fixed_length") and case.total:
         return case.total

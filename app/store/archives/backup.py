@@ -80,13 +80,7 @@ class HashingReader(io.RawIOBase):
 
 
 def make_backup(store: Store, files: UploadFiles, target: Path) -> Summary:
-    """Write everything that is kept to one archive; the server may go on meanwhile.
-
-    Raises
-    ------
-    BadInput
-        When there is something at the target already, or it cannot be written.
-    """
+    """Write everything that is kept to one archive; the server may go on meanwhile."""
     if target.exists():
         raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target))
     # Each has a part of its own: of two backups to one name neither writes into what the other has begun.

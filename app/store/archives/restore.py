@@ -43,15 +43,7 @@ Put = Callable[[Table, Iterator[list[Any]]], int]
 
 
 def restore_backup(archive: Path, url: str, data_dir: Path) -> Summary:
-    """Take in an archive: its rows into a database, its files under the directory of the data.
-
-    Raises
-    ------
-    BadInput
-        When the archive is damaged, of a later version, or no archive; nothing has been changed.
-    Conflict
-        When database or directory hold something already; nothing has been changed.
-    """
+    """Take in an archive: its rows into a database, its files under the directory of the data."""
     manifest = check_archive(archive, free_bytes(data_dir))
     if not knows(manifest.schema_revision):
         raise BadInput.at(
@@ -85,15 +77,7 @@ def free_bytes(directory: Path) -> int:
 
 
 def check_archive(archive: Path, room: int) -> Manifest:
-    """Read an archive through and hold every part against the manifest.
-
-    Parameters
-    ----------
-    archive : Path
-        The archive. [-]
-    room : int
-        Most it may hold when it is unpacked. [B]
-    """
+    """Read an archive through and hold every part against the manifest."""
     found: dict[str, tuple[int, str]] = {}
     manifest: Manifest | None = None
     with opened(archive) as stream:

@@ -67,15 +67,7 @@ class Draft:
         return self.form.values.get("system", ())
 
     def request(self, language: str) -> ComparisonRequest:
-        """Return the comparison that was asked for.
-
-        Raises
-        ------
-        BadInput
-            When an upload was refused, or nothing was chosen where something must be.
-        pydantic.ValidationError
-            When a field is not what the schema takes.
-        """
+        """Return the comparison that was asked for."""
         missing = list(self.wrong)
         if not any(self.form.get(name) for name in MODEL) and not self.wrong:
             missing.append(FieldError("model", Message("choose a preset or upload a profile")))

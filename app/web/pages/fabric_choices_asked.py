@@ -47,20 +47,7 @@ def written_query(values: Mapping[str, str]) -> str:
 
 
 def asked(values: Values, estimate: EstimateRequest) -> FabricChoiceRequest:
-    """Return the choice that an address asks for.
-
-    Parameters
-    ----------
-    values : mapping
-        Parameters of the address. [-]
-    estimate : EstimateRequest
-        The workload and the machines. [-]
-
-    Raises
-    ------
-    AppError
-        With the parameters that cannot be used as they are.
-    """
+    """Return the choice that an address asks for."""
     for name in values:
         if name not in KNOWN and not name.startswith(RUNS):
             raise Unprocessable.at(

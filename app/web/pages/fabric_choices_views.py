@@ -33,25 +33,7 @@ def fabrics_page(
     voice: Voice,
     documents: Sequence[tuple[str, str]],
 ) -> FabricsPage:
-    """Return the page of a choice; the form alone where there is none.
-
-    Parameters
-    ----------
-    estimate_id, label : str
-        The estimate. [-]
-    values : mapping
-        Parameters of the address. [-]
-    networks : sequence of pairs
-        Identifier and label of the networks that can be named. [-]
-    choice : FabricChoice or None
-        The answer. [-]
-    error : AppError or None
-        What is wrong with the address. [-]
-    voice : Voice
-        Of the reader. [-]
-    documents : sequence of pairs
-        For the foot of the page. [-]
-    """
+    """Return the page of a choice; the form alone where there is none."""
     path, query = f"/estimates/{estimate_id}/fabrics", written_query(values)
     advice = choice.advice if choice else None
     options = {option.id: option for option in choice.options} if choice else {}

@@ -88,13 +88,7 @@ def filters_of(values: Values) -> dict[str, str]:
 
 
 def asked_for(values: Values) -> SearchRequest:
-    """Return the search that an address asks for.
-
-    Raises
-    ------
-    BadInput
-        With the parameters that cannot be used as they are.
-    """
+    """Return the search that an address asks for."""
     fields = {QUESTION[name]: _written(name, values[name]) for name in QUESTION if name in values}
     missing = [name for name in ("model", "system") if name not in values]
     if not set(AMOUNT) & set(values):
@@ -191,11 +185,6 @@ def compared_with(values: Values, search: Search, own: int) -> int:
     """Return the place, from 1, of the plan that the first is held against; 0 where there is no other.
 
     Where nothing is said it is ``own``, the place of the estimate's plan, else the second.
-
-    Raises
-    ------
-    BadInput
-        When the address names a place that no plan has.
     """
     most = len(search.plans)
     if AGAINST not in values:
@@ -288,13 +277,7 @@ def base_label(bench: Workbench, request: SearchRequest) -> str:
 
 
 def plan_of(text: Sequence[tuple[str, str]]) -> tuple[PlanInput, int]:
-    """Return a plan and its global batch from the fields of a form.
-
-    Raises
-    ------
-    BadInput
-        When they are no plan.
-    """
+    """Return a plan and its global batch from the fields of a form."""
     fields = dict(text)
     batch = whole(fields.pop("global_batch", ""))
     if batch is None:

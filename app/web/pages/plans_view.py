@@ -33,10 +33,10 @@ MOST_CHOICES = 40
 """Values of a field that a list offers."""
 
 NOTHING = 0.005
-"""Gains below this share are said to change nothing: far below what any range resolves. [-]"""
+"""Gains below this share are said to change nothing: far below what any range resolves."""
 
 LEAST_PART = 1e-3
-"""Differences below this share of the largest are not shown. [-]"""
+"""Differences below this share of the largest are not shown."""
 
 SENTENCES = {
     "memory_capacity": "{factor}× the memory",

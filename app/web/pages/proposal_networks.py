@@ -24,17 +24,11 @@ router = page_router()
 
 PAGE = re.compile(r"/estimates/(?P<estimate>[a-z0-9_-]{1,40})/fabrics(?:\.json)?/?")
 LONGEST = 4_000
-"""Letters of an address that is pasted. [-]"""
+"""Letters of an address that is pasted."""
 
 
 def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, Any]:
-    """Return the choice of networks that an address asks for, as a proposal names it.
-
-    Raises
-    ------
-    BadInput
-        At ``networks``, when it is the address of something else or asks for what cannot be weighed.
-    """
+    """Return the choice of networks that an address asks for, as a proposal names it."""
     try:
         parts = urlsplit(address[:LONGEST])
     except ValueError:

@@ -31,7 +31,7 @@ FormDep = Annotated[FormData, Depends(read_fields)]
 NextQuery = Annotated[str, Query(alias="next")]
 
 MOST_TYPED = 4000
-"""Most characters of a field; longer ones are cut, and refused where that is too much. [-]"""
+"""Most characters of a field; longer ones are cut, and refused where that is too much."""
 
 
 def private(response: Response) -> Response:

@@ -47,13 +47,7 @@ async def read_form(request: Request) -> AsyncIterator[FormData]:
 
 
 async def read_fields(request: Request) -> FormData:
-    """Return a form without files, which alone is read of somebody who is not known.
-
-    Raises
-    ------
-    UnsupportedMediaType
-        When it is of another kind: a form with files may be as large as an upload, and is written to disk.
-    """
+    """Return a form without files, which alone is read of somebody who is not known."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind not in {"", FIELDS}:
         raise UnsupportedMediaType(Message("send the form as {kind}", {"kind": FIELDS}))

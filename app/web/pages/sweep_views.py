@@ -15,7 +15,7 @@ from app.web.contexts import FigureView
 from app.web.sweep_contexts import Narrowed, RowView, SweepPage
 
 MOST_PICTURED = 400
-"""Most points of the picture. [-]"""
+"""Most points of the picture."""
 
 
 def sweep_page(
@@ -28,21 +28,7 @@ def sweep_page(
     voice: Voice,
     documents: Sequence[tuple[str, str]],
 ) -> SweepPage:
-    """Return the page.
-
-    Parameters
-    ----------
-    answer : SweepAnswer
-        The sweep with the rows of the table. [-]
-    pictured : sequence of SweepRow
-        The rows of the picture. [-]
-    labels, order, first, rows
-        How the table is narrowed and sorted, its first row from 1, and how many it has. [-]
-    voice : Voice
-        The reader's language. [-]
-    documents : sequence
-        Documents at the foot of the page. [-]
-    """
+    """Return the page."""
     names = {
         "model": voice.gettext("Model"),
         "system": voice.gettext("System"),

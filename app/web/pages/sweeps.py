@@ -44,10 +44,10 @@ MOST_BYTES = 8_000_000
 """Largest file with a request. [B]"""
 
 ROWS = 50
-"""Rows of the table. [-]"""
+"""Rows of the table."""
 
 REFRESH_ROWS = 24
-"""Rows that must have come before the table is read again. [-]"""
+"""Rows that must have come before the table is read again."""
 
 
 class Narrowing:

@@ -12,7 +12,7 @@ from app.sizing.document import Estimate
 from app.sizing.proposal.documents import ProposalContent
 
 NAMED_PARTS = 3
-"""Parts of the time that are named per option. [-]"""
+"""Parts of the time that are named per option."""
 
 
 def told(what: str, entries: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from app.sizing.proposal.evidence_documents import FitFound, GainFound, WeighedO
 from app.sizing.proposal.lines import RATE
 
 DIGITS = 4
-"""Significant digits of a measured rate: what gains of a per cent are read from. [-]"""
+"""Significant digits of a measured rate: what gains of a per cent are read from."""
 
 
 def measured_rate(value: float | None, voice: Voice) -> str:

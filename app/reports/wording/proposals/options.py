@@ -17,7 +17,7 @@ from app.sizing.proposal.documents import ProposalContent
 from app.sizing.proposal.lines import PLANNED
 
 COLUMNS = 4
-"""Options that stand side by side in one table where options are columns. [-]"""
+"""Options that stand side by side in one table where options are columns."""
 
 time_of = hours_of
 

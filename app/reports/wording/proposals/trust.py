@@ -20,7 +20,7 @@ from app.reports.wording.voice import MISSING, Voice
 from app.sizing.proposal.documents import Proposal, ProposalContent
 
 NEAREST = 3
-"""Measured runs that are named per option. [-]"""
+"""Measured runs that are named per option."""
 
 
 def risks(content: ProposalContent, voice: Voice) -> Section:

@@ -22,19 +22,11 @@ from app.sizing.document import ComparisonRow
 from app.sizing.proposal.documents import Proposal, ProposalContent, Reasoned
 
 FINGERPRINT = 12
-"""Digits of the hash that are printed on every page. [-]"""
+"""Digits of the hash that are printed on every page."""
 
 
 def write_proposal(proposal: Proposal, voice: Voice) -> View:
-    """Return a proposal in words.
-
-    Parameters
-    ----------
-    proposal : Proposal
-        The draft or frozen proposal. [-]
-    voice : Voice
-        Of the language of the proposal. [-]
-    """
+    """Return a proposal in words."""
     content = proposal.content
     sections = [
         Section("summary", voice.gettext("Summary"), summary(content, voice)),
