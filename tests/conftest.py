@@ -30,15 +30,19 @@ LONG = ("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands
 """Folders with files that take minutes; begun last, one of them would keep one processor when the others
 have nothing more to do."""
 
+SELDOM = (20_000, 10, 10)
+"""New objects after which the garbage is looked for, and how often it is among older ones too."""
+
 NO_BROWSER = "there is no Chromium on PATH"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Take what is loaded for lasting: to look through it for garbage again and again takes a fifth of the time."""
+    """Take what is loaded for lasting, and look through the rest for garbage seldom: it is a fifth of the time."""
     gc.disable()
     found = yield
     gc.freeze()
+    gc.set_threshold(*SELDOM)
     gc.enable()
     return found
 
