@@ -26,9 +26,12 @@ settings.load_profile("seeded")
 # long as a quick answer does.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
-LONG = ("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/web/")
-"""Folders with files that take minutes; begun last, one of them would keep one processor when the others
-have nothing more to do."""
+LONG = (
+    *("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/endurance/"),
+    *("tests/web/", "tests/test_"),
+)
+"""Where files take long; begun last, one of them would keep one processor when the others have nothing more
+to do."""
 
 SELDOM = (20_000, 10, 10)
 """New objects after which the garbage is looked for, and how often it is among older ones too."""
@@ -38,7 +41,7 @@ NO_BROWSER = "there is no Chromium on PATH"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Take what is loaded for lasting, and look through the rest for garbage seldom: it is a fifth of the time."""
+    """Take what is loaded for lasting; the search for garbage among it took a fifth of the time."""
     gc.disable()
     found = yield
     gc.freeze()

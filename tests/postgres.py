@@ -41,7 +41,7 @@ class Cluster:
     def make(self, template: str = "template1") -> str:
         """Make a database from another one and return its address.
 
-        Its files are copied: to write every page of theirs into the log, as is usual, takes five times as long.
+        Its files are copied: to log each of their pages, as is usual, takes five times as long.
         """
         name = f"rackline_{secrets.token_hex(6)}"
         self._run(f'CREATE DATABASE {name} TEMPLATE "{template}" STRATEGY FILE_COPY')

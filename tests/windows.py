@@ -80,7 +80,7 @@ class Seat:
         return self.page
 
     def settle(self) -> None:
-        """Wait until what the page has begun by itself has ended; no fixed time, of which all tests have many."""
+        """Wait until what the page has begun by itself has ended."""
         self.page.wait_for_load_state()
         if self.scripts:
             self.page.evaluate(LETTERS_AND_LINES_STAND)

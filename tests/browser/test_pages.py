@@ -207,10 +207,10 @@ def test_measured_runs_on_two_fabrics_work_without_scripts(plain_window: Seat) -
     page.get_by_label("Threshold").fill("5")
     page.get_by_role("textbox", name="Reference").fill("RoCE")
     page.get_by_role("textbox", name="Alternative").fill("InfiniBand")
-    for field, runs in zip(
+    for measured, runs in zip(
         page.get_by_label("Its measured runs").all(), ("985 990 980", "1003 998 999"), strict=True
     ):
-        field.fill(runs)
+        measured.fill(runs)
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#verdict")).to_contain_text("InfiniBand is not recommended")
     expect(page.locator("#alternatives")).to_contain_text("1.52%")
