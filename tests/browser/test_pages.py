@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,10 +41,16 @@ LETTERS_STAND = """async () => {
 
 
 def charts_drawn(page: Page) -> None:
-    """Wait until every chart has bars, points or lines in it."""
+    """Wait until every chart has bars, points or lines in it.
+
+    A chart is drawn when it comes into sight, and letters that come late may move it out of sight again.
+    """
     for chart in page.locator("[data-figure]").all():
-        chart.scroll_into_view_if_needed()
-        expect(chart.locator(".trace path").first).to_be_attached()
+        lines, deadline = chart.locator(".trace path").first, time.monotonic() + 10
+        while not lines.count() and time.monotonic() < deadline:
+            chart.scroll_into_view_if_needed()
+            page.wait_for_timeout(20)
+        expect(lines).to_be_attached()
 
 
 @pytest.fixture(scope="session")
@@ -242,7 +249,8 @@ def test_dark_pages_have_contrast(window: Seat, modelled: str) -> None:
 def test_no_page_is_wider_than_a_phone(phone: Seat, all_pages: list[str]) -> None:
     for path in all_pages:
         page = phone.open(path)
-        charts_drawn(page)
+        # Paper has every chart drawn, in sight or not.
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
