@@ -31,6 +31,8 @@ DEV_LOCK = "requirements-dev.lock"
 ALL_PROCESSORS = ("--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A file's tests share what is slow to make; in which order the files come, tests/conftest.py says."""
 USUAL = "not endurance and not benchmark"
+MEASURED = "tests/benchmarks"
+"""Where benchmarks are; to look for them among all tests takes longer than some of them."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -147,7 +149,7 @@ def checks(environment: Environment) -> list[Check]:
         Check("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
         Check("pytest", (python, "-m", "pytest", *ALL_PROCESSORS, "-m", USUAL), alone=True),
         # What is measured must not share the machine with other tests.
-        Check("benchmarks", (python, "-m", "pytest", "-m", "benchmark"), alone=True),
+        Check("benchmarks", (python, "-m", "pytest", "-m", "benchmark", MEASURED), alone=True),
     ]
 
 

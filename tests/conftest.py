@@ -1,8 +1,10 @@
 """What all tests share: the browser's path, the same examples each time, no silent omissions in CI."""
 
+import gc
 import logging
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -20,11 +22,32 @@ from tests.windows import window as window
 settings.register_profile("seeded", derandomize=True, deadline=None, database=None)
 settings.load_profile("seeded")
 
-LONG = ("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/web/")
-"""Folders with files that take minutes; begun last, one of them would keep one processor when the others
-have nothing more to do."""
+# httpx looks for this module at every request to an application; the search for what is not there takes as
+# long as a quick answer does.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
+
+LONG = (
+    *("tests/isolation/", "tests/journeys/", "tests/browser/", "tests/commands/", "tests/endurance/"),
+    *("tests/web/", "tests/test_"),
+)
+"""Where files take long; begun last, one of them would keep one processor when the others have nothing more
+to do."""
+
+SELDOM = (20_000, 10, 10)
+"""New objects after which the garbage is looked for, and how often it is among older ones too."""
 
 NO_BROWSER = "there is no Chromium on PATH"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Take what is loaded for lasting; the search for garbage among it took a fifth of the time."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -39,9 +39,12 @@ class Cluster:
     url: URL
 
     def make(self, template: str = "template1") -> str:
-        """Make a database from another one and return its address."""
+        """Make a database from another one and return its address.
+
+        Its files are copied: to log each of their pages, as is usual, takes five times as long.
+        """
         name = f"rackline_{secrets.token_hex(6)}"
-        self._run(f'CREATE DATABASE {name} TEMPLATE "{template}"')
+        self._run(f'CREATE DATABASE {name} TEMPLATE "{template}" STRATEGY FILE_COPY')
         return self.url.set(database=name).render_as_string(hide_password=False)
 
     def drop(self, url: str) -> None:

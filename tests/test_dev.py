@@ -214,3 +214,11 @@ def test_an_audit_fails_for_a_weakness_only(
     assert said.count("cannot be reached") == 2
     assert said.count("nothing known") == 1
     assert "two 2: CVE-1, mended in 3" in said
+
+
+def test_whatever_is_measured_is_where_the_script_looks_for_it() -> None:
+    marked = [
+        path for path in (dev.ROOT / "tests").rglob("*.py") if "pytest.mark.benchmark\n" in path.read_text()
+    ]
+    assert marked
+    assert {path.parent for path in marked} == {dev.ROOT / dev.MEASURED}

@@ -1,6 +1,8 @@
 """What the import contracts of pyproject.toml cannot say about a module that may not exist."""
 
 import ast
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 
 APP = Path(__file__).parents[1] / "app"
@@ -17,12 +19,17 @@ def imported(source: str) -> set[str]:
     return packages
 
 
-def modules_that_import(package: str) -> list[str]:
-    return [
-        path.relative_to(APP).as_posix()
+@functools.cache
+def imports() -> Mapping[str, set[str]]:
+    """What each module imports from outside."""
+    return {
+        path.relative_to(APP).as_posix(): imported(path.read_text(encoding="utf-8"))
         for path in sorted(APP.rglob("*.py"))
-        if package in imported(path.read_text(encoding="utf-8"))
-    ]
+    }
+
+
+def modules_that_import(package: str) -> list[str]:
+    return [module for module, packages in imports().items() if package in packages]
 
 
 def test_only_the_jobs_module_knows_the_queue() -> None:

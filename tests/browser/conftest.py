@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 
 def example(server: str, identifier: str) -> str:
     """Open a ready-made comparison and return its path."""
-    answer = httpx.post(f"{server}/examples/{identifier}", headers={"accept-language": "en"})
+    answer = httpx.post(f"{server}/examples/{identifier}", headers={"accept-language": "en"}, timeout=60)
     assert answer.status_code == 303, answer.text
     return str(answer.headers["location"])
 
@@ -29,7 +29,7 @@ def modelled(server: str) -> str:
 @pytest.fixture(scope="session")
 def estimated(server: str, modelled: str) -> str:
     """Path of an estimate."""
-    rows = httpx.get(f"{server}{modelled}.json").json()["rows"]
+    rows = httpx.get(f"{server}{modelled}.json", timeout=60).json()["rows"]
     return f"/estimates/{rows[1]['estimate']['id']}"
 
 
@@ -39,7 +39,8 @@ def calibrations(server: str) -> list[str]:
     from app.web.api.examples import CALIBRATION, FABRIC_GAIN
 
     slow = {**CALIBRATION, "runs": [{**CALIBRATION["runs"][0], "samples_per_s": 900}]}
-    made = [httpx.post(f"{server}/api/v1/calibrations", json=body).json() for body in (slow, FABRIC_GAIN)]
+    bodies = (slow, FABRIC_GAIN)
+    made = [httpx.post(f"{server}/api/v1/calibrations", json=body, timeout=60).json() for body in bodies]
     return [f"/calibrations/{one['id']}" for one in made]
 
 
@@ -67,7 +68,7 @@ def listed(server: str) -> list[str]:
     """Paths that the menu, the foot and the hub of decisions lead to."""
     found: dict[str, None] = {}
     for start in ("/", "/decisions"):
-        page = BeautifulSoup(httpx.get(f"{server}{start}").text, "html.parser")
+        page = BeautifulSoup(httpx.get(f"{server}{start}", timeout=60).text, "html.parser")
         links = page.select("nav.menu a, .bottom nav a, main .card, main .list-plain a")
         found |= {link["href"].partition("#")[0]: None for link in links}
     known = [path for path in found if path.startswith("/") and not path.endswith(".json")]

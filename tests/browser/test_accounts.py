@@ -62,7 +62,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def visitor(request: pytest.FixtureRequest, guarded: str, browser: Browser) -> Iterator[Seat]:
     """A window of somebody who is not signed in, with scripts and without."""
     with closing(browser.new_context(locale="en-US", java_script_enabled=request.param)) as context:
-        yield seat(guarded, context)
+        yield seat(guarded, context, scripts=request.param)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def enter(window: Seat, email: str, following: str = "/studies") -> None:
     page.fill("#email", email)
     page.fill("#password", PASSWORD)
     page.click("main button")
-    page.wait_for_load_state("networkidle")
+    window.settle()
 
 
 def test_the_second_factor_is_turned_on_asked_for_and_turned_off(visitor: Seat) -> None:

@@ -1,17 +1,18 @@
 """The command: text or JSON on the standard output, sentences on the error output, exit codes."""
 
 import csv
+import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from app.__main__ import COMMANDS, command_line
+from app.__main__ import COMMANDS, command_line, main
 from app.errors import AppError
 from app.profiles.presets import models_directory
 from app.web.api.examples import CONFIG, GPT3, SIZING
@@ -21,11 +22,28 @@ from app.web.api.responses import MEANINGS
 ROOT = models_directory().parents[1]
 
 
-def rackline(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+Rackline = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def rackline_apart(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command as its user does."""
     command = [sys.executable, "-W", "error", "-m", "app", *arguments]
-    return subprocess.run(
-        command, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=120, check=False
-    )
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def rackline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Rackline:
+    """Return the command, run in this process: a process of its own takes half a second to start."""
+
+    def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        monkeypatch.setattr(sys, "argv", ["rackline", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said, complained = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), said, complained)
+
+    return run
 
 
 @pytest.fixture
@@ -36,12 +54,18 @@ def request_file(tmp_path: Path) -> str:
 
 
 def test_estimate_in_json_is_the_document(request_file: str) -> None:
-    done = rackline("estimate", request_file, "--json")
+    done = rackline_apart("estimate", request_file, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["plan"]["tensor"] == 8
 
 
-def test_sizing_as_text_and_in_json(tmp_path: Path) -> None:
+def test_an_error_ends_the_process_with_2_and_no_traceback() -> None:
+    done = rackline_apart("estimate", "no-such-file.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no-such-file.json" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_sizing_as_text_and_in_json(rackline: Rackline, tmp_path: Path) -> None:
     path = tmp_path / "sizing.json"
     path.write_text(json.dumps(SIZING), encoding="utf-8")
     text = rackline("size", str(path)).stdout
@@ -55,13 +79,13 @@ def test_sizing_as_text_and_in_json(tmp_path: Path) -> None:
     assert refused.returncode == 2 and "-1" in refused.stderr
 
 
-def test_estimate_as_text_says_how_long_and_what_it_costs(request_file: str) -> None:
+def test_estimate_as_text_says_how_long_and_what_it_costs(rackline: Rackline, request_file: str) -> None:
     text = rackline("estimate", request_file).stdout
     for word in ("time to train", "cost of the run", "GPT-3 175B", "megatron-2022"):
         assert word in text
 
 
-def test_a_request_may_come_from_the_standard_input() -> None:
+def test_a_request_may_come_from_the_standard_input(rackline: Rackline) -> None:
     assert rackline("estimate", "-", "--json", stdin=json.dumps(GPT3)).returncode == 0
 
 
@@ -80,7 +104,9 @@ def test_a_request_may_come_from_the_standard_input() -> None:
         (("nonsense",), "", "nonsense"),
     ],
 )
-def test_errors_are_sentences_and_exit_with_2(arguments: tuple[str, ...], stdin: str, sentence: str) -> None:
+def test_errors_are_sentences_and_exit_with_2(
+    rackline: Rackline, arguments: tuple[str, ...], stdin: str, sentence: str
+) -> None:
     done = rackline(*arguments, stdin=stdin)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -88,14 +114,14 @@ def test_errors_are_sentences_and_exit_with_2(arguments: tuple[str, ...], stdin:
     assert "Traceback" not in done.stderr
 
 
-def test_profile_shows_how_a_model_was_understood(tmp_path: Path) -> None:
+def test_profile_shows_how_a_model_was_understood(rackline: Rackline, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CONFIG), encoding="utf-8")
     assert "6,738,415,616" in rackline("profile", str(path)).stdout
     assert json.loads(rackline("profile", str(path), "--json").stdout)["parameters"] == 6738415616
 
 
-def test_the_list_of_commands_names_each_and_what_is_listed_is_there() -> None:
+def test_the_list_of_commands_names_each_and_what_is_listed_is_there(rackline: Rackline) -> None:
     listed = rackline("--help").stdout
     for name in COMMANDS:
         assert f"\n  {name} " in listed
@@ -112,7 +138,7 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
     assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
 
 
-def test_the_catalogue_is_in_order() -> None:
+def test_the_catalogue_is_in_order(rackline: Rackline) -> None:
     assert rackline("check-catalog").returncode == 0
 
 
@@ -137,7 +163,7 @@ def kinds(parent: type[AppError]) -> Iterator[type[AppError]]:
         yield from kinds(kind)
 
 
-def test_validate_predicts_without_the_values(tmp_path: Path) -> None:
+def test_validate_predicts_without_the_values(rackline: Rackline, tmp_path: Path) -> None:
     measured = models_directory().parent / "validation" / "measured.csv"
     with measured.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle)

@@ -42,7 +42,7 @@ def told(found: dict[str, int], arena: Arena) -> None:
 
 def test_a_few_kills(tmp_path: Path) -> None:
     arena = on_sqlite(tmp_path)
-    told(endure(arena, 6, 0.6), arena)
+    told(endure(arena, 6, 0.3), arena)
 
 
 @pytest.mark.endurance

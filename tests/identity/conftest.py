@@ -26,6 +26,7 @@ from app.store.database import Store
 from app.store.types import now
 from tests.loops import run
 from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
 
 PASSWORD = "correct horse battery"

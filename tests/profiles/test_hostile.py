@@ -17,6 +17,8 @@ from tests.profiles.test_config import CONFIGS
 from tests.profiles.test_layer_table import FVCORE, TABLE, TORCHINFO
 
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+APART = settings(RELAXED, max_examples=25)
+"""Each of these starts a process of a native reader, or two."""
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -46,7 +48,7 @@ def _read(data: bytes) -> None:
             assert error.errors
 
 
-@RELAXED
+@APART
 @given(st.binary(max_size=300))
 @example(b"\x08\x07")
 @example(b"")
@@ -54,7 +56,7 @@ def test_random_bytes(data: bytes) -> None:
     _read(data)
 
 
-@RELAXED
+@APART
 @given(st.text(max_size=300))
 @example("kind\n\ud7ff")
 @example('{"model_type": "\\ud800"}')
@@ -76,7 +78,7 @@ def test_mutated_layers(layer: dict[str, Any]) -> None:
     _read(json.dumps({"layers": [layer]}).encode())
 
 
-@RELAXED
+@APART
 @given(st.sampled_from(FILES), st.data())
 def test_files_with_flipped_bytes(original: bytes, data: st.DataObject) -> None:
     changed = bytearray(original)

@@ -18,6 +18,7 @@ from app.store.tables import ProposalRecord
 from app.store.types import now
 from tests.clocks import Moved, moved_clock
 from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
 
 

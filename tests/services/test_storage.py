@@ -38,6 +38,7 @@ from app.store.upload_files import UploadFiles
 from app.web.api.examples import FLEET_PLAN, RESNET, STUDY
 from tests.clocks import moved_clock
 from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"

@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +20,22 @@ def migrated(postgres: Cluster) -> str:
     return name
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SQLite's file of a database with every table, to be copied."""
+    file = tmp_path_factory.mktemp("migrated") / "store.sqlite3"
+    made = Store(f"sqlite:///{file}")
+    made.migrate()
+    made.close()
+    return file
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with two workspaces, on each database."""
     if request.param == "sqlite":
-        made = Store(f"sqlite:///{tmp_path / 'store.sqlite3'}")
-        made.migrate()
+        file = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "store.sqlite3")
+        made = Store(f"sqlite:///{file}")
     else:
         server: Cluster = request.getfixturevalue("postgres")
         made = Store(server.make(request.getfixturevalue("migrated")))

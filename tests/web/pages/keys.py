@@ -82,9 +82,9 @@ def of_source(places: Iterable[str] = ("**/*",), refusals: bool = True) -> set[s
     if not refusals:
         positions = {name: place for name, place in positions.items() if name not in {*kinds, *REFUSALS}}
     found: set[str] = set()
-    for tree in _trees(places):
-        assigned = _assigned(tree)
-        for node in ast.walk(tree):
+    for nodes in _modules(places):
+        assigned = _assigned(nodes)
+        for node in nodes:
             if isinstance(node, ast.Call):
                 for position in positions.get(_name(node.func), ()):
                     if position < len(node.args):
@@ -98,27 +98,31 @@ def of_source(places: Iterable[str] = ("**/*",), refusals: bool = True) -> set[s
     return {text for text in found if not text.endswith(".html")}
 
 
-def _trees(places: Iterable[str]) -> list[ast.Module]:
-    """Return the syntax trees of modules, by patterns of their paths below app."""
+def _modules(places: Iterable[str]) -> list[list[ast.AST]]:
+    """Return what is looked at of modules, by patterns of their paths below app."""
     paths = {path for place in places for path in (ROOT / "app").glob(f"{place}.py")}
-    return [_tree(path) for path in sorted(paths)]
+    return [_nodes(path) for path in sorted(paths)]
+
+
+LOOKED_AT = (ast.Module, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.Call)
 
 
 @functools.cache
-def _tree(path: Path) -> ast.Module:
-    """Return the syntax tree of a module, which is read once."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+def _nodes(path: Path) -> list[ast.AST]:
+    """Return what is looked at of a module, which is read once and walked through once."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, LOOKED_AT)]
 
 
 @functools.cache
 def _called() -> tuple[frozenset[str], Mapping[str, tuple[int, ...]]]:
     """Return the kinds of errors, and whatever is given a key with the places of its keys."""
-    trees = _trees(("**/*",))
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    modules = _modules(("**/*",))
+    classes = [node for nodes in modules for node in nodes if isinstance(node, ast.ClassDef)]
     kinds = ERRORS | {node.name for node in classes if any(_name(base) in ERRORS for base in node.bases)}
     positions: dict[str, tuple[int, ...]] = POSITIONS | dict.fromkeys(kinds, (0,))
-    for tree in trees:
-        positions |= dict(_takers(tree))
+    for nodes in modules:
+        positions |= dict(_takers(nodes))
     return frozenset(kinds), positions
 
 
@@ -126,9 +130,9 @@ def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _takers(tree: ast.Module) -> Iterator[tuple[str, tuple[int]]]:
+def _takers(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, tuple[int]]]:
     """Return functions and classes that are given a template, with its position."""
-    for scope in ast.walk(tree):
+    for scope in nodes:
         for node in getattr(scope, "body", ()) if isinstance(scope, ast.Module | ast.ClassDef) else ():
             if not isinstance(node, ast.FunctionDef):
                 continue
@@ -141,10 +145,10 @@ def _takers(tree: ast.Module) -> Iterator[tuple[str, tuple[int]]]:
                 yield owner, (names.index("template"),)
 
 
-def _assigned(tree: ast.Module) -> dict[str, list[ast.expr]]:
+def _assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     """Return what names are set to, so that a template in a variable is found."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
