@@ -167,7 +167,7 @@ class Picture:
         )
         parts.append(f'<polyline points="{curve}" fill="none" stroke="{GREY}" stroke-width="1.5"/>')
         slope = f"{1e3 * each:.2f} ms" if each > 1e-4 else f"{1e6 * each:.3f} µs"
-        fitted = f"{1e3 * fixed:.1f} ms + {slope} {self.each}"
+        fitted = f"{1e3 * fixed:.1f} ms + {slope} {self.each}" if fixed > 0 else f"{slope} {self.each}"
         parts.append(label(WIDTH - RIGHT - 8, HEIGHT - BOTTOM - 12, fitted, "end"))
         for place, (colour, (model, name)) in enumerate(zip(MARKS, self.names.items(), strict=True)):
             left = LEFT + 150 * place
