@@ -20,6 +20,13 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=False)]
 
 
+class InPercent:
+    """Marks a share that forms ask for in percent."""
+
+
+Share = Annotated[float, Field(allow_inf_nan=False), InPercent()]
+
+
 class Quoted(str):
     """Text out of a JSON body. It stands for no number there, as what is typed into a form does."""
 

@@ -108,6 +108,11 @@ class Form:
         values = self.values.get(name, ())
         return values[0] if values else default
 
+    @property
+    def firsts(self) -> dict[str, str]:
+        """The first value of each field."""
+        return {name: values[0] for name, values in self.values.items() if values}
+
     def has(self, name: str, value: str) -> bool:
         """Tell whether a value was chosen."""
         return value in self.values.get(name, ())

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.errors import BadInput, Unprocessable
 from app.sizing.questions import LEAST_SHARE
-from app.sizing.request import Number, Schema, Whole
+from app.sizing.request import Number, Schema, Share, Whole
 
 DEAREST = 1e18
 LONGEST = 600.0
@@ -57,7 +57,7 @@ class RunningInput(Schema):
         le=DEAREST,
         description="Rent of the floor or the racks; left out, by the power drawn. [currency/month]",
     )
-    support: Number | None = Field(
+    support: Share | None = Field(
         None, ge=0, le=1, description="Support contract, share of the purchase price a year. [1/year]"
     )
 
@@ -131,7 +131,7 @@ class BreakEvenRequest(Schema):
     )
     cloud: CloudInput | None = None
     """What the cloud bill is made of, in place of cloud_monthly."""
-    discount_rate: Number = Field(
+    discount_rate: Share = Field(
         0.0, ge=0, le=1, description="Effective yearly interest at which later money counts less. [1/year]"
     )
     horizon_months: Number | None = Field(
@@ -140,24 +140,24 @@ class BreakEvenRequest(Schema):
         le=LONGEST,
         description="How long it is counted; left out, the catalogue's amortisation. [month]",
     )
-    residual_share: Number = Field(
+    residual_share: Share = Field(
         0.0,
         ge=0,
         le=1,
         description="Resale at the horizon over the purchase price; left out, the catalogue's where "
         "hardware is given, else none.",
     )
-    utilisation: Number | None = Field(
+    utilisation: Share | None = Field(
         None,
         ge=LEAST_SHARE,
         le=1,
         description="Share of the cluster's capacity that the work behind the bill fills. The cloud is paid "
         "for what is used, the cluster whether it is used or not.",
     )
-    growth: Number | None = Field(
+    growth: Share | None = Field(
         None, gt=-1, le=5, description="Yearly growth of the work, and so of the cloud bill. [1/year]"
     )
-    own_growth: Number | None = Field(
+    own_growth: Share | None = Field(
         None, gt=-1, le=5, description="Yearly growth of the running cost. [1/year]"
     )
     teams_now: Whole | None = Field(
@@ -169,7 +169,7 @@ class BreakEvenRequest(Schema):
     demand_factor: Number | None = Field(
         None, gt=0, le=1000, description="Work to come over the work behind the bill; 2 is a doubling."
     )
-    demand: list[Number] | None = Field(
+    demand: list[Share] | None = Field(
         None,
         min_length=1,
         max_length=MOST_PERIODS,

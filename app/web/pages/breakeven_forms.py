@@ -1,16 +1,13 @@
-"""The form of build or rent: the address to a request, and errors back to its fields."""
+"""The form of build or rent: its examples, and which of its fields take the place of others."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
-from app.errors import AppError, FieldError, Message
+from app.errors import Message
 from app.sizing.break_even.request import BreakEvenRequest
 from app.web.contexts import Form
-from app.web.pages.forms import checked, nested, plain_number, refused
+from app.web.pages.query_forms import QueryForm
 
 ARTICLE = {
     "currency": "KRW",
@@ -44,62 +41,8 @@ EXAMPLES = (
 )
 """Names, and the fields of the form."""
 
-PERCENTS = {
-    "discount_percent": "discount_rate",
-    "growth_percent": "growth",
-    "own_growth_percent": "own_growth",
-    "utilisation_percent": "utilisation",
-    "residual_percent": "residual_share",
-    "onprem.support_percent": "onprem.support",
-}
-"""Name in the form, typed in percent → field of the request, a share."""
-
 CURRENCIES = ("KRW", "USD")
 RENTALS = ("on-demand", "reserved-1-year", "reserved-3-years", "spot")
-TEXTS = {
-    "currency",
-    "capex_includes_fabric",
-    "hardware.system",
-    "cloud.system",
-    "cloud.rental",
-    "price_book_id",
-}
-DEMAND = "demand"
-SEPARATORS = re.compile(r"[\s,;]+")
-
-PLAIN = {
-    "currency",
-    "capex",
-    "capex_includes_fabric",
-    "onprem_monthly",
-    "cloud_monthly",
-    "horizon_months",
-    "teams_now",
-    "teams_then",
-    "demand_factor",
-    "peak_price_factor",
-    "price_book_id",
-    "hardware.system",
-    "hardware.count",
-    "onprem.power_kw",
-    "onprem.pue",
-    "onprem.tariff",
-    "onprem.staff",
-    "onprem.staff_cost",
-    "onprem.space",
-    "cloud.system",
-    "cloud.count",
-    "cloud.hours_per_month",
-    "cloud.hourly_price",
-    "cloud.rental",
-    "ranges.capex.low",
-    "ranges.capex.high",
-    "ranges.onprem_monthly.low",
-    "ranges.onprem_monthly.high",
-    "ranges.cloud_monthly.low",
-    "ranges.cloud_monthly.high",
-}
-KNOWN = PLAIN | PERCENTS.keys() | {DEMAND}
 
 REPLACES = {"hardware": "capex", "onprem": "onprem_monthly", "cloud": "cloud_monthly"}
 """What an amount is made of → the amount, which then need not be typed."""
@@ -121,17 +64,12 @@ FOLDS = {
 }
 """Fold of the form → first words of its fields."""
 
-NAMES = {field: name for name, field in PERCENTS.items()}
 
+def completed(found: dict[str, str]) -> dict[str, str]:
+    """Return the fields of the form without those that others take the place of.
 
-def known_values(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the fields of the form, the example's where nothing was typed.
-
-    What an amount is made of stands in its place: a chosen system prices the purchase, whatever was
-    typed beside it before.
+    A chosen system prices the purchase, whatever was typed beside it before.
     """
-    typed_in = {name: one[0] for name, one in values.items() if name in KNOWN}
-    found = typed_in or dict(ARTICLE)
     found.setdefault("currency", "KRW")
     for part in ("hardware", "cloud"):
         chosen = f"{part}.system" in found
@@ -149,34 +87,13 @@ def known_values(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return found
 
 
-def request_of(values: Mapping[str, str]) -> BreakEvenRequest:
-    """Return what a form asks for."""
-    fields: dict[str, Any] = {}
-    for name, value in values.items():
-        if name == DEMAND:
-            fields[name] = [_share(part) for part in SEPARATORS.split(value.strip(" ,;")) if part]
-        elif name in PERCENTS:
-            fields[PERCENTS[name]] = _share(value)
-        else:
-            fields[name] = value if name in TEXTS else plain_number(value)
-    stated = any(name == "onprem_monthly" or name.startswith("onprem.") for name in fields)
-    if "hardware.system" in fields and not stated:
-        fields["onprem"] = {}
-    return checked(BreakEvenRequest, nested(fields))
+def implied(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request in which a chosen system runs at the catalogue's cost where nothing else is said."""
+    stated = "onprem_monthly" in body or "onprem" in body
+    return {**body, "onprem": {}} if "hardware" in body and not stated else body
 
 
-def query_of(values: Mapping[str, str]) -> str:
-    """Return the address of a form."""
-    return urlencode(values)
-
-
-def form_of(values: Mapping[str, str], error: AppError | None = None) -> Form:
-    """Return what is shown in the form: what was typed, with errors at the names it was typed under."""
-    shown = {name: [value] for name, value in values.items()}
-    if error is None:
-        return Form(shown)
-    found = refused(shown, error, ())
-    return Form(shown, [_renamed(one) for one in found.errors])
+FORM = QueryForm(BreakEvenRequest, ARTICLE, complete=completed, implied=implied)
 
 
 def open_folds(form: Form) -> frozenset[str]:
@@ -184,34 +101,3 @@ def open_folds(form: Form) -> frozenset[str]:
     filled = {*form.values, *(error.field for error in form.errors)}
     starts = {name.partition(".")[0] for name in filled}
     return frozenset(fold for fold, names in FOLDS.items() if names & starts)
-
-
-def unplaced(form: Form) -> list[Message]:
-    """Return what is wrong that no field of the form shows."""
-    return [
-        one.message
-        for one in form.errors
-        if not any(one.field == name or one.field.startswith(f"{name}.") for name in KNOWN)
-    ]
-
-
-def _share(text: str) -> str:
-    """Return a percentage as a share; what is no number is left to be refused."""
-    number = plain_number(text.rstrip("%"))
-    try:
-        return repr(float(number) / 100.0)
-    except ValueError:
-        return number
-
-
-def _renamed(error: FieldError) -> FieldError:
-    """Return an error at the name of the form, its limits in percent where it is typed in percent."""
-    base = error.field.partition(".")[0]
-    if error.field not in NAMES and base != DEMAND:
-        return error
-    limits = {
-        name: value * 100.0 if isinstance(value, int | float) and not isinstance(value, bool) else value
-        for name, value in error.message.values.items()
-    }
-    message = Message(error.message.template, limits)
-    return FieldError(DEMAND if base == DEMAND else NAMES[error.field], message)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+from urllib.parse import urlencode
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
-from app.errors import AppError
 from app.services.break_evens import break_even, cash_flow_csv
 from app.services.price_books import list_books
 from app.services.workbench import Workbench
 from app.sizing.break_even.documents import BreakEven
 from app.web.breakeven_contexts import BreakEvenPage
-from app.web.contexts import Choice, Form
+from app.web.contexts import Choice
 from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages import breakeven_forms as forms
+from app.web.pages.breakeven_forms import FORM
 from app.web.pages.breakevens_views import answer_view
 from app.web.pages.choices import RENTED, system_names
 from app.web.pages.documents import available
-from app.web.pages.forms import typed
+from app.web.pages.query_forms import Answered
 from app.web.rendering import render
 from app.web.routers import page_router
 
@@ -29,7 +29,7 @@ router = page_router()
 
 def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:
     """Return the answer to an address."""
-    return break_even(bench, workspace, forms.request_of(forms.known_values(typed(request.query_params))))
+    return break_even(bench, workspace, FORM.request(FORM.values(request.query_params)))
 
 
 @router.get("/breakevens.json")
@@ -51,55 +51,26 @@ def show_break_even(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
 ) -> Response:
     """Show a break-even; a refused question beside the last that was possible."""
-    values = forms.known_values(typed(request.query_params))
-    try:
-        answer = break_even(bench, workspace, forms.request_of(values))
-    except AppError as error:
-        return refusal(request, bench, workspace, forms.form_of(values, error), previous, error.status)
-    page = page_of(
-        request, bench, workspace, forms.form_of(values), answer, forms.query_of(values), stale=False
-    )
-    return render(request, "breakeven.html", page)
+    found = FORM.ask(request.query_params, previous, lambda wanted: break_even(bench, workspace, wanted))
+    return render(request, "breakeven.html", page_of(request, bench, workspace, found), status=found.status)
 
 
-def refusal(
-    request: Request, bench: Workbench, workspace: str, form: Form, previous: str, status: int
-) -> Response:
-    """Return the form with its errors beside the fields and the earlier result, if there is one."""
-    answer = None
-    if previous:
-        try:
-            answer = break_even(bench, workspace, forms.request_of(forms.known_values(parse_qs(previous))))
-        except AppError:
-            previous = ""
-    page = page_of(request, bench, workspace, form, answer, previous, stale=True)
-    return render(request, "breakeven.html", page, status=status)
-
-
-def page_of(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    form: Form,
-    answer: BreakEven | None,
-    query: str,
-    *,
-    stale: bool,
-) -> BreakEvenPage:
+def page_of(request: Request, bench: Workbench, workspace: str, found: Answered[BreakEven]) -> BreakEvenPage:
     """Return the page of an answer, of an earlier one where this question is refused."""
+    form, answer, query, stale = found.form, found.answer, found.query, found.stale
     voice = voice_of(request)
     groups = system_names(bench.catalogue)
     return BreakEvenPage(
         data_url="" if stale else f"/breakevens.json?{query}",
         documents=available(),
         form=form,
-        general=forms.unplaced(form),
+        general=FORM.unplaced(form),
         systems=[group for group in groups if group.name != RENTED],
         clouds=[group for group in groups if group.name == RENTED],
         books=[Choice(one.id, one.name) for one in list_books(bench, workspace, ALL, None).items],
         rentals=[Choice(one, voice.label(one)) for one in forms.RENTALS],
         currencies=[Choice(one, one) for one in forms.CURRENCIES],
-        examples=[Choice(forms.query_of(fields), str(name)) for name, fields in forms.EXAMPLES],
+        examples=[Choice(urlencode(fields), str(name)) for name, fields in forms.EXAMPLES],
         hints=[name for name, value in forms.ARTICLE.items() if form.get(name) == value],
         currency=form.get("currency", "KRW"),
         view=None if answer is None else answer_view(answer, voice),

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Values
-from collections.abc import Sequence
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
-from app.errors import AppError
 from app.services.planning import map_onto_ipus
 from app.services.workbench import Workbench
 from app.sizing.questions import Mapping, MappingRequest
-from app.web.contexts import Choice, Form, MappingPage
+from app.web.contexts import Choice, MappingPage
 from app.web.deps import BenchDep
 from app.web.pages.choices import ipu_systems
 from app.web.pages.documents import available
-from app.web.pages.forms import checked, plain_number, refused, typed
 from app.web.pages.presenting import grouped
+from app.web.pages.query_forms import Answered, QueryForm
 from app.web.rendering import render
 from app.web.routers import page_router
 
@@ -51,27 +48,22 @@ EXAMPLES = {
 """Name → fields of the form; the first is shown to who asks for nothing."""
 
 
-def asked(values: Values[str, Sequence[str]]) -> MappingRequest:
-    """Return what a form asks for."""
-    fields = {name: one[0] for name, one in values.items() if name in MappingRequest.model_fields}
-    return checked(
-        MappingRequest,
-        {name: value if name == "system" else plain_number(value) for name, value in fields.items()},
-    )
+FORM = QueryForm(MappingRequest, GPT3)
 
 
-def page_of(bench: Workbench, form: Form, mapping: Mapping | None, stale: bool, previous: str) -> MappingPage:
+def page_of(bench: Workbench, found: Answered[Mapping]) -> MappingPage:
     """Return the page of a mapping, of an earlier one where this one is refused."""
+    mapping = found.answer
     full = max(mapping.weights_per_device, mapping.memory_per_device) if mapping else 1.0
     return MappingPage(
-        data_url="" if stale else f"/mappings.json?{previous}",
+        data_url="" if found.stale else f"/mappings.json?{found.query}",
         documents=available(),
-        form=form,
+        form=found.form,
         systems=ipu_systems(bench.catalogue),
         examples=[Choice(urlencode(fields), name) for name, fields in EXAMPLES.items()],
         mapping=mapping,
-        stale=stale,
-        previous=previous,
+        stale=found.stale,
+        previous=found.query,
         filled=100 * mapping.weights_per_device / full if mapping else 0.0,
         capacity=100 * mapping.memory_per_device / full if mapping else 100.0,
         warnings=grouped(("", warning) for warning in mapping.warnings) if mapping else [],
@@ -81,28 +73,11 @@ def page_of(bench: Workbench, form: Form, mapping: Mapping | None, stale: bool, 
 @router.get("/mappings.json")
 def show_mapping_data(request: Request, bench: BenchDep) -> Mapping:
     """Return the mapping of the page of the same address."""
-    values = typed(request.query_params) or {name: [value] for name, value in GPT3.items()}
-    return map_onto_ipus(bench, asked(values))
+    return map_onto_ipus(bench, FORM.request(FORM.values(request.query_params)))
 
 
 @router.get("/mappings", response_class=HTMLResponse)
 def show_mapping(request: Request, bench: BenchDep, previous: str = "") -> Response:
     """Show a mapping; a refused one beside the last that was possible."""
-    typed_in = {name: value for name, value in typed(request.query_params).items() if name in GPT3}
-    values = typed_in or {name: [value] for name, value in GPT3.items()}
-    try:
-        mapping = map_onto_ipus(bench, asked(values))
-    except AppError as error:
-        return refusal(request, bench, refused(values, error, ()), previous)
-    query = urlencode({name: one[0] for name, one in values.items()})
-    return render(request, "mapping.html", page_of(bench, Form(values), mapping, False, query))
-
-
-def refusal(request: Request, bench: Workbench, form: Form, previous: str) -> Response:
-    """Return the form with its errors beside the fields and the earlier result, if there is one."""
-    try:
-        mapping = map_onto_ipus(bench, asked(parse_qs(previous))) if previous else None
-    except AppError:
-        mapping = None
-    page = page_of(bench, form, mapping, True, previous if mapping else "")
-    return render(request, "mapping.html", page, status=409 if mapping else 400)
+    found = FORM.ask(request.query_params, previous, lambda wanted: map_onto_ipus(bench, wanted))
+    return render(request, "mapping.html", page_of(bench, found), status=found.status)

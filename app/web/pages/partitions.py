@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
-from app.errors import AppError, Message
 from app.reports.drawings.pod import PodDrawing, pod_drawing
 from app.reports.drawings.pod_file import placement_rows, pod_file
 from app.reports.wording import Voice
@@ -17,14 +15,13 @@ from app.services.tenancy import share_devices, slice_names
 from app.services.workbench import Workbench
 from app.sizing.tenancy.documents import PartitionPlan
 from app.sizing.tenancy.request import MOST_REQUESTS, PartitionRequest
-from app.web.contexts import Choice, DrawingView, Form
+from app.web.contexts import Choice, DrawingView
 from app.web.deps import BenchDep
 from app.web.locale import voice_of
 from app.web.pages import choices
 from app.web.pages.documents import available
-from app.web.pages.forms import checked, plain_number, typed
 from app.web.pages.presenting import grouped
-from app.web.pages.sharing_forms import Values, filled_rows, refused_form, shown_rows
+from app.web.pages.query_forms import Answered, QueryForm
 from app.web.rendering import render
 from app.web.routers import page_router
 from app.web.tenancy_contexts import PartitionsPage, PlacedTeam
@@ -32,9 +29,6 @@ from app.web.tenancy_contexts import PartitionsPage, PlacedTeam
 router = page_router()
 
 GROUP = "requests"
-FIELDS = ("system", "count", "isolation", "orchestrator")
-COLUMNS = ("team", "devices", "slice", "pod", "first_device")
-WORDS = {"team", "slice"}
 
 
 def example(system: str, rows: Sequence[tuple[str, str, str]], **more: str) -> dict[str, str]:
@@ -63,33 +57,7 @@ EXAMPLES = {
 """Name → fields of the form; the first is shown to who asks for nothing."""
 
 
-def asked_values(values: Values) -> dict[str, Sequence[str]]:
-    """Return what a question consists of; who names no team gets those of the first example."""
-    kept = {name: value for name, value in values.items() if name in FIELDS}
-    rows = filled_rows(values, GROUP, MOST_REQUESTS)
-    for row in rows:
-        names = [f"{GROUP}.{row}.{column}" for column in COLUMNS]
-        kept |= {name: values[name] for name in names if name in values}
-    start = {name: [value] for name, value in POD64.items() if name in FIELDS or not rows}
-    return {**start, **kept}
-
-
-def asked(values: Values) -> PartitionRequest:
-    """Return what a form asks for; a team without a name is called after its row."""
-    fields: dict[str, Any] = {
-        name: plain_number(values[name][0]) if name == "count" else values[name][0]
-        for name in FIELDS
-        if name in values
-    }
-    rows = []
-    for row in filled_rows(values, GROUP, MOST_REQUESTS):
-        one = {"team": f"#{row + 1}"}
-        for column in COLUMNS:
-            text = values.get(f"{GROUP}.{row}.{column}", [""])[0]
-            if text:
-                one[column] = text if column in WORDS else plain_number(text)
-        rows.append(one)
-    return checked(PartitionRequest, fields | {GROUP: rows})
+FORM = QueryForm(PartitionRequest, POD64, rows=("requests", "team", MOST_REQUESTS))
 
 
 def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
@@ -110,22 +78,16 @@ def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> Drawin
     return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
 
 
-def page_of(
-    bench: Workbench,
-    voice: Voice,
-    form: Form,
-    plan: PartitionPlan | None,
-    previous: str,
-    message: Message | None = None,
-) -> PartitionsPage:
+def page_of(bench: Workbench, voice: Voice, found: Answered[PartitionPlan]) -> PartitionsPage:
     """Return the page of a plan, of an earlier one where this one is refused."""
-    rows = shown_rows(filled_rows(form.values, GROUP, MOST_REQUESTS), MOST_REQUESTS)
+    form, plan = found.form, found.answer
+    rows = FORM.shown_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
     return PartitionsPage(
-        data_url="" if message else f"/partitions.json?{previous}",
+        data_url="" if found.stale else f"/partitions.json?{found.query}",
         documents=available(),
         form=form,
-        message=message,
+        message=found.message,
         rows=rows,
         systems=choices.system_names(bench.catalogue),
         slices=slice_names(bench, form.get("system")),
@@ -134,8 +96,8 @@ def page_of(
         ),
         examples=[Choice(urlencode(fields), name) for name, fields in EXAMPLES.items()],
         plan=plan,
-        stale=message is not None,
-        previous=previous,
+        stale=found.stale,
+        previous=found.query,
         drawing=drawing,
         picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
         placed=[] if plan is None else placed_teams(plan),
@@ -146,28 +108,12 @@ def page_of(
 @router.get("/partitions.json")
 def show_partitions_data(request: Request, bench: BenchDep) -> PartitionPlan:
     """Return the plan of the page of the same address."""
-    return share_devices(bench, asked(asked_values(typed(request.query_params))))
+    return share_devices(bench, FORM.request(FORM.values(request.query_params)))
 
 
 @router.get("/partitions", response_class=HTMLResponse)
 def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Response:
     """Show who gets which devices; a refused question beside the last that was possible."""
-    values, voice = asked_values(typed(request.query_params)), voice_of(request)
-    try:
-        plan = share_devices(bench, asked(values))
-    except AppError as error:
-        rows = filled_rows(values, GROUP, MOST_REQUESTS)
-        form = refused_form(values, error, GROUP, rows)
-        return refusal(request, bench, form, previous, error)
-    query = urlencode({name: one[0] for name, one in values.items()})
-    return render(request, "partitions.html", page_of(bench, voice, Form(values), plan, query))
-
-
-def refusal(request: Request, bench: Workbench, form: Form, previous: str, error: AppError) -> Response:
-    """Return the form with its errors beside the fields and the earlier result, if there is one."""
-    try:
-        plan = share_devices(bench, asked(asked_values(parse_qs(previous)))) if previous else None
-    except AppError:
-        plan = None
-    page = page_of(bench, voice_of(request), form, plan, previous if plan else "", error.message)
-    return render(request, "partitions.html", page, status=error.status)
+    found = FORM.ask(request.query_params, previous, lambda wanted: share_devices(bench, wanted))
+    page = page_of(bench, voice_of(request), found)
+    return render(request, "partitions.html", page, status=found.status)

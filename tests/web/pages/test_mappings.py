@@ -60,10 +60,11 @@ def test_refused_mapping_stands_beside_the_field_and_the_previous_result_stays(r
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("tensor", "x"), ("layers", ""), ("replicas", "1e400"), ("system", "pod")]
+    ("field", "value", "status"),
+    [("tensor", "x", 422), ("layers", "", 422), ("replicas", "1e400", 422), ("system", "pod", 404)],
 )
-def test_wrong_field_is_refused_at_its_place(reader: Reader, field: str, value: str) -> None:
-    page = reader.page(f"/mappings?{urlencode(GPT3 | {field: value})}", status=400)
+def test_wrong_field_is_refused_at_its_place(reader: Reader, field: str, value: str, status: int) -> None:
+    page = reader.page(f"/mappings?{urlencode(GPT3 | {field: value})}", status=status)
     assert page.find(id=f"{field}-error-1") is not None
 
 

@@ -1,0 +1,103 @@
+"""Forms from the schema of a request: names, percentages, rows, and errors where they were typed."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+from starlette.datastructures import QueryParams
+
+from app.errors import BadInput
+from app.sizing.request import Number, Schema, Share, Whole
+from app.web.pages.query_forms import QueryForm, leaves
+
+
+class Part(Schema):
+    system: str
+    count: Whole = Field(1, ge=1)
+
+
+class Team(Schema):
+    team: str
+    devices: Whole = Field(ge=1)
+
+
+class Question(Schema):
+    capex: Number
+    discount_rate: Share = Field(0.0, ge=0, le=1)
+    growth: Share | None = Field(None, gt=-1)
+    demand: list[Share] | None = None
+    part: Part | None = None
+    teams: list[Team] | None = None
+
+
+FORM = QueryForm(
+    Question, {"capex": "5", "teams.0.team": "A", "teams.0.devices": "2"}, rows=("teams", "team", 3)
+)
+
+
+def asked(query: str) -> Question:
+    return FORM.request(FORM.values(QueryParams(query)))
+
+
+def test_names_are_paths_and_say_what_is_typed_in_percent() -> None:
+    names = {leaf.name: leaf.kind for leaf in leaves(Question)}
+    assert names == {
+        "capex": "number",
+        "discount_percent": "percent",
+        "growth_percent": "percent",
+        "demand": "percent",
+        "part.system": "text",
+        "part.count": "number",
+        "teams.*.team": "text",
+        "teams.*.devices": "number",
+    }
+
+
+def test_numbers_are_read_as_people_write_them() -> None:
+    found = asked("capex=43.78억&discount_percent=8%25&demand=20, 50;120&part.system=dgx&part.count=1,000")
+    assert found.capex == 4_378_000_000
+    assert found.discount_rate == pytest.approx(0.08)
+    assert found.demand == pytest.approx([0.2, 0.5, 1.2])
+    assert found.part == Part(system="dgx", count=1000)
+
+
+def test_who_asks_for_nothing_gets_the_example_and_who_names_a_row_no_other() -> None:
+    assert asked("").teams == [Team(team="A", devices=2)]
+    assert asked("teams.2.devices=4").teams == [Team(team="#3", devices=4)]
+    assert asked("teams.7.devices=4").teams == []
+
+
+def refused(query: str) -> Any:
+    def never(wanted: BaseModel) -> None:
+        raise AssertionError(wanted)
+
+    return FORM.ask(QueryParams(query), "", never)
+
+
+def test_errors_stand_where_they_were_typed() -> None:
+    found = refused("capex=many&teams.2.devices=0")
+    assert found.status == 422 and found.answer is None and found.stale
+    assert {error.field for error in found.form.errors} == {"capex", "teams.2.devices"}
+    assert found.form.get("capex") == "many"
+    assert FORM.unplaced(found.form) == []
+
+
+def test_limits_are_in_percent_where_the_field_is() -> None:
+    (error,) = refused("capex=1&discount_percent=130").form.errors
+    assert error.field == "discount_percent"
+    assert "at most 100" in str(error.message)
+
+
+def test_a_refused_question_stands_beside_the_last_that_was_possible() -> None:
+    def answer(wanted: Question) -> float:
+        if wanted.capex < 0:
+            raise BadInput.at("capex", "{value} is below 0", value=wanted.capex)
+        return 2.0 * wanted.capex
+
+    found = FORM.ask(QueryParams("capex=-1"), "capex=3", answer)
+    assert (found.answer, found.query, found.stale, found.status) == (6.0, "capex=3", True, 400)
+    assert found.message is not None and "below 0" in str(found.message)
+    assert FORM.ask(QueryParams("capex=-1"), "capex=-2", answer).answer is None
+    fresh = FORM.ask(QueryParams("capex=4"), "", answer)
+    assert (fresh.answer, fresh.stale, fresh.status) == (8.0, False, 200)
+    assert "capex=4" in fresh.query
