@@ -134,4 +134,4 @@ def test_the_form_hands_on_kind_rank_and_modules() -> None:
         "workload.lora_rank": ["16"], "workload.lora_modules": ["q_proj, v_proj"],
     }  # fmt: skip
     workload = asked_sizing(values).workload
-    assert (workload.kind, workload.lora_rank, workload.lora_modules) == ("lora", 16, "q_proj, v_proj")
+    assert (workload.kind, workload.lora_rank, workload.lora_modules) == ("lora", 16, ["q_proj", "v_proj"])

@@ -25,8 +25,9 @@ from app.web.locale import voice_of
 from app.web.pages import choices
 from app.web.pages.bills_views import bill_page
 from app.web.pages.documents import available
-from app.web.pages.forms import plain_number, refused, typed, whole
+from app.web.pages.forms import refused, typed
 from app.web.pages.presenting import grouped
+from app.web.pages.query_forms import FormFields
 from app.web.pages.start import read_form
 from app.web.rendering import render
 from app.web.routers import page_router
@@ -35,25 +36,13 @@ router = page_router()
 
 FormDep = Annotated[FormData, Depends(read_form)]
 
-FIELDS = frozenset(BillRequest.model_fields)
-WORDS = frozenset({"system", "estimate_id", "fabric", "currency", "label", "price_book_id"})
-"""Fields that are words; all others are numbers."""
-
+FIELDS = FormFields(BillRequest)
 EARLIER = 12
 
 
 def asked(values: Mapping[str, Sequence[str]]) -> BillRequest:
     """Return what a form asks for; an empty field is left out."""
-    body: dict[str, object] = {
-        name: one[0] if name in WORDS else plain_number(one[0])
-        for name, one in values.items()
-        if name in FIELDS and one[0].strip()
-    }
-    units = whole(str(body.get("rack_units", "")))
-    if units is not None:
-        # A list of numbers to choose from takes a number only.
-        body["rack_units"] = units
-    return BillRequest.model_validate(body)
+    return BillRequest.model_validate(FIELDS.body(values))
 
 
 def form_page(bench: Workbench, workspace: str, form: Form, message: Message | None = None) -> BillFormPage:

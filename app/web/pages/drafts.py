@@ -13,29 +13,16 @@ from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.services.uploads import upload_profile, upload_workload
 from app.services.workbench import Workbench
 from app.sizing.questions import ComparisonRequest
+from app.sizing.request import WorkloadInput
 from app.web.contexts import Choice, Filled, Form
 from app.web.pages.filling import AMOUNT, PREFIX, fill
 from app.web.pages.forms import nested, plain_number, refused, typed
+from app.web.pages.query_forms import FormFields
 
 MODEL = ("model.preset", "model.profile_id")
-WORDS = (
-    "workload.kind",
-    "workload.lora_modules",
-    "workload.target",
-    "workload.precision",
-    "workload.optimizer",
-    "workload.workload_id",
-)
-NUMBERS = (
-    "workload.tokens",
-    "workload.samples",
-    "workload.epochs",
-    "workload.dataset_samples",
-    "workload.global_batch",
-    "workload.seq_len",
-    "workload.lora_rank",
-    "workload.image_size",
-)
+WORKLOAD = FormFields(WorkloadInput, "workload.")
+WORKLOAD_OF_PRESET = FormFields(WorkloadInput, "workload.", without=("workload.workload_id",))
+"""Where no sample can be sent along."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +73,9 @@ class Draft:
 
     def row(self, system: str) -> dict[str, Any]:
         """Return the estimate request of one system."""
-        words = {name: self.form.get(name) for name in WORDS if self.form.get(name)}
-        numbers = {name: plain_number(self.form.get(name)) for name in NUMBERS if self.form.get(name)}
         # A profile that was uploaded is meant, whatever the list of presets still shows.
         chosen = next(name for name in reversed(MODEL) if self.form.get(name))
-        asked = nested({chosen: self.form.get(chosen), **words, **numbers, "system.id": system})
+        asked = nested({chosen: self.form.get(chosen), "system.id": system}) | WORKLOAD.body(self.form.values)
         count, fabric = self.form.get(f"count.{system}"), self.form.get(f"fabric.{system}")
         asked["system"] |= {"count": plain_number(count)} if count else {}
         asked["system"] |= {"fabric": fabric} if fabric else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 from urllib.parse import parse_qs, urlencode
@@ -14,12 +14,12 @@ from starlette.datastructures import QueryParams
 from app.errors import AppError, FieldError, Message
 from app.sizing.request import InPercent
 from app.web.contexts import Form
-from app.web.pages.forms import checked, plain_number, typed
+from app.web.pages.forms import checked, nested, plain_number, typed
 
 Asked = TypeVar("Asked", bound=BaseModel)
 Answer = TypeVar("Answer")
 
-Kind = Literal["text", "number", "percent"]
+Kind = Literal["text", "number", "percent", "whole"]
 
 SHARE = re.compile(r"_(rate|share)$")
 SEPARATORS = re.compile(r"[\s,;]+")
@@ -50,9 +50,12 @@ class Leaf:
             return [self._one(part) for part in SEPARATORS.split(text.strip(" ,;")) if part]
         return self._one(text)
 
-    def _one(self, text: str) -> str:
+    def _one(self, text: str) -> object:
         if self.kind == "text":
             return text
+        if self.kind == "whole":
+            # Numbers to choose from are taken as numbers only.
+            return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
         if self.kind == "number":
             return plain_number(text)
         number = plain_number(text.rstrip("%").strip())
@@ -74,7 +77,11 @@ def leaves(schema: type[BaseModel], above: str = "") -> Iterator[Leaf]:
             continue
         percent = any(isinstance(part, InPercent) for part in (*parts, *field.metadata))
         number = any(part in (int, float) for part in parts)
-        yield Leaf(path, "percent" if percent else "number" if number else "text", several)
+        whole = any(
+            isinstance(one, int) for part in parts if get_origin(part) is Literal for one in get_args(part)
+        )
+        kind: Kind = "percent" if percent else "number" if number else "whole" if whole else "text"
+        yield Leaf(path, kind, several)
 
 
 def _parts(annotation: object) -> Iterator[Any]:
@@ -86,6 +93,32 @@ def _parts(annotation: object) -> Iterator[Any]:
 
 def _is_schema(part: object) -> bool:
     return isinstance(part, type) and issubclass(part, BaseModel)
+
+
+class FormFields:
+    """The fields of a form that are those of a schema."""
+
+    def __init__(self, schema: type[BaseModel], above: str = "", without: Container[str] = ()) -> None:
+        """Take a schema, the path that its fields lie below, and names of the form that are left out."""
+        found = {leaf.name: leaf for leaf in leaves(schema, above)}
+        self._leaves = {name: leaf for name, leaf in found.items() if name not in without}
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names of the form."""
+        return iter(self._leaves)
+
+    def known(self, values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Return what was typed into the fields."""
+        return {name: list(typed_in) for name, typed_in in values.items() if name in self._leaves}
+
+    def body(self, values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return what the fields ask for as the schema reads it; an empty field is left out."""
+        read = {
+            self._leaves[name].path: self._leaves[name].read(typed_in[0])
+            for name, typed_in in values.items()
+            if name in self._leaves and typed_in[0].strip()
+        }
+        return nested(read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +173,12 @@ class QueryForm(Generic[Asked]):
 
     def request(self, values: Mapping[str, str]) -> Asked:
         """Return what the fields of a form ask for."""
-        tree: dict[str, Any] = {}
-        for name, text in values.items():
-            leaf = self._leaf(name)
-            if leaf is None or not text.strip() or ROW.search(name):
-                continue
-            *above, last = leaf.path.split(".")
-            branch = tree
-            for part in above:
-                branch = branch.setdefault(part, {})
-            branch[last] = leaf.read(text)
+        found = {
+            leaf.path: leaf.read(text)
+            for name, text in values.items()
+            if (leaf := self._leaves.get(name)) is not None and text.strip()
+        }
+        tree = nested(found)
         if self._rows is not None:
             tree[self._rows[0]] = [self._row(values, row) for row in self.filled_rows(values)]
         return checked(self.schema, self._implied(tree))

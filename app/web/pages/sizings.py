@@ -22,9 +22,9 @@ from app.web.deps import BenchDep, CursorQuery, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages import choices, filling
 from app.web.pages.documents import available
-from app.web.pages.drafts import NUMBERS, WORDS
+from app.web.pages.drafts import WORKLOAD_OF_PRESET
 from app.web.pages.filling import fill
-from app.web.pages.forms import nested, plain_number, refused, typed
+from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.sizings_views import kinds, sizing_page
 from app.web.pages.start import read_form
 from app.web.rendering import render
@@ -43,7 +43,6 @@ KEPT = (*LIMITS, "unit", "sort", "all")
 """Names of a query that a page of a sizing reads."""
 
 EARLIER = 10
-MODEL_WORDS = tuple(name for name in WORDS if name != "workload.workload_id")
 
 
 def limit_fields(values: Mapping[str, str]) -> dict[str, Any]:
@@ -100,9 +99,7 @@ def asked_sizing(values: Mapping[str, Sequence[str]]) -> SizingRequest:
     first = {name: one[0] for name, one in values.items()}
     if not first.get("model.preset"):
         raise BadInput.at("model", "choose a preset")
-    words = {name: first[name] for name in MODEL_WORDS if name in first}
-    numbers = {name: plain_number(first[name]) for name in NUMBERS if name in first}
-    body = nested({"model.preset": first["model.preset"], **words, **numbers})
+    body = {"model": {"preset": first["model.preset"]}, **WORKLOAD_OF_PRESET.body(values)}
     limits = {name: value for name, value in limit_fields(first).items() if value is not None}
     systems = {"systems": list(values["system"])} if values.get("system") else {}
     software = {"software": first["software"]} if first.get("software") else {}

@@ -22,9 +22,9 @@ from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages import choices, filling
 from app.web.pages.documents import available
-from app.web.pages.drafts import NUMBERS, WORDS
+from app.web.pages.drafts import WORKLOAD_OF_PRESET
 from app.web.pages.filling import fill
-from app.web.pages.forms import nested, plain_number, refused, typed
+from app.web.pages.forms import plain_number, refused, typed
 from app.web.pages.start import read_form
 from app.web.rendering import render
 from app.web.routers import page_router
@@ -125,9 +125,11 @@ def content_of(bench: Workbench, values: Mapping[str, Sequence[str]]) -> StudyCo
         missing.append(FieldError("system", Message("tick at least one system")))
     if missing:
         raise BadInput(Message("the form is not complete yet"), missing)
-    words = {name: first[name] for name in WORDS if name in first and name != "workload.workload_id"}
-    numbers = {name: plain_number(first[name]) for name in NUMBERS if name in first}
-    base = nested({MODEL: first[MODEL], **words, **numbers, "currency": first.get("currency", "USD")})
+    base = {
+        "model": {"preset": first[MODEL]},
+        "currency": first.get("currency", "USD"),
+        **WORKLOAD_OF_PRESET.body(values),
+    }
     known = bench.catalogue.models.documents.get(first[MODEL])
     name = first.get("name") or (known.name if known else first[MODEL])
     systems = bench.catalogue.systems.documents
