@@ -5,6 +5,7 @@ python3 dev.py run [arguments]    set up what is missing, then `rackline serve [
 python3 dev.py test               every check, with a summary
 python3 dev.py test [arguments]   pytest alone, from the project's directory
 python3 dev.py audit              known weaknesses of what the locks name, where their list can be reached
+python3 dev.py census             lines of app/ by kind and room, and the ways of requests through it
 
 Everything goes into `.venv` beside this file, from the two lock files.
 """
@@ -313,6 +314,9 @@ def main(arguments: Sequence[str]) -> int:
         return test(Environment(ROOT), rest)
     if task == "audit":
         return audit(Environment(ROOT))
+    if task == "census":
+        Environment(ROOT).install(DEV_LOCK)
+        return call([Environment(ROOT).command("python"), "-m", "tests.census"])
     say((__doc__ or "").strip())
     return 0 if task in {"-h", "--help"} else 2
 
