@@ -20,6 +20,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.store import failures
 from app.store.database import Store
+from app.store.tables import EstimateRow
 from app.web.api.examples import GPT3
 from tests.loops import run
 from tests.postgres import DURABLE, OwnCluster, own_cluster
@@ -197,14 +198,14 @@ def test_a_database_that_may_only_be_read_still_answers(tmp_path: Path) -> None:
     with writable.transaction("ws") as repository:
         repository.ensure_workspace("ws")
     with writable.transaction("ws") as repository:
-        repository.add_estimate("est_a", "a", {}, {})
+        repository.add(EstimateRow(id="est_a", label="a", request={}, document={}))
     readable = Store(f"sqlite:///file:{file}?mode=ro&uri=true")
     with readable.transaction("ws") as repository:
-        assert repository.estimate("est_a") is not None
+        assert repository.get(EstimateRow, "est_a") is not None
     with pytest.raises(Unavailable, match="only be read"), readable.transaction("ws") as repository:
-        repository.add_estimate("est_b", "b", {}, {})
+        repository.add(EstimateRow(id="est_b", label="b", request={}, document={}))
     with readable.transaction("ws") as repository:
-        assert repository.estimate("est_b") is None
+        assert repository.get(EstimateRow, "est_b") is None
     readable.close()
     writable.close()
 

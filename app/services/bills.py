@@ -13,6 +13,7 @@ from app.sizing.bill.compare import compare_bills
 from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest, check_asked
 from app.sizing.kept.documents import BillSummary as BillSummary
+from app.store.tables import BillRow
 from app.store.types import new_id
 
 FROM_ESTIMATE = ("count", "fabric", "ports_per_node", "currency", "price_book_id", "region", "storage_tb")
@@ -29,7 +30,9 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
         asked = of_estimate(bench, workspace_id, request)
         answer = make_bill(asked, bench.context(workspace_id), new_id("bom"), request.estimate_id)
         stated, document = request.model_dump(mode="json", exclude_unset=True), answer.model_dump(mode="json")
-        return answer, lambda repository: repository.add_bill(answer.id, answer.label[:300], stated, document)
+        return answer, lambda repository: repository.add(
+            BillRow(id=answer.id, label=answer.label[:300], request=stated, document=document)
+        )
 
     return keep(bench, workspace_id, Once.of("boms", key, request), Bill, make)
 
@@ -60,7 +63,7 @@ def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> Bi
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
     """Return a bill as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.bill(identifier)
+        row = repository.get(BillRow, identifier)
         if row is None:
             raise no_such("bill of materials", identifier)
         return Bill.model_validate(row.document)
@@ -69,7 +72,7 @@ def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
 def list_bills(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[BillSummary]:
     """Return bills, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.bills(limit, read_cursor(cursor))
+        listing = repository.page(BillRow, limit, read_cursor(cursor))
     items = [BillSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))
 

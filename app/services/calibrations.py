@@ -18,6 +18,7 @@ from app.sizing.calibration_documents import (
 )
 from app.sizing.gain import measured_gain
 from app.sizing.kept.documents import CalibrationSummary as CalibrationSummary
+from app.store.tables import CalibrationRow
 from app.store.types import new_id
 
 ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
@@ -38,8 +39,10 @@ def create_calibration(
         def hold() -> tuple[GainAnswer, Save]:
             answer = measured_gain(request, bench.sizing.catalog, new_id("cal"))
             document = answer.model_dump(mode="json")
-            return answer, lambda repository: repository.add_calibration(
-                answer.id, answer.label[:300], asked, document, None
+            return answer, lambda repository: repository.add(
+                CalibrationRow(
+                    id=answer.id, label=answer.label[:300], request=asked, document=document, profile=None
+                )
             )
 
         return keep(bench, workspace_id, once, GainAnswer, hold)
@@ -48,8 +51,10 @@ def create_calibration(
         found = calibrate(request, bench.context(workspace_id), new_id("cal"))
         answer, profile = found.answer, profile_to_json(found.profile)
         document = answer.model_dump(mode="json")
-        return answer, lambda repository: repository.add_calibration(
-            answer.id, answer.label[:300], asked, document, profile
+        return answer, lambda repository: repository.add(
+            CalibrationRow(
+                id=answer.id, label=answer.label[:300], request=asked, document=document, profile=profile
+            )
         )
 
     return keep(bench, workspace_id, once, CalibrationAnswer, fit)
@@ -58,7 +63,7 @@ def create_calibration(
 def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
     """Return a calibration as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.calibration(identifier)
+        row = repository.get(CalibrationRow, identifier)
         if row is None:
             raise no_such("calibration", identifier)
         return ANSWER.validate_python(row.document)
@@ -69,7 +74,7 @@ def list_calibrations(
 ) -> Page[CalibrationSummary]:
     """Return calibrations, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.calibrations(limit, read_cursor(cursor))
+        listing = repository.page(CalibrationRow, limit, read_cursor(cursor))
     items = [
         CalibrationSummary(
             id=row.id,

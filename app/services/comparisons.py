@@ -23,7 +23,7 @@ from app.sizing.one_basis import on_one_basis
 from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest
 from app.sizing.request import EstimateRequest
 from app.store.repository import Repository
-from app.store.tables import ComparisonRecord
+from app.store.tables import ComparisonRecord, EstimateRow
 from app.store.types import new_id, now
 
 USUAL_BASIS = BasisAsked()
@@ -141,7 +141,7 @@ def list_comparisons(
 ) -> Page[ComparisonSummary]:
     """Return comparisons, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.comparisons(limit, read_cursor(cursor))
+        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor))
         labels = repository.shown.labels(row.id for row in listing.rows)
     items = [
         ComparisonSummary(
@@ -216,7 +216,7 @@ def compared(
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:
     """Return a comparison's record or say that there is none."""
-    record = repository.comparison(identifier)
+    record = repository.get(ComparisonRecord, identifier)
     if record is None:
         raise no_such("comparison", identifier)
     return record
@@ -225,7 +225,7 @@ def existing(repository: Repository, identifier: str) -> ComparisonRecord:
 def stored(repository: Repository, identifier: str) -> list[Option]:
     """Return the options of a comparison with the estimates that were made for them."""
     rows = repository.comparison_options(identifier)
-    estimates = repository.estimates_named(row.estimate_id for row in rows if row.estimate_id)
+    estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [
         Option(
             ROW.validate_python(row.request),

@@ -42,13 +42,17 @@ def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest)
 def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
     """Keep an estimate with what was asked."""
     asked = request.model_dump(mode="json", exclude_unset=True)
-    repository.add_estimate(answer.id, answer.label[:300], asked, answer.model_dump(mode="json"))
+    repository.add(
+        EstimateRow(
+            id=answer.id, label=answer.label[:300], request=asked, document=answer.model_dump(mode="json")
+        )
+    )
 
 
 def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
     """Return an estimate as it was answered."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.estimate(identifier)
+        row = repository.get(EstimateRow, identifier)
         if row is None:
             raise no_such("estimate", identifier)
         return Estimate.model_validate(row.document)
@@ -57,7 +61,7 @@ def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estima
 def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
     """Return what was asked when an estimate was made."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.estimate(identifier)
+        row = repository.get(EstimateRow, identifier)
         if row is None:
             raise no_such("estimate", identifier)
         return EstimateRequest.model_validate(row.request)
@@ -93,7 +97,7 @@ def list_estimates(
 ) -> Page[EstimateSummary]:
     """Return estimates, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.estimates(limit, read_cursor(cursor))
+        listing = repository.page(EstimateRow, limit, read_cursor(cursor))
         subjects = repository.shown.subjects(row.id for row in listing.rows)
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 

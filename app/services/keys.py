@@ -151,7 +151,7 @@ def new_prefix() -> str:
 def list_keys(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
     """Return keys without their secrets, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.api_keys(limit, read_cursor(cursor))
+        listing = repository.page(ApiKeyRecord, limit, read_cursor(cursor))
     moment = now()
     return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
 
@@ -238,7 +238,7 @@ def status_of(record: ApiKeyRecord, moment: datetime) -> KeyStatus:
 
 def existing(repository: Repository, identifier: str) -> ApiKeyRecord:
     """Return the row of a key or say that there is none."""
-    record = repository.api_key(identifier)
+    record = repository.get(ApiKeyRecord, identifier)
     if record is None:
         raise no_such("key", identifier)
     return record

@@ -111,7 +111,7 @@ def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int 
 def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
     """Return price books, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.price_books(limit, read_cursor(cursor))
+        listing = repository.page(PriceBookRecord, limit, read_cursor(cursor))
     items = [
         PriceBookSummary(
             id=row.id,
@@ -158,7 +158,7 @@ def _change(
     read = 0
     try:
         with bench.store.transaction(workspace_id) as repository:
-            record = repository.price_book(identifier)
+            record = repository.get(PriceBookRecord, identifier)
             if record is None:
                 raise no_such("price book", identifier)
             read = record.version

@@ -57,7 +57,7 @@ def create_proposal(
         )
 
         def save(repository: Repository) -> None:
-            repository.add_proposal(record)
+            repository.add(record)
             repository.of_proposal(record.id).add_event(
                 "created", moment, {"comparison": request.comparison_id}
             )
@@ -281,7 +281,7 @@ def list_events(bench: Workbench, workspace_id: str, identifier: str) -> Proposa
 
 def existing(repository: Repository, identifier: str) -> ProposalRecord:
     """Return a proposal's record or say that there is none."""
-    record = repository.proposal(identifier)
+    record = repository.get(ProposalRecord, identifier)
     if record is None:
         raise no_such("proposal", identifier)
     return record

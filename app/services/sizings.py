@@ -15,6 +15,7 @@ from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest, check, one_system
 from app.sizing.size.restating import restated, sampled_option, samples_of, stored_samples
 from app.sizing.size.sentences import sentences
+from app.store.tables import SizingRow
 from app.store.types import new_id
 from app.telemetry import SEARCHES
 
@@ -45,8 +46,10 @@ def create_sizing(
         answer = sized.document.model_copy(update={"id": new_id("siz")})
         asked = request.model_dump(mode="json", exclude_unset=True)
         document, samples = answer.model_dump(mode="json"), stored_samples(sized.samples)
-        return answer, lambda repository: repository.add_sizing(
-            answer.id, answer.label[:300], asked, document, samples
+        return answer, lambda repository: repository.add(
+            SizingRow(
+                id=answer.id, label=answer.label[:300], request=asked, document=document, samples=samples
+            )
         )
 
     return keep(bench, workspace_id, Once.of("sizings", key, request), Sizing, make)
@@ -60,7 +63,7 @@ def get_sizing(
 ) -> Sizing:
     """Return a sizing as it was answered, or judged under other limits from its samples."""
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.sizing(identifier)
+        row = repository.get(SizingRow, identifier)
         if row is None:
             raise no_such("sizing", identifier)
         document = Sizing.model_validate(row.document)
@@ -100,7 +103,7 @@ def option_request(
 def list_sizings(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SizingSummary]:
     """Return sizings, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.sizings(limit, read_cursor(cursor))
+        listing = repository.page(SizingRow, limit, read_cursor(cursor))
     items = [SizingSummary(id=row.id, label=row.label, created_at=row.created_at) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))
 

@@ -13,6 +13,7 @@ from app.services.workbench import Workbench
 from app.sizing.proposal.documents import ProposalContent
 from app.sizing.proposal.freezing import content_hash
 from app.store.integrity import database_faults
+from app.store.tables import ProposalRecord
 from app.store.upload_files import content_sha256
 
 
@@ -50,7 +51,7 @@ def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
     for identifier in frozen:
         # One at a time: each may hold a megabyte.
         with bench.store.transaction(workspace) as repository:
-            record = repository.proposal(identifier)
+            record = repository.get(ProposalRecord, identifier)
             artifacts = repository.integrity.artifacts(identifier)
         if record is None:
             continue

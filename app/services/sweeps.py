@@ -53,7 +53,7 @@ def create_sweep(
         job = JobRecord(
             id=record.id, workspace_id=workspace_id, kind="sweep", status="queued", total=sweep.total
         )
-        return state_of(record, job), lambda repository: repository.add_sweep(record, job)
+        return state_of(record, job), lambda repository: repository.add(record, job)
 
     made = keep(bench, workspace_id, Once.of("sweeps", key, request), SweepState, make)
     bench.ring(made.id)
@@ -88,7 +88,7 @@ def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
 
 def current(repository: Repository, identifier: str) -> SweepState:
     """Return how far a sweep is, or say that there is none."""
-    record, job = existing(repository, identifier), repository.job(identifier)
+    record, job = existing(repository, identifier), repository.get(JobRecord, identifier)
     assert job is not None, "a sweep and its job are kept in one transaction"
     return state_of(record, job)
 
@@ -96,8 +96,8 @@ def current(repository: Repository, identifier: str) -> SweepState:
 def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SweepState]:
     """Return sweeps, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.sweeps(limit, read_cursor(cursor))
-        jobs = repository.jobs_named(row.id for row in listing.rows)
+        listing = repository.page(SweepRecord, limit, read_cursor(cursor))
+        jobs = repository.named(JobRecord, (row.id for row in listing.rows))
     return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
 
 
@@ -110,7 +110,7 @@ def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepStat
 def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
     """Return the job that computes a sweep."""
     with bench.store.transaction(workspace_id) as repository:
-        if repository.job(identifier) is None:
+        if repository.get(JobRecord, identifier) is None:
             raise no_such("job", identifier)
         return job_of(current(repository, identifier))
 
@@ -257,7 +257,7 @@ def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator
 
 def existing(repository: Repository, identifier: str) -> SweepRecord:
     """Return the record of a sweep or say that there is none."""
-    record = repository.sweep(identifier)
+    record = repository.get(SweepRecord, identifier)
     if record is None:
         raise no_such("sweep", identifier)
     return record

@@ -26,6 +26,8 @@ from app.sizing.models import resolve_model
 from app.sizing.questions import ProfileRequest
 from app.sizing.request import ModelInput
 from app.store.repository import After, Repository
+from app.store.tables import Profile
+from app.store.tables import WorkloadSample as SampleRow
 from app.store.types import new_id
 
 MAX_NAME = 200
@@ -77,7 +79,9 @@ def keep_profile(
         document = profile.to_json()
 
         def save(repository: Repository) -> None:
-            repository.add_profile(profile.id, profile.name[:MAX_NAME], profile.origin, document)
+            repository.add(
+                Profile(id=profile.id, name=profile.name[:MAX_NAME], kind=profile.origin, document=document)
+            )
             if files is not None and file is not None:
                 name, content = file
                 sha256 = files.put(workspace_id, content)
@@ -136,9 +140,9 @@ def upload_workload(
     def make() -> tuple[KeptWorkload, Save]:
         identifier, sample = new_id("wkl"), read_sample(title, content, seq_len=seq_len)
         document = sample.to_json()
-        return workload_document(
-            identifier, title, sample
-        ), lambda repository: repository.add_workload_sample(identifier, title, document)
+        return workload_document(identifier, title, sample), lambda repository: repository.add(
+            SampleRow(id=identifier, name=title, document=document)
+        )
 
     once = Once.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
     return keep(bench, workspace_id, once, KeptWorkload, make)
@@ -148,7 +152,7 @@ def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWo
     """Return what was counted in a sample of the data."""
     sample = bench.workload_sample(workspace_id, identifier)
     with bench.store.transaction(workspace_id) as repository:
-        row = repository.workload_sample(identifier)
+        row = repository.get(SampleRow, identifier)
         name = row.name if row else ""
     return workload_document(identifier, name, sample)
 
@@ -158,7 +162,7 @@ def list_workloads(
 ) -> Page[UploadSummary]:
     """Return uploaded samples, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.workload_samples(limit, read_cursor(cursor))
+        listing = repository.page(SampleRow, limit, read_cursor(cursor))
     items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))
 

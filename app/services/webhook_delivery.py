@@ -62,7 +62,7 @@ def deliver_due(bench: Workbench, moment: datetime, sender: Sender) -> int:
 def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMessage) -> None:
     """Send a message once and write down what came of it."""
     with bench.store.transaction(message.workspace_id) as repository:
-        webhook = repository.webhook(message.webhook_id)
+        webhook = repository.get(WebhookRecord, message.webhook_id)
     if webhook is None or not webhook.active:
         finish(bench, message, Outcome("dropped", None, None, "", None))
     else:
@@ -149,7 +149,7 @@ def why_off(repository: Repository, message: DueMessage, outcome: Outcome) -> Me
     """Return why a webhook is switched off after a message was given up; None where it is not."""
     if outcome.response_status == GONE:
         return Message("the receiver answered 410: it wants no more messages")
-    webhook = repository.webhook(message.webhook_id)
+    webhook = repository.get(WebhookRecord, message.webhook_id)
     if webhook is None or (webhook.succeeded_at is not None and webhook.succeeded_at >= message.created_at):
         return None
     values = {"count": message.attempt, "day": message.created_at.date().isoformat()}

@@ -85,7 +85,7 @@ def purpose(identifier: str) -> str:
 def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
     """Return webhooks, newest first."""
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.webhooks(limit, read_cursor(cursor))
+        listing = repository.page(WebhookRecord, limit, read_cursor(cursor))
     moment = now()
     return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
 
@@ -257,7 +257,7 @@ def text_of(document: Mapping[str, Any] | None) -> Text | None:
 
 def existing(repository: Repository, identifier: str) -> WebhookRecord:
     """Return the row of a webhook or say that there is none."""
-    record = repository.webhook(identifier)
+    record = repository.get(WebhookRecord, identifier)
     if record is None:
         raise no_such("webhook", identifier)
     return record

@@ -26,6 +26,8 @@ from app.sizing.fabric_choice.documents import FabricChoice
 from app.sizing.search_documents import Search
 from app.sizing.tenancy.documents import QueueAnswer
 from app.store.database import Store
+from app.store.tables import CalibrationRow, PriceBookRecord, Profile
+from app.store.tables import WorkloadSample as SampleRow
 from app.store.upload_files import UploadFiles
 
 LOCAL_WORKSPACE = "ws_local"
@@ -142,7 +144,7 @@ class Workbench:
         """Return a price book in its newest version, or in the one named behind an @."""
         identifier, _, version = name.partition("@")
         with self.store.transaction(workspace_id) as repository:
-            record = repository.price_book(identifier)
+            record = repository.get(PriceBookRecord, identifier)
             if record is None or (version and not version.isdecimal()):
                 raise no_such("price book", name)
             newest = record.version
@@ -180,14 +182,14 @@ class Workbench:
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.profile(identifier)
+            row = repository.get(Profile, identifier)
             if row is None:
                 raise no_such("uploaded profile", identifier)
             return ModelProfile.from_json(row.document)
 
     def _load_workload_sample(self, workspace_id: str, identifier: str) -> WorkloadSample:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.workload_sample(identifier)
+            row = repository.get(SampleRow, identifier)
             if row is None:
                 raise no_such("uploaded sample", identifier)
             return WorkloadSample.from_json(row.document)
@@ -200,12 +202,12 @@ class Workbench:
 
     def _load_calibration(self, workspace_id: str, identifier: str) -> SoftwareProfile:
         with self.store.transaction(workspace_id) as repository:
-            row = repository.calibration(identifier)
+            row = repository.get(CalibrationRow, identifier)
             if row is None or row.profile is None:
                 raise no_such("calibration", identifier)
             return profile_from_json(identifier, row.profile, self.sizing.software)
 
     def _calibrations(self, workspace_id: str) -> list[str]:
         with self.store.transaction(workspace_id) as repository:
-            rows = repository.calibrations(OFFERED, None).rows
+            rows = repository.page(CalibrationRow, OFFERED, None).rows
             return [row.id for row in rows if row.profile is not None]

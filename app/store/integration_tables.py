@@ -18,7 +18,7 @@ class ApiKeyRecord(SQLModel, table=True):
     __table_args__ = (Index("ix_api_key_listing", "workspace_id", "created_at", "id"),)
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     prefix: str = Field(max_length=20, unique=True)
     """Public part of the key, by which it is found."""
@@ -61,7 +61,7 @@ class WebhookRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     url: str = Field(max_length=500)
     events: list[str] = Field(sa_type=DOCUMENT)
@@ -91,7 +91,7 @@ class WebhookDelivery(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     webhook_id: str = Field(max_length=40)
     event: str = Field(max_length=40)
     body: str

@@ -32,7 +32,7 @@ class Profile(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     kind: str = Field(max_length=40)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -50,7 +50,7 @@ class UploadFile(SQLModel, table=True):
     )
 
     profile_id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     sha256: str = Field(max_length=64)
     name: str = Field(max_length=300)
     """Name of the file as it came."""
@@ -66,7 +66,7 @@ class WorkloadSample(SQLModel, table=True):
     __table_args__ = (Index("ix_workload_sample_listing", "workspace_id", "created_at", "id"),)
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -82,7 +82,7 @@ class EstimateRow(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -99,7 +99,7 @@ class ComparisonRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     locale: str = Field(max_length=20)
     currency: str = Field(max_length=3)
@@ -121,7 +121,7 @@ class ComparisonOption(SQLModel, table=True):
 
     comparison_id: str = Field(primary_key=True, max_length=40)
     position: int = Field(primary_key=True)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     estimate_id: str | None = Field(max_length=40)
 
@@ -133,7 +133,7 @@ class CalibrationRow(SQLModel, table=True):
     __table_args__ = (Index("ix_calibration_listing", "workspace_id", "created_at", "id"),)
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -152,7 +152,7 @@ class JobRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     kind: str = Field(max_length=20)
     status: str = Field(max_length=20)
     """queued, running, done, cancelled or failed."""
@@ -193,7 +193,7 @@ class SweepRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -210,7 +210,7 @@ class SweepRowRecord(SQLModel, table=True):
 
     sweep_id: str = Field(primary_key=True, max_length=40)
     position: int = Field(primary_key=True)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     key: str = Field(max_length=40)
     model: str = Field(max_length=200)
     system: str = Field(max_length=200)
@@ -229,7 +229,7 @@ class SizingRow(SQLModel, table=True):
     __table_args__ = (Index("ix_sizing_listing", "workspace_id", "created_at", "id"),)
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -248,7 +248,7 @@ class PriceBookRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     version: int
     """Newest version; an edit that builds on another is refused."""
@@ -268,7 +268,7 @@ class PriceBookVersion(SQLModel, table=True):
 
     book_id: str = Field(primary_key=True, max_length=40)
     version: int = Field(primary_key=True)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=200)
     comment: str = Field(max_length=300)
     rows: list[dict[str, Any]] = Field(sa_type=DOCUMENT)
@@ -282,7 +282,7 @@ class BillRow(SQLModel, table=True):
     __table_args__ = (Index("ix_bill_listing", "workspace_id", "created_at", "id"),)
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     label: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -299,7 +299,7 @@ class StudyRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     name: str = Field(max_length=300)
     sought: str = Field(max_length=600)
     """The name as it is searched: without case, which databases fold each in their own way."""
@@ -323,7 +323,7 @@ class StudyVersionRecord(SQLModel, table=True):
 
     study_id: str = Field(primary_key=True, max_length=40)
     version: int = Field(primary_key=True)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     content: dict[str, Any] = Field(sa_type=DOCUMENT)
     changes: list[dict[str, Any]] = Field(sa_type=DOCUMENT)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -339,7 +339,7 @@ class ProposalRecord(SQLModel, table=True):
     )
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     title: str = Field(max_length=300)
     customer: str = Field(max_length=300)
     request: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -365,7 +365,7 @@ class ProposalEventRecord(SQLModel, table=True):
 
     proposal_id: str = Field(primary_key=True, max_length=40)
     position: int = Field(primary_key=True)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     kind: str = Field(max_length=20)
     at: datetime = Field(sa_type=UtcDateTime)
     detail: dict[str, Any] = Field(sa_type=DOCUMENT)
@@ -381,7 +381,7 @@ class ProposalArtifact(SQLModel, table=True):
 
     proposal_id: str = Field(primary_key=True, max_length=40)
     kind: str = Field(primary_key=True, max_length=20)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     sha256: str = Field(max_length=64)
     data: bytes
 
@@ -396,7 +396,7 @@ class ProposalShare(SQLModel, table=True):
     )
 
     token_sha256: str = Field(primary_key=True, max_length=64)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     proposal_id: str = Field(max_length=40)
     passphrase_salt: str | None = Field(max_length=64)
     passphrase_hash: str | None = Field(max_length=128)
@@ -433,7 +433,7 @@ class AuditEvent(SQLModel, table=True):
     __table_args__ = (Index("ix_audit_event_listing", "workspace_id", "at", "id"),)
 
     id: str = Field(primary_key=True, max_length=40)
-    workspace_id: str = Field(foreign_key="workspace.id", max_length=40)
+    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
     at: datetime = Field(sa_type=UtcDateTime)
     action: str = Field(max_length=60)
     """What was done, such as ``study.changed``."""

@@ -16,6 +16,7 @@ from app.services.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
 from app.store.database import Store
 from app.store.migrate import upgrade_to
+from app.store.tables import EstimateRow
 from app.store.trail import TrailFilter
 from app.web.api.examples import GPT3
 from tests.clocks import moved_clock
@@ -89,7 +90,7 @@ def test_what_is_purged_by_hand_is_put_down_to_the_operator(tmp_path: Path) -> N
     bench = make_bench(Settings.at(tmp_path))
     with moved_clock() as clock, bench.store.transaction(LOCAL_WORKSPACE) as repository:
         clock.by = timedelta(days=-100)
-        repository.add_estimate("est_old", "old", {}, {})
+        repository.add(EstimateRow(id="est_old", label="old", request={}, document={}))
     environment = {"RACKLINE_DATA_DIR": str(tmp_path), "RACKLINE_RETENTION_DAYS": "estimates=90"}
     done = CliRunner().invoke(command_line("purge"), ["purge"], env=environment)
     assert "estimates: 1 have gone" in done.stdout

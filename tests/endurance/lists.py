@@ -24,6 +24,7 @@ from app.main import create_app
 from app.services.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
 from app.store.database import Store
+from app.store.tables import EstimateRow
 from app.web.api.examples import BILL, CALIBRATION, CONFIG, GPT3, HEAD_TO_HEAD, SIZING, STUDY
 from tests.loops import run
 from tests.postgres import own_cluster
@@ -160,8 +161,8 @@ def measure(url: str | None, directory: Path, estimates: int, requests: int = 40
     multiply(store, estimates)
     filled = time.perf_counter() - start
     with store.transaction(LOCAL_WORKSPACE) as repository:
-        row = repository.estimates(1, None).rows[0]
-        found = repository.estimate(row.id)
+        row = repository.page(EstimateRow, 1, None).rows[0]
+        found = repository.get(EstimateRow, row.id)
         assert found is not None
         size = len(json.dumps(found.document))
     answer = {"filled_s": filled, "document_bytes": size, "lists": timed(app, requests)}

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from sqlalchemy.exc import DatabaseError
 
 from app.store.database import Store
-from app.store.tables import AuditEvent
+from app.store.tables import AuditEvent, EstimateRow, WorkloadSample
 from app.store.trail import Actor, ForeignRow, TrailFilter, acting, criteria
 from tests.isolation.tenants import ONE, TWO, Asker, tenants
 from tests.loops import run
@@ -40,7 +40,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
             repository.ensure_workspace(workspace)
     actor = Actor("person", "acc_a", "Minji Kim", "192.0.2.7", "req-1")
     with acting(actor), made.transaction(ONE) as repository:
-        repository.add_estimate("est_a", "First", {}, {})
+        repository.add(EstimateRow(id="est_a", label="First", request={}, document={}))
     yield made
     made.close()
     if server is not None:
@@ -64,7 +64,7 @@ def test_a_change_is_written_with_who_made_it(store: Store) -> None:
 
 def test_what_is_taken_back_was_never_done(store: Store) -> None:
     with pytest.raises(RuntimeError), store.transaction(ONE) as repository:
-        repository.add_estimate("est_b", "Second", {}, {})
+        repository.add(EstimateRow(id="est_b", label="Second", request={}, document={}))
         raise RuntimeError
     assert len(events(store)) == 1
 
@@ -88,7 +88,7 @@ def test_statements_are_noted_too(store: Store) -> None:
         repository.uploads.delete_sample("wkl_missing")
     assert len(events(store)) == 1, "nothing was there to be deleted"
     with store.transaction(ONE) as repository:
-        repository.add_workload_sample("wkl_a", "sample", {})
+        repository.add(WorkloadSample(id="wkl_a", name="sample", document={}))
     with acting(Actor("key", "key_a")), store.transaction(ONE) as repository:
         repository.uploads.delete_sample("wkl_a")
     latest = events(store)[0]
@@ -97,7 +97,7 @@ def test_statements_are_noted_too(store: Store) -> None:
 
 def test_a_transaction_writes_nothing_of_another_workspace(store: Store) -> None:
     with store.transaction(ONE) as repository:
-        row = repository.estimate("est_a")
+        row = repository.get(EstimateRow, "est_a")
     assert row is not None
     with pytest.raises(ForeignRow), store.transaction(TWO) as repository:
         row.label = "taken"

@@ -26,7 +26,7 @@ def shared(bench: Workbench, clock: Moved) -> str:
     """Share a proposal behind a passphrase for a day and return the token."""
     token = "t" * 43
     with bench.store.transaction("ws_one") as repository:
-        repository.add_proposal(
+        repository.add(
             ProposalRecord(
                 id="prp_a", workspace_id="", title="t", customer="c", request={}, content={},
                 valid_until=None, version=1, sha256="0" * 64, frozen_at=now(),

@@ -86,7 +86,7 @@ def propose(bench: Workbench, identifier: str = "prp_a", **values: Any) -> None:
         "sha256": None, "frozen_at": None, "created_at": moment, "updated_at": moment,
     }  # fmt: skip
     with bench.store.transaction(ONE) as repository:
-        repository.add_proposal(ProposalRecord(id=identifier, workspace_id=ONE, **(usual | values)))
+        repository.add(ProposalRecord(id=identifier, workspace_id=ONE, **(usual | values)))
 
 
 def happen(bench: Workbench, kind: str = "frozen", **detail: Any) -> None:

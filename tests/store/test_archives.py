@@ -24,7 +24,7 @@ from app.store.archives.restore import check_archive, restore_backup
 from app.store.database import Store, make_engine
 from app.store.integrity import database_faults
 from app.store.migrate import newest_revision, revision_of, upgrade_to
-from app.store.tables import EstimateRow
+from app.store.tables import EstimateRow, Profile
 from app.store.upload_files import UploadFiles
 from tests.postgres import Cluster
 from tests.store.rows import contents, fill
@@ -56,7 +56,7 @@ def empty(tmp_path: Path, postgres: Cluster) -> Iterator[Callable[[str], str]]:
 def keep_file(store: Store, files: UploadFiles, content: bytes) -> str:
     """Keep a model with its file."""
     with files.shared(), store.transaction("ws_one") as repository:
-        repository.add_profile("prf_kept", "model", "config", {})
+        repository.add(Profile(id="prf_kept", name="model", kind="config", document={}))
         sha256 = files.put("ws_one", content)
         repository.uploads.add_file("prf_kept", sha256, "config.json", len(content))
     return sha256
@@ -93,7 +93,9 @@ def test_rows_of_many_parts_come_back(
     monkeypatch.setattr("app.store.archives.backup.PART_BYTES", 2_000)
     for number in range(40):
         with store.transaction("ws_one") as repository:
-            repository.add_estimate(f"est_{number:02}", "label", {}, {"text": "x" * 200})
+            repository.add(
+                EstimateRow(id=f"est_{number:02}", label="label", request={}, document={"text": "x" * 200})
+            )
     archive = tmp_path / "backup.tar.gz"
     make_backup(store, files, archive)
     manifest = check_archive(archive, ROOM)
@@ -102,7 +104,7 @@ def test_rows_of_many_parts_come_back(
     restore_backup(archive, url, tmp_path / "again")
     again = Store(url)
     with again.transaction("ws_one") as repository:
-        assert len(repository.estimates(100, None).rows) == 40
+        assert len(repository.page(EstimateRow, 100, None).rows) == 40
     again.close()
 
 
@@ -116,10 +118,16 @@ def test_a_backup_during_a_stream_of_writes_is_one_moment(
         while not stop.is_set():
             number = written[0]
             with store.transaction("ws_one") as repository:
-                repository.add_estimate(f"est_{number}_a", "pair", {}, {"pad": "x" * 2000})
+                repository.add(
+                    EstimateRow(id=f"est_{number}_a", label="pair", request={}, document={"pad": "x" * 2000})
+                )
             with store.transaction("ws_two") as repository:
-                repository.add_estimate(f"est_{number}_b", "pair", {}, {"pad": "x" * 2000})
-                repository.add_profile(f"prf_{number}", "model", "config", {"of": number})
+                repository.add(
+                    EstimateRow(id=f"est_{number}_b", label="pair", request={}, document={"pad": "x" * 2000})
+                )
+                repository.add(
+                    Profile(id=f"prf_{number}", name="model", kind="config", document={"of": number})
+                )
             written[0] += 1
 
     writer = threading.Thread(target=write)

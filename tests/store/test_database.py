@@ -12,6 +12,7 @@ from sqlmodel import SQLModel
 from app.errors import BadInput
 from app.store.database import Store, make_engine
 from app.store.migrate import check, configuration, upgrade
+from app.store.tables import EstimateRow
 from app.store.types import UtcDateTime, new_id
 
 
@@ -64,10 +65,10 @@ def test_moments_come_back_in_utc(store: Store) -> None:
 
 def test_a_failure_takes_back_the_whole_transaction(store: Store) -> None:
     with pytest.raises(RuntimeError), store.transaction("ws_one") as repository:
-        repository.add_estimate("est_a", "a", {}, {})
+        repository.add(EstimateRow(id="est_a", label="a", request={}, document={}))
         raise RuntimeError
     with store.transaction("ws_one") as repository:
-        assert repository.estimate("est_a") is None
+        assert repository.get(EstimateRow, "est_a") is None
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "nosuch://localhost/x", "postgresql+nosuch://localhost/x"])
@@ -113,9 +114,13 @@ def test_tables_of_sweeps_come_to_a_database_of_before(tmp_path: Path) -> None:
 
 def test_text_that_postgresql_refuses_is_marked(store: Store) -> None:
     with store.transaction("ws_one") as repository:
-        repository.add_estimate("est_n", "a\0b", {"name": "c\0d", "literal": "\\u0000"}, {"e\0": 1})
+        repository.add(
+            EstimateRow(
+                id="est_n", label="a\0b", request={"name": "c\0d", "literal": "\\u0000"}, document={"e\0": 1}
+            )
+        )
     with store.transaction("ws_one") as repository:
-        row = repository.estimate("est_n")
+        row = repository.get(EstimateRow, "est_n")
         assert row is not None
         assert row.label == "a\ufffdb"
         assert row.request == {"name": "c\ufffdd", "literal": "\\u0000"}
@@ -124,7 +129,7 @@ def test_text_that_postgresql_refuses_is_marked(store: Store) -> None:
 
 def test_tables_go_and_come_back(store: Store) -> None:
     with store.transaction("ws_one") as repository:
-        repository.add_estimate("est_a", "a", {"x": 1}, {"y": [2.5, None]})
+        repository.add(EstimateRow(id="est_a", label="a", request={"x": 1}, document={"y": [2.5, None]}))
     config = configuration()
     for revision, direction in (("0001", command.downgrade), ("head", command.upgrade)):
         with store.engine.begin() as connection:
@@ -132,6 +137,6 @@ def test_tables_go_and_come_back(store: Store) -> None:
             direction(config, revision)
     check(store.engine)
     with store.transaction("ws_one") as repository:
-        row = repository.estimate("est_a")
+        row = repository.get(EstimateRow, "est_a")
         assert row is not None
         assert row.document == {"y": [2.5, None]}

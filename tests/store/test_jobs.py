@@ -23,7 +23,7 @@ WORKSPACE = "ws_one"
 
 def waiting(repository: Repository, name: str = "swp_a") -> None:
     sweep = SweepRecord(id=name, workspace_id="", title="t", request={})
-    repository.add_sweep(sweep, JobRecord(id=name, workspace_id="", kind="sweep", status="queued", total=3))
+    repository.add(sweep, JobRecord(id=name, workspace_id="", kind="sweep", status="queued", total=3))
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_whoever_lost_a_job_writes_nothing_to_it(queued: Store, status: str) -> 
             assert job.beat(second.fence) and job.advance(second.fence, 2, now())
             assert job.end(second.fence, "done", now())
     with queued.transaction(WORKSPACE) as repository:
-        found = repository.job("swp_a")
+        found = repository.get(JobRecord, "swp_a")
         assert found is not None
         assert (found.status, found.done) == (("done", 2) if second else ("failed", 0))
 
@@ -169,7 +169,7 @@ def test_sweeps_of_before_become_jobs(tmp_path: Path) -> None:
     engine.dispose()
     store = Store(str(engine.url))
     with store.transaction("ws_a") as repository:
-        jobs = repository.jobs_named(["swp_d", "swp_r"])
+        jobs = repository.named(JobRecord, ["swp_d", "swp_r"])
         assert {job.id: (job.status, job.total, job.done) for job in jobs.values()} == {
             "swp_d": ("done", 4, 2),
             "swp_r": ("queued", 4, 2),

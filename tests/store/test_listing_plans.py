@@ -14,6 +14,16 @@ from sqlalchemy import event
 from app.store.database import Store
 from app.store.repository import After, Repository
 from app.store.study_queries import StudyFilter
+from app.store.tables import (
+    BillRow,
+    CalibrationRow,
+    ComparisonRecord,
+    EstimateRow,
+    PriceBookRecord,
+    SizingRow,
+    SweepRecord,
+    WorkloadSample,
+)
 from app.store.types import now
 from tests.store.rows import value_for
 
@@ -22,15 +32,15 @@ PLACE = (now() - timedelta(hours=1), "m")
 AFTER = After(*PLACE)
 
 LISTS: dict[str, tuple[str, Callable[[Repository], object]]] = {
-    "estimates": ("estimate", lambda one: one.estimates(50, AFTER)),
-    "comparisons": ("comparison", lambda one: one.comparisons(50, AFTER)),
-    "calibrations": ("calibration", lambda one: one.calibrations(50, AFTER)),
-    "sizings": ("sizing", lambda one: one.sizings(50, AFTER)),
-    "sweeps": ("sweep", lambda one: one.sweeps(50, AFTER)),
+    "estimates": ("estimate", lambda one: one.page(EstimateRow, 50, AFTER)),
+    "comparisons": ("comparison", lambda one: one.page(ComparisonRecord, 50, AFTER)),
+    "calibrations": ("calibration", lambda one: one.page(CalibrationRow, 50, AFTER)),
+    "sizings": ("sizing", lambda one: one.page(SizingRow, 50, AFTER)),
+    "sweeps": ("sweep", lambda one: one.page(SweepRecord, 50, AFTER)),
     "proposals": ("proposal", lambda one: one.proposals(50, AFTER, None, "2026-11-21")),
-    "price books": ("price_book", lambda one: one.price_books(50, AFTER)),
-    "bills": ("bill", lambda one: one.bills(50, AFTER)),
-    "samples": ("workload_sample", lambda one: one.workload_samples(50, AFTER)),
+    "price books": ("price_book", lambda one: one.page(PriceBookRecord, 50, AFTER)),
+    "bills": ("bill", lambda one: one.page(BillRow, 50, AFTER)),
+    "samples": ("workload_sample", lambda one: one.page(WorkloadSample, 50, AFTER)),
     "models": ("profile", lambda one: one.uploads.models(50, PLACE)),
     "studies": ("study", lambda one: one.studies.listing(StudyFilter(), 50, PLACE)),
 }

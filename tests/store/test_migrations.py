@@ -64,8 +64,8 @@ def test_each_step_forward_and_back_keeps_the_rows(store: Store) -> None:
 
 def test_what_a_sweep_said_of_its_progress_goes_to_its_job_and_back(store: Store) -> None:
     with store.transaction("ws_one") as repository:
-        repository.add_sweep(sweep("swp_a"), job("swp_a", status="running", done=7))
-        repository.add_sweep(sweep("swp_b"), job("swp_b", status="done", done=9))
+        repository.add(sweep("swp_a"), job("swp_a", status="running", done=7))
+        repository.add(sweep("swp_b"), job("swp_b", status="done", done=9))
     said = "SELECT id, status, total, done FROM {} ORDER BY id"
     step(store, "0012")
     with store.engine.connect() as connection:

@@ -10,7 +10,16 @@ from sqlalchemy.exc import IntegrityError
 from app.store.database import Store
 from app.store.repository import AlreadyAnswered, Repository
 from app.store.sweep_queries import Narrowing
-from app.store.tables import ComparisonRecord, JobRecord, SweepRecord, SweepRowRecord
+from app.store.tables import (
+    CalibrationRow,
+    ComparisonRecord,
+    EstimateRow,
+    JobRecord,
+    Profile,
+    SweepRecord,
+    SweepRowRecord,
+    WorkloadSample,
+)
 from app.store.trail import ForeignRow
 from app.store.types import now
 
@@ -18,17 +27,25 @@ DAY_AGO = now() - timedelta(days=1)
 
 
 def fill(repository: Repository, suffix: str) -> None:
-    repository.add_profile(f"prf_{suffix}", "model", "config", {"of": suffix})
-    repository.add_workload_sample(f"wkl_{suffix}", "sample", {"of": suffix})
-    repository.add_estimate(f"est_{suffix}", "estimate", {}, {"of": suffix})
-    repository.add_calibration(f"cal_{suffix}", "calibration", {}, {"of": suffix}, {"of": suffix})
+    repository.add(Profile(id=f"prf_{suffix}", name="model", kind="config", document={"of": suffix}))
+    repository.add(WorkloadSample(id=f"wkl_{suffix}", name="sample", document={"of": suffix}))
+    repository.add(EstimateRow(id=f"est_{suffix}", label="estimate", request={}, document={"of": suffix}))
+    repository.add(
+        CalibrationRow(
+            id=f"cal_{suffix}",
+            label="calibration",
+            request={},
+            document={"of": suffix},
+            profile={"of": suffix},
+        )
+    )
     record = ComparisonRecord(
         id=f"cmp_{suffix}", workspace_id="", title="t", locale="en", currency="USD", version=1
     )
     repository.add_comparison(record, [({"of": suffix}, None), ({"of": suffix}, f"est_{suffix}")])
     sweep = SweepRecord(id=f"swp_{suffix}", workspace_id="", title="t", request={})
     job = JobRecord(id=sweep.id, workspace_id="", kind="sweep", status="queued", total=3)
-    repository.add_sweep(sweep, job)
+    repository.add(sweep, job)
     repository.add_idempotent_answer("estimates", "key", f"sha-{suffix}", {"of": suffix}, DAY_AGO)
 
 
@@ -43,57 +60,57 @@ def filled(store: Store) -> Store:
 def test_each_query_finds_its_own_rows(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
         for row in (
-            repository.profile("prf_one"),
-            repository.workload_sample("wkl_one"),
-            repository.estimate("est_one"),
-            repository.calibration("cal_one"),
-            repository.sweep("swp_one"),
-            repository.job("swp_one"),
+            repository.get(Profile, "prf_one"),
+            repository.get(WorkloadSample, "wkl_one"),
+            repository.get(EstimateRow, "est_one"),
+            repository.get(CalibrationRow, "cal_one"),
+            repository.get(SweepRecord, "swp_one"),
+            repository.get(JobRecord, "swp_one"),
             repository.idempotent_answer("estimates", "key", DAY_AGO),
         ):
             assert row is not None
             assert row.workspace_id == "ws_one"
-        comparison = repository.comparison("cmp_one")
+        comparison = repository.get(ComparisonRecord, "cmp_one")
         assert comparison is not None and comparison.workspace_id == "ws_one"
         assert [row.estimate_id for row in repository.comparison_options("cmp_one")] == [None, "est_one"]
-        assert set(repository.estimates_named(["est_one", "est_two"])) == {"est_one"}
+        assert set(repository.named(EstimateRow, ["est_one", "est_two"])) == {"est_one"}
 
 
 def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
-        assert repository.profile("prf_two") is None
-        assert repository.workload_sample("wkl_two") is None
-        assert repository.estimate("est_two") is None
-        assert repository.calibration("cal_two") is None
-        assert repository.sweep("swp_two") is None
-        assert repository.job("swp_two") is None
-        assert set(repository.jobs_named(["swp_one", "swp_two"])) == {"swp_one"}
+        assert repository.get(Profile, "prf_two") is None
+        assert repository.get(WorkloadSample, "wkl_two") is None
+        assert repository.get(EstimateRow, "est_two") is None
+        assert repository.get(CalibrationRow, "cal_two") is None
+        assert repository.get(SweepRecord, "swp_two") is None
+        assert repository.get(JobRecord, "swp_two") is None
+        assert set(repository.named(JobRecord, ["swp_one", "swp_two"])) == {"swp_one"}
         assert not repository.of_job("swp_two").move(["queued"], "cancelled", now())
-        assert repository.comparison("cmp_two") is None
+        assert repository.get(ComparisonRecord, "cmp_two") is None
         assert repository.comparison_options("cmp_two") == []
-        assert repository.estimates_named(["est_two"]) == {}
+        assert repository.named(EstimateRow, ["est_two"]) == {}
         answer = repository.idempotent_answer("estimates", "key", DAY_AGO)
         assert answer is not None and answer.answer == {"of": "one"}
         for listing in (
-            repository.workload_samples(10, None),
-            repository.estimates(10, None),
-            repository.comparisons(10, None),
-            repository.calibrations(10, None),
-            repository.sweeps(10, None),
+            repository.page(WorkloadSample, 10, None),
+            repository.page(EstimateRow, 10, None),
+            repository.page(ComparisonRecord, 10, None),
+            repository.page(CalibrationRow, 10, None),
+            repository.page(SweepRecord, 10, None),
         ):
             assert [row.workspace_id for row in listing.rows] == ["ws_one"]
 
 
 def test_an_option_cannot_point_at_the_estimate_of_another_workspace(filled: Store) -> None:
     with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
-        record = repository.comparison("cmp_one")
+        record = repository.get(ComparisonRecord, "cmp_one")
         assert record is not None
         repository.replace_options(record.id, [({}, "est_two")])
 
 
 def test_options_are_replaced_in_order(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
-        record = repository.comparison("cmp_one")
+        record = repository.get(ComparisonRecord, "cmp_one")
         assert record is not None
         repository.replace_options(record.id, [({"n": 1}, None), ({"n": 2}, None), ({"n": 3}, None)])
     with filled.transaction("ws_one") as repository:
@@ -105,11 +122,11 @@ def test_options_are_replaced_in_order(filled: Store) -> None:
 def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None:
     for number in range(7):
         with store.transaction("ws_one") as repository:
-            repository.add_estimate(f"est_{number}", str(number), {}, {})
+            repository.add(EstimateRow(id=f"est_{number}", label=str(number), request={}, document={}))
     seen, after = [], None
     with store.transaction("ws_one") as repository:
         for _ in range(4):
-            listing = repository.estimates(2, after)
+            listing = repository.page(EstimateRow, 2, after)
             seen += [row.label for row in listing.rows]
             after = listing.next
     assert seen == ["6", "5", "4", "3", "2", "1", "0"]
@@ -118,10 +135,10 @@ def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None
 
 def test_a_key_is_answered_once(filled: Store) -> None:
     with pytest.raises(AlreadyAnswered), filled.transaction("ws_one") as repository:
-        repository.add_estimate("est_late", "late", {}, {})
+        repository.add(EstimateRow(id="est_late", label="late", request={}, document={}))
         repository.add_idempotent_answer("estimates", "key", "sha", {}, DAY_AGO)
     with filled.transaction("ws_one") as repository:
-        assert repository.estimate("est_late") is None
+        assert repository.get(EstimateRow, "est_late") is None
 
 
 def row(position: int, time: float | None, workspace: str = "ws_one") -> SweepRowRecord:
@@ -178,7 +195,7 @@ def test_of_two_changes_of_one_version_only_one_is_made(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = dict(zip("abcdefgh", pool.map(change, "abcdefgh"), strict=True))
     with store.transaction("ws_one") as repository:
-        found = repository.comparison("cmp_a")
+        found = repository.get(ComparisonRecord, "cmp_a")
     assert found is not None
     assert [title for title, done in made.items() if done] == [found.title]
     with store.transaction("ws_two") as repository:

@@ -31,7 +31,7 @@ def test_no_row_is_repeated_or_left_out_while_others_come(
     store: Store, order: Order, wanted: list[int]
 ) -> None:
     with store.transaction("ws_one") as repository:
-        repository.add_sweep(
+        repository.add(
             SweepRecord(id="swp_a", workspace_id="", title="t", request={}),
             JobRecord(id="swp_a", workspace_id="", kind="sweep", status="running", total=99),
         )

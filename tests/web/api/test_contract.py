@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.services.workbench import LOCAL_WORKSPACE
+from app.store.tables import EstimateRow
 from app.web.api.examples import BARE_FIGURE, BOW, CONFIG, GPT3, HEAD_TO_HEAD, MAPPING, RESNET, TRANSFORMER
 
 from .conftest import Ask
@@ -269,7 +270,7 @@ def test_another_workspace_sees_nothing(ask: Ask, application: Any) -> None:
     bench = application.state.workbench
     found = made(ask, "estimates", RESNET)
     with bench.store.transaction(LOCAL_WORKSPACE) as repository:
-        assert repository.estimate(found["id"]) is not None
+        assert repository.get(EstimateRow, found["id"]) is not None
     with bench.store.transaction("ws_other") as repository:
-        assert repository.estimate(found["id"]) is None
-        assert repository.estimates(200, None).rows == []
+        assert repository.get(EstimateRow, found["id"]) is None
+        assert repository.page(EstimateRow, 200, None).rows == []

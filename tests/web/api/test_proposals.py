@@ -22,6 +22,7 @@ from app.catalog import load_catalog
 from app.errors import TooMany
 from app.services import freezing, proposals, replaying, sharing
 from app.services.tokens import token_hash
+from app.store.tables import ProposalRecord
 from app.store.trail import TrailFilter
 from app.web.api.examples import BOW, HEAD_TO_HEAD, RESNET
 from tests.clocks import moved_clock
@@ -507,6 +508,6 @@ def test_another_workspace_has_no_proposal_of_ours(ask: Ask, claimed: str, appli
     identifier = made(ask, claimed)["id"]
     bench = application.state.workbench
     with bench.store.transaction("ws_other") as repository:
-        assert repository.proposal(identifier) is None
+        assert repository.get(ProposalRecord, identifier) is None
         assert repository.of_proposal(identifier).events() == []
         assert repository.of_proposal(identifier).artifact("pdf") is None
