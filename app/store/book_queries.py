@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
+from app.store.queries import Queries
 from app.store.tables import PriceBookRecord, PriceBookVersion
 from app.store.types import countable
 
@@ -16,12 +17,8 @@ class VersionTaken(Exception):
     """Somebody else has made this version meanwhile."""
 
 
-class BookQueries:
+class BookQueries(Queries):
     """The queries of one transaction in one workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def add(self, record: PriceBookRecord, version: PriceBookVersion) -> None:
         """Keep a new price book with its first version."""

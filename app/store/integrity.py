@@ -7,9 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Engine
-from sqlmodel import Session, col
+from sqlmodel import col
 
 from app.store.migrate import is_current, without_limits
+from app.store.queries import Queries
 from app.store.tables import ProposalArtifact, ProposalRecord
 
 Said = tuple[str, dict[str, object]]
@@ -63,12 +64,8 @@ def broken_references(connection: sa.Connection) -> Iterator[Said]:
                 yield "{count} rows of {table} refer to rows of {parent} that are not there", values
 
 
-class IntegrityQueries:
+class IntegrityQueries(Queries):
     """The queries of what was frozen in one workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def frozen(self) -> list[str]:
         """Return the identifiers of frozen proposals."""

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from app.store.integration_tables import ApiKeyRecord
+from app.store.queries import Queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,8 @@ def key_of(session: Session, prefix: str) -> FoundKey | None:
     )
 
 
-class KeyQueries:
+class KeyQueries(Queries):
     """The queries of keys in one transaction and workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def add(self, record: ApiKeyRecord) -> None:
         """Keep a key."""

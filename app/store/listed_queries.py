@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import col
 
+from app.store.queries import Queries
 from app.store.tables import ComparisonOption, EstimateRow, Profile
 
 
@@ -25,12 +26,8 @@ class Subject:
     """How many of it."""
 
 
-class ListedQueries:
+class ListedQueries(Queries):
     """The queries of one transaction in one workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def subjects(self, identifiers: Iterable[str]) -> dict[str, Subject]:
         """Return what estimates are of, by identifier, without reading what was answered."""

@@ -9,14 +9,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 
 from app.store.integration_tables import RateWindow
+from app.store.queries import Queries
 
 
-class RateQueries:
+class RateQueries(Queries):
     """The queries of counted requests in one transaction and workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def add(self, name: str, position: int, hits: int, ends_at: datetime) -> int:
         """Count requests in a window and return how many it has then.

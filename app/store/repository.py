@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
-from sqlmodel import Session, col, delete, select, tuple_, update
+from sqlmodel import col, delete, select, tuple_, update
 
 from app.store.book_queries import BookQueries
 from app.store.integration_tables import ApiKeyRecord, WebhookDelivery, WebhookRecord
@@ -19,6 +19,7 @@ from app.store.job_queries import JobQueries
 from app.store.key_queries import KeyQueries
 from app.store.listed_queries import ListedQueries
 from app.store.proposal_queries import ProposalQueries, standing
+from app.store.queries import Queries
 from app.store.rate_queries import RateQueries
 from app.store.retention_queries import RetentionQueries
 from app.store.study_queries import StudyQueries
@@ -112,12 +113,8 @@ class AlreadyAnswered(Exception):
     """Another request with the same key has been answered meanwhile."""
 
 
-class Repository:
+class Repository(Queries):
     """The queries of one transaction in one workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def ensure_workspace(self, name: str) -> None:
         """Make the workspace unless it is there."""

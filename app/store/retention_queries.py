@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import col
 
+from app.store.queries import Queries
 from app.store.tables import (
     BillRow,
     ComparisonOption,
@@ -25,12 +26,8 @@ from app.store.upload_queries import identifiers
 ENDED = ("done", "cancelled", "failed")
 
 
-class RetentionQueries:
+class RetentionQueries(Queries):
     """The queries of retention in one transaction and workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def steady(self, moment: datetime, longest: timedelta) -> timedelta:
         """Note that the clock was looked at; return for how long it has gone steadily.

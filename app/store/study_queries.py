@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select, tuple_
+from sqlmodel import col, select, tuple_
 
+from app.store.queries import Queries
 from app.store.tables import StudyRecord, StudyVersionRecord
 from app.store.trail import TrailQueries
 from app.store.types import countable, now
@@ -35,12 +36,8 @@ class StudyFilter:
     archived: bool = False
 
 
-class StudyQueries:
+class StudyQueries(Queries):
     """The queries of studies in one transaction and workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
         """Keep a new study with its first version."""

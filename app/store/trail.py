@@ -21,6 +21,7 @@ from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 from sqlmodel import Session, col, select, tuple_
 
 from app.store.identity_tables import Account, AccountSession
+from app.store.queries import Queries
 from app.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
 from app.store.types import new_id, now
 
@@ -238,12 +239,8 @@ class TrailFilter:
     until: datetime | None = None
 
 
-class TrailQueries:
+class TrailQueries(Queries):
     """The queries of one workspace's trail in one transaction."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def note(self, action: str, kind: str, identifier: str, **detail: Any) -> None:
         """Write down what is done."""

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, delete, select, tuple_
+from sqlmodel import col, delete, select, tuple_
 
+from app.store.queries import Queries
 from app.store.tables import (
     BillRow,
     CalibrationRow,
@@ -47,12 +48,8 @@ def names(document: Any, identifier: str) -> sa.ColumnElement[bool]:
     return sa.cast(document, sa.Text).contains(identifier, autoescape=True)
 
 
-class UploadQueries:
+class UploadQueries(Queries):
     """The queries of uploads in one transaction and workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def add_file(self, profile_id: str, sha256: str, name: str, size: int) -> None:
         """Note the file that a model was read from."""

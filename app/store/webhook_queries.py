@@ -14,6 +14,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from sqlmodel import Session, col, select
 
 from app.store.integration_tables import WebhookDelivery, WebhookRecord
+from app.store.queries import Queries
 from app.store.types import new_id
 
 WAITING = "waiting"
@@ -153,12 +154,8 @@ def purge_messages(session: Session, before: datetime) -> int:
     return int(done.rowcount)
 
 
-class WebhookQueries:
+class WebhookQueries(Queries):
     """The queries of webhooks in one transaction and workspace."""
-
-    def __init__(self, session: Session, workspace_id: str) -> None:
-        self._session = session
-        self._workspace_id = workspace_id
 
     def add(self, record: WebhookRecord) -> None:
         """Keep a webhook."""
