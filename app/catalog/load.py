@@ -71,7 +71,6 @@ def _catalog(sheets: Sheets) -> Catalog:
         declined=tuple(declined),
         curves=_curves(sheets, units, sources),
         all_claims=tuple(_claim(row, units, sources) for row in sheets.rows["claims"]),
-        aliases={row["alias"]: row["system"] for row in sheets.rows["aliases"]},
         vendor_ratios=vendor_ratios(sheets, sources),
         units=units,
     )

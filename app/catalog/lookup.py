@@ -27,7 +27,6 @@ class Lookup:
     declined: tuple[Figure, ...]
     curves: Mapping[str, Curve]
     all_claims: tuple[Claim, ...]
-    aliases: Mapping[str, str]
     vendor_ratios: tuple[VendorRatio, ...]
     units: Mapping[str, Unit]
 
@@ -124,10 +123,3 @@ class Lookup:
             if claim.id == claim_id:
                 return claim
         raise NotFound.named("claim", claim_id, (claim.id for claim in self.all_claims))
-
-    def vendor_ratio(self, ratio_id: str) -> VendorRatio:
-        """Return one published ratio or raise NotFound."""
-        for ratio in self.vendor_ratios:
-            if ratio.id == ratio_id:
-                return ratio
-        raise NotFound.named("vendor ratio", ratio_id, (ratio.id for ratio in self.vendor_ratios))

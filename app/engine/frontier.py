@@ -51,35 +51,6 @@ def pareto_front(times: Floats, costs: Floats) -> NDArray[np.bool_]:
     return front
 
 
-def roofline_device_seconds(flop: FloatLike, peak: FloatLike) -> Floats:
-    r"""Return the least time one sample takes of a device: its operations at the peak.
-
-    .. math:: w = F / P
-
-    Parameters
-    ----------
-    flop : FloatLike
-        Operations of one sample forward and backward, :math:`F`. [FLOP]
-    peak : FloatLike
-        Dense peak of one device, :math:`P`. [FLOP/s]
-
-    Returns
-    -------
-    seconds : Floats
-        Lower bound of the device time of one sample. [s]
-
-    References
-    ----------
-    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline," CACM 52(4), 2009 (the flat roof).
-
-    Examples
-    --------
-    >>> float(roofline_device_seconds(3.12e14, 312e12))
-    1.0
-    """
-    return np.asarray(np.asarray(flop, dtype=float) / peak)
-
-
 def parallel_efficiency(counts: FloatLike, times: FloatLike) -> Floats:
     r"""Return the share of linear speed-up that each count reaches, taking the smallest count as reference.
 

@@ -6,7 +6,7 @@ profiles there are and where they may begin is data; here is only how they are p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -82,51 +82,6 @@ def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int
         return False
 
     return tuple(starts) if put(0, 0) else None
-
-
-def layouts(profiles: Iterable[SliceProfile], gpu: SlicedGpu) -> list[tuple[tuple[int, SliceProfile], ...]]:
-    """Every way to cut one GPU to which no further instance can be added.
-
-    Parameters
-    ----------
-    profiles : iterable of SliceProfile
-        Kinds of instance. [-]
-    gpu : SlicedGpu
-        The GPU. [-]
-
-    Returns
-    -------
-    found : list of tuple
-        Instances by their first memory slice, rising. [-]
-
-    References
-    ----------
-    .. [1] NVIDIA, "Multi-Instance GPU user guide," 2024: profiles and placements of the A100.
-
-    Examples
-    --------
-    >>> whole = SliceProfile(8, 7, (0,), "7g.40gb")
-    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
-    >>> [[one.name for _, one in cut] for cut in layouts([whole, half], SlicedGpu(7, 8))]
-    [['3g.20gb', '3g.20gb'], ['7g.40gb']]
-    """
-    places = sorted((start, one) for one in profiles for start in one.starts)
-    found: set[tuple[tuple[int, SliceProfile], ...]] = set()
-
-    def fits(cut: Sequence[tuple[int, SliceProfile]], start: int, one: SliceProfile) -> bool:
-        if start + one.memory > gpu.memory or sum(two.compute for _, two in cut) + one.compute > gpu.compute:
-            return False
-        return all(start + one.memory <= other or other + two.memory <= start for other, two in cut)
-
-    def extend(cut: tuple[tuple[int, SliceProfile], ...], after: int) -> None:
-        for index, (start, one) in enumerate(places[after:], after):
-            if fits(cut, start, one):
-                extend((*cut, (start, one)), index + 1)
-        if not any(fits(cut, start, one) for start, one in places):
-            found.add(cut)
-
-    extend((), 0)
-    return sorted(found)
 
 
 def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[list[int]]:

@@ -6,15 +6,13 @@ search ranks a plan lower than its central time alone would.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.plans import Plans
-from app.engine.records import Floats, Intra, IpuChip
-from app.engine.uncertainty import combined_standard_deviation
+from app.engine.records import Intra, IpuChip
 from app.sizing.families import DECODERS, FITTED_FAMILIES, IPU_SERIES, SMALL_OPERATIONS
 from app.sizing.scenario import Scenario
 
@@ -184,18 +182,3 @@ def known_regimes(scenario: Scenario, family: str) -> frozenset[str]:
 def chip_series(chip: str) -> str:
     """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
     return "ipu" if chip in IPU_SERIES else chip.split("-")[0]
-
-
-def deviations(masks: Mapping[str, Mask], residuals: Mapping[str, float]) -> Floats:
-    r"""Return the log-deviation of each plan's time: what its regimes add up to.
-
-    .. math:: \sigma^2 = \sum_r \sigma_r^2
-
-    Parameters
-    ----------
-    masks : mapping
-        Regimes and the plans in them.
-    residuals : mapping
-        Log-deviation of each regime, :math:`\sigma_r`.
-    """
-    return combined_standard_deviation([np.where(mask, residuals[name], 0.0) for name, mask in masks.items()])

@@ -185,13 +185,6 @@ def test_unknown_names_offer_close_ones(catalog: Catalog) -> None:
         catalog.peak("gc200", "tf32_dense")
 
 
-def test_spellings_of_measured_runs_are_known(catalog: Catalog) -> None:
-    assert catalog.system_named("p100 (Big Basin)") == "big-basin-p100"
-    assert catalog.system_named("dgx-a100-80g") == "dgx-a100-640gb"
-    assert catalog.system_named("ipu-pod16-classic") == "ipu-pod16"
-    assert catalog.system_named("bow-pod16") == "bow-pod16"
-
-
 def test_convergence_points_are_samples(catalog: Catalog) -> None:
     bert = catalog.convergence("mlperf-bert")
     assert bert.samples[0] == 2552704

@@ -237,37 +237,6 @@ def balanced_core(
     return _whole(core), _whole(wired)
 
 
-def fat_tree_endpoints(switch_ports: ArrayLike, levels: int) -> Counts:
-    r"""Most ports of nodes a full tree of so many levels joins without blocking.
-
-    .. math:: E = P, \quad P \lfloor P / 2 \rfloor, \quad P \lfloor P / 2 \rfloor^2
-
-    Parameters
-    ----------
-    switch_ports : ArrayLike
-        Ports of a switch, :math:`P`. [-]
-    levels : int
-        1, 2 or 3. [-]
-
-    Returns
-    -------
-    endpoints : Counts
-        Ports of nodes. [-]
-
-    References
-    ----------
-    .. [1] M. Al-Fares, A. Loukissas, and A. Vahdat, "A scalable, commodity data center network
-       architecture," ACM SIGCOMM, 2008: :math:`k^3 / 4` hosts with switches of :math:`k` ports.
-
-    Examples
-    --------
-    >>> [int(fat_tree_endpoints(40, levels)) for levels in (1, 2, 3)]
-    [40, 800, 16000]
-    """
-    ports = _whole(switch_ports)
-    return _whole(ports * (ports // 2) ** (levels - 1))
-
-
 def node_bandwidth(ports_per_node: ArrayLike, port_bandwidth: FloatLike) -> Floats:
     r"""Line rate of all ports of one node.
 

@@ -126,8 +126,3 @@ def cost_of_run(
     charges = Charges(hardware, found, normals=cluster.normals, currency=request.currency)
     sampled = np.asarray(run_cost(charges.hourly_samples, samples))
     return RunCost(float(run_cost(charges.hourly, seconds)), sampled, request.currency)
-
-
-def lines_of(price: NetworkPrice | None) -> list[NetworkLine]:
-    """Return the parts of a network that are bought; none of one whose price nobody knows."""
-    return [] if price is None else list(price.lines)
