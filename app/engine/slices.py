@@ -36,30 +36,9 @@ class SlicedGpu:
 
 @lru_cache(maxsize=65_536)
 def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int, ...] | None:
-    """Place instances on one GPU, trying every way there is.
+    """Return the first memory slice of each instance on one GPU; None where they do not fit together.
 
-    Parameters
-    ----------
-    profiles : tuple of SliceProfile
-        Instances, several of a kind named several times; at most as many as compute slices fit. [-]
-    gpu : SlicedGpu
-        The GPU. [-]
-
-    Returns
-    -------
-    starts : tuple of int or None
-        First memory slice of each instance in the order given; None where they do not fit together. [-]
-
-    References
-    ----------
-    .. [1] NVIDIA, "Multi-Instance GPU user guide," 2024: profiles and placements of the A100.
-
-    Examples
-    --------
-    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
-    >>> small = SliceProfile(1, 1, (0, 1, 2, 3, 4, 5, 6), "1g.5gb")
-    >>> arrangement((half, half), SlicedGpu(7, 8)), arrangement((half, half, small), SlicedGpu(7, 8))
-    ((0, 4), None)
+    Every way to place them is tried. :class:`SliceProfile` says where each may begin.
     """
     if sum(one.compute for one in profiles) > gpu.compute or sum(one.memory for one in profiles) > gpu.memory:
         return None
@@ -85,33 +64,10 @@ def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int
 
 
 def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[list[int]]:
-    """Share instances out over GPUs: the largest first, each where the least is left over.
+    """Return for each GPU in use the positions of its instances: largest first, each where least is left.
 
     Each GPU is arranged anew for every instance that joins it, so that only the choice of the GPU is
-    a heuristic (best fit decreasing).
-
-    Parameters
-    ----------
-    instances : sequence of SliceProfile
-        Instances to place. [-]
-    gpu : SlicedGpu
-        The GPUs, all alike. [-]
-
-    Returns
-    -------
-    shares : list of list of int
-        For each GPU in use, the positions of its instances. [-]
-
-    References
-    ----------
-    .. [1] D. S. Johnson, "Fast algorithms for bin packing," Journal of Computer and System Sciences, vol. 8,
-       no. 3, pp. 272-314, 1974.
-
-    Examples
-    --------
-    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
-    >>> gpus_for_slices([half, half, half], SlicedGpu(7, 8))
-    [[0, 1], [2]]
+    a heuristic (best fit decreasing; D. S. Johnson, "Fast algorithms for bin packing," 1974).
     """
     shares: list[list[int]] = []
     order = sorted(

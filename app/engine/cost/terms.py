@@ -95,34 +95,10 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
 
 
 def accelerator_hour_cost(hourly_cost: FloatLike, accelerators: FloatLike) -> Floats:
-    """Cost of one accelerator for one useful hour.
+    """Return the cost of one accelerator, with all that surrounds it, for one useful hour [currency/h].
 
-    Parameters
-    ----------
-    hourly_cost : FloatLike
-        Cost of one useful hour of the whole system. [currency/h]
-    accelerators : FloatLike
-        Accelerators of the system. [-]
-
-    Returns
-    -------
-    cost : Floats
-        Share of one accelerator, with all that surrounds it. [currency/h]
-
-    Raises
-    ------
-    BadInput
-        Where there is no accelerator.
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    >>> float(accelerator_hour_cost(16.0, 8))
-    2.0
+    ``hourly_cost`` is that of the whole system [currency/h]. Without accelerators it raises
+    :class:`BadInput`.
     """
     count = np.asarray(accelerators, dtype=float)
     if not np.all(count >= 1):

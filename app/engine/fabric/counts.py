@@ -130,38 +130,12 @@ def switches_for(links: ArrayLike, ports: ArrayLike) -> Counts:
 def balanced_switches(
     lower: ArrayLike, uplinks: ArrayLike, free_ports: ArrayLike, ports: ArrayLike
 ) -> tuple[Counts, Counts]:
-    r"""Fewest switches over which the uplinks of every lower switch divide evenly.
+    r"""Return the fewest switches that share every lower switch's uplinks evenly, and those uplinks.
 
     The smallest :math:`s` not below the bound of :func:`switches_for` for which
     :math:`u' = s \lceil u / s \rceil` fits the free ports of a lower switch and
-    :math:`l u' \le s P`.
-
-    Parameters
-    ----------
-    lower : ArrayLike
-        Switches below, :math:`l`, not more than the ports. [-]
-    uplinks : ArrayLike
-        Uplinks each of them needs, :math:`u`. [-]
-    free_ports : ArrayLike
-        Ports each of them has for uplinks, not fewer than it needs. [-]
-    ports : ArrayLike
-        Ports of a switch above that face down, :math:`P`. [-]
-
-    Returns
-    -------
-    switches : Counts
-        Switches above, :math:`s`. [-]
-    wired : Counts
-        Uplinks of a lower switch, :math:`u'`, the same number to each of them. [-]
-
-    Notes
-    -----
-    :math:`s = u` always works, one link to each: so the search ends there.
-
-    References
-    ----------
-    .. [1] M. Al-Fares, A. Loukissas, and A. Vahdat, "A scalable, commodity data center network
-       architecture," ACM SIGCOMM, 2008 (equal links between neighbouring levels).
+    :math:`l u' \le s P`, with :math:`l` lower switches that need :math:`u` uplinks each, and :math:`P`
+    ports above. :math:`s = u` always works, one link to each: so the search ends there.
 
     Examples
     --------
@@ -186,33 +160,11 @@ def balanced_switches(
 def balanced_core(
     pods: ArrayLike, spines: ArrayLike, uplinks: ArrayLike, switch_ports: ArrayLike
 ) -> tuple[Counts, Counts]:
-    r"""Fewest core switches that join pods evenly, every core reaching every pod.
+    r"""Return the fewest core switches that join pods evenly, and the uplinks of a spine.
 
-    :math:`g` spines of each pod share :math:`c` core switches; each spine has
-    :math:`v' = c \lceil v / c \rceil` uplinks, and :math:`p g v' \le c P`.
-
-    Parameters
-    ----------
-    pods : ArrayLike
-        Pods, :math:`p`, not more than the ports of a switch. [-]
-    spines : ArrayLike
-        Spines of one pod, :math:`s`; :math:`g` divides it. [-]
-    uplinks : ArrayLike
-        Uplinks each spine needs, :math:`v`, at most half its ports. [-]
-    switch_ports : ArrayLike
-        Ports of a switch, :math:`P`. [-]
-
-    Returns
-    -------
-    core : Counts
-        Core switches, :math:`c s / g` at its least. [-]
-    wired : Counts
-        Uplinks of a spine, :math:`v'`. [-]
-
-    References
-    ----------
-    .. [1] M. Al-Fares, A. Loukissas, and A. Vahdat, "A scalable, commodity data center network
-       architecture," ACM SIGCOMM, 2008.
+    Every core reaches every pod. :math:`g` of the spines of each pod share :math:`c` core switches; each
+    spine needs :math:`v` uplinks and has :math:`v' = c \lceil v / c \rceil`, at most half its ports, and
+    :math:`p g v' \le c P` with :math:`p` pods and switches of :math:`P` ports.
 
     Examples
     --------
