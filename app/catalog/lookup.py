@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status, Unit
+from app.catalog.figures import Claim, Curve, Field, Figure, FigureStatus, Item, Source, Unit
 from app.catalog.vendor_ratios import VendorRatio
 from app.errors import NotFound
 
@@ -109,7 +109,7 @@ class Lookup:
             raise NotFound.named("source", source_id, self.known_sources)
         return found
 
-    def claims(self, source_id: str | None = None, status: Status | None = None) -> tuple[Claim, ...]:
+    def claims(self, source_id: str | None = None, status: FigureStatus | None = None) -> tuple[Claim, ...]:
         """Return published statements with their verdicts."""
         return tuple(
             claim

@@ -10,16 +10,15 @@ from statistics import NormalDist
 from typing import Any, Generic
 
 from app.catalog import (
-    BillLine,
     Catalog,
     Derived,
     Figure,
     Source,
     Spread,
+    SystemPart,
 )
 from app.catalog.entries import Entry
-from app.catalog.software import ABSOLUTE, SoftwareProfile, figure_unit
-from app.catalog.software import SoftwareFigure as SoftwareFact
+from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figure_unit
 from app.errors import NotFound
 from app.profiles.model import ModelProfile, Published
 from app.profiles.presets import presets
@@ -231,7 +230,7 @@ def software(profile: SoftwareProfile, catalog: Catalog, runs: Sequence[Measured
     )
 
 
-def software_figure(fact: SoftwareFact, source: SourceRef) -> SoftwareFigure:
+def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
     """Return one figure of a software profile with its 80 % band."""
     reach = NINETIETH * fact.deviation
     if fact.parameter in ABSOLUTE:
@@ -329,7 +328,7 @@ def spread(amount: Spread | None) -> Quantity | None:
     return Quantity(value=amount.value, low=amount.low, high=amount.high, unit=amount.unit)
 
 
-def bill_line(catalog: Catalog, line: BillLine) -> BillOfSystem:
+def bill_line(catalog: Catalog, line: SystemPart) -> BillOfSystem:
     """Return one line of a system's bill."""
     return BillOfSystem(
         item=line.item,

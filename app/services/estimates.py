@@ -13,7 +13,7 @@ from app.sizing.estimate import estimate
 from app.sizing.kept.documents import EstimateSummary as EstimateSummary
 from app.sizing.request import EstimateRequest
 from app.sizing.scaling import scaled_requests
-from app.store.listed_queries import Subject
+from app.store.listed_queries import EstimateSubject
 from app.store.repository import Repository
 from app.store.tables import EstimateRow
 from app.store.types import new_id
@@ -97,7 +97,7 @@ def list_estimates(
         subjects = repository.shown.subjects(row.id for row in listing.rows)
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 
-    def line(row: EstimateRow, subject: Subject) -> EstimateSummary:
+    def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:
         # What the catalogue has no more is still known by its identifier.
         preset, system = models.get(subject.preset or ""), systems.get(subject.system)
         return EstimateSummary(

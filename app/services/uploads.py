@@ -12,7 +12,7 @@ from app.errors import Message, NotFound, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
 from app.profiles.readers import read_profile
-from app.profiles.samples import WorkloadSample, read_sample
+from app.profiles.samples import LengthSample, read_sample
 from app.services.catalogue import operators
 from app.services.listing import Page, read_cursor, write_cursor
 from app.services.once import Once, Save, keep
@@ -178,7 +178,7 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
     )
 
 
-def workload_document(identifier: str, name: str, sample: WorkloadSample) -> KeptWorkload:
+def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
     """Return the counts of a sample as a document."""
     return KeptWorkload(
         id=identifier,

@@ -78,7 +78,7 @@ DEEPEST_INTERLEAVE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasurementCoverage:
     """What was measured at all."""
 
     pairs: frozenset[tuple[str, str]]
@@ -87,12 +87,14 @@ class Measured:
     """Series of chips that a software profile was fitted on."""
 
 
-def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> list[str]:
+def regimes(scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage) -> list[str]:
     """Return the regimes a plan falls into, the base first."""
     return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
 
 
-def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
+def regime_masks(
+    scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
+) -> dict[str, Mask]:
     """Return which of many plans fall into which regime, the base first."""
     calibration = scenario.software.calibration
     if calibration is not None and calibration.holds_for(family, scenario.chip.name):
@@ -116,7 +118,9 @@ def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measur
     return _gpu_masks(scenario, plans, family, measured)
 
 
-def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
+def _gpu_masks(
+    scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
+) -> dict[str, Mask]:
     assert not isinstance(scenario.hardware, IpuChip)
     # What is presumed of a stack is known no better than its class.
     preset = scenario.software.is_preset or scenario.software.presumed

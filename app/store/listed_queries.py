@@ -12,7 +12,7 @@ from app.store.tables import ComparisonOption, EstimateRow, Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EstimateSubject:
     """What an estimate is of, as its request and the uploads say."""
 
     preset: str | None
@@ -32,7 +32,7 @@ class ListedQueries:
         self._session = session
         self._workspace_id = workspace_id
 
-    def subjects(self, identifiers: Iterable[str]) -> dict[str, Subject]:
+    def subjects(self, identifiers: Iterable[str]) -> dict[str, EstimateSubject]:
         """Return what estimates are of, by identifier, without reading what was answered."""
         asked = col(EstimateRow.request)
         query = (
@@ -55,7 +55,7 @@ class ListedQueries:
             )
         )
         return {
-            row[0]: Subject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
+            row[0]: EstimateSubject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
             for row in self._session.execute(query)
         }
 

@@ -33,7 +33,7 @@ class DueMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What came of one try."""
 
     status: str
@@ -224,7 +224,7 @@ class WebhookQueries:
         )
         return self._session.exec(query).first()
 
-    def record(self, message: DueMessage, outcome: Outcome) -> bool:
+    def record(self, message: DueMessage, outcome: DeliveryOutcome) -> bool:
         """Write down what came of a try; False where somebody else has taken the message on since."""
         statement = (
             sa.update(WebhookDelivery)

@@ -21,7 +21,7 @@ from app.sizing.costing import (
     prices,
     system_power,
 )
-from app.sizing.deciding import Question, question_of
+from app.sizing.deciding import PlanQuestion, question_of
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
@@ -39,7 +39,7 @@ class Group:
 
     hardware: Hardware
     """One machine or the smallest system of them."""
-    question: Question
+    question: PlanQuestion
     reliability: Reliability
 
     @cached_property

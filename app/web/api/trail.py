@@ -32,7 +32,7 @@ Moment = Annotated[datetime, BeforeValidator(as_written)]
 router = api_router("audit", "/audit-events")
 
 
-class Narrowing:
+class TrailParameters:
     """Which events are meant: parameters of the address."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Narrowing:
         self.chosen = trail.asked(given, since, until)
 
 
-NarrowingDep = Annotated[Narrowing, Depends()]
+NarrowingDep = Annotated[TrailParameters, Depends()]
 
 
 @router.get("", summary="Who did what", responses=LIST)

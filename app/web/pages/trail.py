@@ -36,7 +36,7 @@ PLACES = {
 """Kind of object → where it is looked at."""
 
 
-class Asked:
+class TrailQuery:
     """Which events the address asks for; days are of UTC."""
 
     def __init__(
@@ -60,7 +60,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 KINDS = ("person", "key", "link", "local", "operator", "system")
 
-AskedDep = Annotated[Asked, Depends()]
+AskedDep = Annotated[TrailQuery, Depends()]
 
 
 def day(text: str, field: str) -> datetime | None:
