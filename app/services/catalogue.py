@@ -22,7 +22,7 @@ from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figur
 from app.errors import NotFound
 from app.profiles.model import ModelProfile, Published
 from app.profiles.presets import presets
-from app.services.listing import Item, Page, stretch
+from app.services.listing import Item, stretch
 from app.sizing.catalogue.documents import (
     BillOfSystem,
     CatalogueFigure,
@@ -43,6 +43,7 @@ from app.sizing.catalogue.documents import (
 )
 from app.sizing.context import SizingContext
 from app.sizing.document import Quantity, SourceRef
+from app.sizing.kept.documents import Page
 from app.sizing.nearest import MeasuredRun
 
 NINETIETH = NormalDist().inv_cdf(0.9)

@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 
 from app.errors import AppError, FieldError, Overtaken
 from app.services.estimates import make_estimate, save_estimate
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import ComparisonEntry, check_row_count, compare
 from app.sizing.cost.terms import BOUNDS as BOUNDS
 from app.sizing.document import Comparison, Estimate
-from app.sizing.kept.documents import ComparisonSummary as ComparisonSummary
+from app.sizing.kept.documents import ComparisonSummary, Page
 from app.sizing.one_basis import BasisAsked as BasisAsked
 from app.sizing.one_basis import on_one_basis
 from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest

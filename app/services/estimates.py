@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.errors import BadInput
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
-from app.sizing.kept.documents import EstimateSummary as EstimateSummary
+from app.sizing.kept.documents import EstimateSummary, Page
 from app.sizing.request import EstimateRequest
 from app.sizing.scaling import scaled_requests
 from app.store.listed_queries import EstimateSubject

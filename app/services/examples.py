@@ -14,7 +14,7 @@ from app.services.claims import get_claim, list_claims
 from app.services.comparisons import ComparisonHead, compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
-from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
+from app.services.sweeps import job_of, title_of
 from app.services.tenancy import share_devices, share_time
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
@@ -39,6 +39,7 @@ from app.sizing.request import EstimateRequest, ModelInput
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.request import SizingRequest
 from app.sizing.sweep.chunks import row_at
+from app.sizing.sweep.documents import SweepAnswer, SweepState
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.tenancy.request import PartitionRequest, QueueRequest

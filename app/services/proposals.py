@@ -12,11 +12,11 @@ from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
 from app.services.evidence import named_evidence
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import ComparisonEntry
-from app.sizing.kept.documents import ProposalSummary as ProposalSummary
+from app.sizing.kept.documents import Page, ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
     Logo,

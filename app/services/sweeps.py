@@ -10,14 +10,11 @@ from typing import TypeAlias
 
 from app.errors import BadInput, Conflict
 from app.reports.sweeps import csv_lines, parquet
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.sweep.documents import ENDED as ENDED
-from app.sizing.sweep.documents import Job as Job
-from app.sizing.sweep.documents import Status as Status
-from app.sizing.sweep.documents import SweepAnswer as SweepAnswer
-from app.sizing.sweep.documents import SweepState as SweepState
+from app.sizing.kept.documents import Page
+from app.sizing.sweep.documents import Job, Status, SweepAnswer, SweepState
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow

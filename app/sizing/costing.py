@@ -28,29 +28,15 @@ from app.sizing.cost.prices import (
     KILOWATT_HOUR,
     MONTH,
     DollarPrices,
-    cost_defaults_of,
     in_dollars,
-    prices,
     training_power,
 )
-from app.sizing.cost.terms import INCLUDED, STORAGE
+from app.sizing.cost.terms import STORAGE
 from app.sizing.document import Cost, Quantity
 from app.sizing.failures import DECILES, log_deviation
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
 from app.sizing.quote import Currency, quote, quote_line
-
-__all__ = [
-    "INCLUDED",
-    "KILOWATT_HOUR",
-    "Charges",
-    "DollarPrices",
-    "cost_defaults_of",
-    "cost_of",
-    "energy_of",
-    "prices",
-    "system_power",
-]
 
 MONTHS = 12.0
 TERABYTE = 1e12

@@ -23,9 +23,10 @@ from app.sizing.checks import (
     validation_checks,
 )
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
+from app.sizing.cost.prices import cost_defaults_of, prices
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
-from app.sizing.costing import cost_defaults_of, cost_of, energy_of, prices, system_power
+from app.sizing.costing import cost_of, energy_of, system_power
 from app.sizing.deciding import Decision, decide
 from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability

@@ -13,8 +13,9 @@ from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
 from app.errors import BadInput, NotFound
 from app.sizing.compare import SAME_COST, Amount, ComparisonEntry, cost_bases_differ, leaders, ratio_of
 from app.sizing.context import SizingContext
+from app.sizing.cost.prices import prices
 from app.sizing.cost.terms import BOUNDS, terms_of
-from app.sizing.costing import Charges, prices
+from app.sizing.costing import Charges
 from app.sizing.document import (
     BasisCost,
     Comparison,

@@ -8,8 +8,8 @@ from app.catalog import CostDefaults, Figure, ReliabilityDefaults
 from app.engine.reliability import job_failure_rate
 from app.engine.units import YEAR
 from app.errors import Message
+from app.sizing.cost.prices import KILOWATT_HOUR, DollarPrices
 from app.sizing.cost.terms import STORAGE
-from app.sizing.costing import KILOWATT_HOUR, DollarPrices
 from app.sizing.deciding import Decision
 from app.sizing.document import Default
 from app.sizing.failures import DAY, MINUTE

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from app.errors import Message
 from app.reports.figures import Segment
-from app.services.estimates import EstimateSummary
 from app.sizing.fabric_choice.documents import FabricChoice, FabricGain, FabricOption
+from app.sizing.kept.documents import EstimateSummary
 from app.web.calibration_contexts import MovedView
 from app.web.contexts import BasePage, Choice, Example, FigureView, Form, WarningGroup
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.errors import Message
-from app.services.uploads import UploadSummary
+from app.sizing.kept.documents import UploadSummary
 from app.web.contexts import BasePage
 
 

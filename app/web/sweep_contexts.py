@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from app.errors import Message
 from app.reports.wording.scales import Scale
-from app.services.sweeps import SweepState
 from app.sizing.document import Quantity
+from app.sizing.sweep.documents import SweepState
 from app.sizing.sweep.rows import SweepRow
 from app.web.contexts import BasePage, FigureView, Form
 

@@ -10,7 +10,8 @@ from app.catalog import Figure, Spread
 from app.engine.cost import run_cost
 from app.engine.records import Floats
 from app.sizing.bill.lines import BillPart
-from app.sizing.costing import Charges, prices
+from app.sizing.cost.prices import prices
+from app.sizing.costing import Charges
 from app.sizing.document import CheckWarning, Quantity, Text
 from app.sizing.fabric_choice.documents import NetworkLine, NetworkPrice
 from app.sizing.fabric_choice.options import NetworkOption

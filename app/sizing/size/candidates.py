@@ -15,12 +15,9 @@ from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.cost.figures import taken
+from app.sizing.cost.prices import prices
 from app.sizing.cost.terms import spot_interruptions, terms_of
-from app.sizing.costing import (
-    Charges,
-    prices,
-    system_power,
-)
+from app.sizing.costing import Charges, system_power
 from app.sizing.deciding import PlanQuestion, question_of
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from app.services import trail
-from app.services.listing import Page
+from app.sizing.kept.documents import Page
 from app.sizing.trail.documents import TrailEvent
 from app.web.api.responses import LIST
 from app.web.api.routers import api_router

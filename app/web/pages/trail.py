@@ -14,8 +14,9 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from app.errors import BadInput
 from app.reports.wording import Voice
 from app.services import trail
-from app.services.listing import USUAL_ITEMS, Page
+from app.services.listing import USUAL_ITEMS
 from app.services.workbench import Workbench
+from app.sizing.kept.documents import Page
 from app.sizing.trail.documents import TrailEvent
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, CursorQuery, WorkspaceDep
