@@ -30,7 +30,7 @@ from sqlalchemy.engine import make_url
 
 from app.errors import BadInput, Unavailable
 from app.services.housekeeping import HOUSEKEEPING, Chore, run_chore
-from app.services.job_running import Claim, Watch, Work
+from app.services.job_running import JobClaim, Watch, Work
 from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
@@ -182,7 +182,7 @@ class Jobs:
 
     def _perform(self, identifier: str) -> None:
         try:
-            claim = Claim.take(self._bench, identifier, self._stop.is_set)
+            claim = JobClaim.take(self._bench, identifier, self._stop.is_set)
             if claim is not None:
                 claim.perform(self._work)
         except Unavailable:

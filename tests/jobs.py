@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from app.services.job_running import Claim
+from app.services.job_running import JobClaim
 from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
 from app.sizing.sweep.run import Crew
@@ -18,7 +18,7 @@ def never() -> bool:
 def do_next(bench: Workbench, crew: Callable[[], Crew], stopping: Callable[[], bool] = never) -> bool:
     """Do the oldest job that waits; tell whether there was one."""
     for job in bench.store.watched_jobs():
-        claim = Claim.take(bench, job.id, stopping)
+        claim = JobClaim.take(bench, job.id, stopping)
         if claim is not None:
             claim.perform({"sweep": partial(compute_sweep, make_crew=crew)})
             return True

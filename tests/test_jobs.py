@@ -15,7 +15,7 @@ from app.errors import BadInput
 from app.jobs import Jobs, Plain, default_queue, locked, opened
 from app.services import housekeeping, job_running, sweeps
 from app.services.housekeeping import Chore
-from app.services.job_running import Claim, Watch
+from app.services.job_running import JobClaim, Watch
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.store.database import Store
 from app.store.trail import TrailFilter
@@ -78,7 +78,7 @@ def test_a_job_that_waits_without_a_message_is_rung_for(bench: Workbench) -> Non
 
 def test_a_silent_runner_loses_its_job_and_writes_nothing_more(bench: Workbench) -> None:
     made = sweep_of(bench)
-    claim = Claim.take(bench, made, never)
+    claim = JobClaim.take(bench, made, never)
     assert claim is not None
     listening = Listening(bench)
     assert listening.look(0) == [] and listening.look(job_running.SILENT_SECONDS - 0.1) == []
@@ -97,7 +97,7 @@ def test_a_silent_runner_loses_its_job_and_writes_nothing_more(bench: Workbench)
 @pytest.mark.parametrize("hours", [-48, 48])
 def test_clocks_that_jump_take_no_job_from_who_does_it(bench: Workbench, hours: int) -> None:
     made = sweep_of(bench)
-    claim = Claim.take(bench, made, never)
+    claim = JobClaim.take(bench, made, never)
     assert claim is not None
     listening = Listening(bench)
     with moved_clock() as clock:
@@ -117,7 +117,7 @@ def test_a_job_that_takes_its_runners_with_it_is_given_up(
     made = sweep_of(bench)
     listening = Listening(bench)
     for attempt in range(3):
-        assert Claim.take(bench, made, never) is not None
+        assert JobClaim.take(bench, made, never) is not None
         listening.look(1)
         assert listening.look(job_running.SILENT_SECONDS) == ([made] if attempt < 2 else [])
     state = sweeps.get_state(bench, LOCAL_WORKSPACE, made)

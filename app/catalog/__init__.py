@@ -11,12 +11,12 @@ from app.catalog.defaults import ConvergenceTarget, CostDefaults, ReliabilityDef
 from app.catalog.entries import (
     HOST,
     Acquisition,
-    BillLine,
     ChipEntry,
     ChipKind,
     FabricEntry,
     MachineEntry,
     SystemEntry,
+    SystemPart,
 )
 from app.catalog.figures import (
     Claim,
@@ -24,13 +24,13 @@ from app.catalog.figures import (
     Derived,
     Direction,
     Figure,
+    FigureStatus,
     Source,
     SourceKind,
     Spread,
-    Status,
     Unit,
 )
-from app.catalog.files import Problem
+from app.catalog.files import DataProblem
 from app.catalog.load import load_catalog, load_training
 from app.catalog.vendor_ratios import Machinery, VendorRatio, VendorRun
 
@@ -38,7 +38,6 @@ __all__ = [
     "HOST",
     "RENTALS",
     "Acquisition",
-    "BillLine",
     "BookRow",
     "Catalog",
     "ChipEntry",
@@ -47,20 +46,21 @@ __all__ = [
     "ConvergenceTarget",
     "CostDefaults",
     "Curve",
+    "DataProblem",
     "Derived",
     "Direction",
     "FabricEntry",
     "Figure",
+    "FigureStatus",
     "MachineEntry",
     "Machinery",
     "PriceBook",
-    "Problem",
     "ReliabilityDefaults",
     "Source",
     "SourceKind",
     "Spread",
-    "Status",
     "SystemEntry",
+    "SystemPart",
     "Unit",
     "VendorRatio",
     "VendorRun",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from app.catalog.figures import Direction, Figure, Source, SourceKind, Status
+from app.catalog.figures import Direction, Figure, FigureStatus, Source, SourceKind
 from app.catalog.lookup import Key, Lookup
 from app.errors import FieldError, Message
 
@@ -237,7 +237,7 @@ def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Fi
         direction=Direction.NONE,
         source=source,
         as_of=book.as_of,
-        status=Status.ACCEPTED,
+        status=FigureStatus.ACCEPTED,
         note=row.note,
     )
 

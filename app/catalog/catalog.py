@@ -18,7 +18,7 @@ from app.catalog.defaults import (
 from app.catalog.entries import ChipEntry, ChipKind, FabricEntry, MachineEntry, SystemEntry
 from app.catalog.figures import Derived, Figure
 from app.catalog.lookup import Lookup
-from app.engine.records import Chip, Fabric, GpuChip, IpuChip, Machine
+from app.engine.records import Fabric, GpuChip, IpuChip, Machine
 from app.errors import NotFound
 
 
@@ -62,16 +62,6 @@ class Catalog(Lookup):
     def fabric_entry(self, fabric_id: str) -> FabricEntry:
         """Return one fabric with its figures; :meth:`fabric` is the engine's record."""
         return entries.fabric_entry(self, self.item("fabric", fabric_id).id)
-
-    def system_named(self, name: str) -> str:
-        """Return the system an identifier or another spelling of it means, as in measured runs."""
-        return self.item("system", self.aliases.get(name, name)).id
-
-    def chip_record(self, chip_id: str) -> Chip:
-        """Return the engine's record of a chip, GPU or IPU."""
-        if self.chip(chip_id).kind is ChipKind.IPU:
-            return self.ipu_chip(chip_id)
-        return self.gpu_chip(chip_id)
 
     def gpu_chip(self, chip_id: str) -> GpuChip:
         """Return the engine's record of a GPU."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from app.catalog.figures import RECALLED, Direction, SourceKind, Status
-from app.catalog.files import UNDATED, Problem, Row, Sheets, date_problems, number, read_sheets
+from app.catalog.figures import RECALLED, Direction, FigureStatus, SourceKind
+from app.catalog.files import UNDATED, DataProblem, DataRow, Sheets, date_problems, number, read_sheets
 from app.catalog.identifiers import ITEM_PARAMETERS, REQUIRED
 from app.catalog.vendor_ratios import ratio_problems
 
@@ -14,12 +14,12 @@ NOT_FOUND = "not found"
 """How the note of a row without a value begins."""
 
 
-def check_directory(directory: Path) -> list[Problem]:
+def check_directory(directory: Path) -> list[DataProblem]:
     """Return every fault of the data files in a directory, by file and line."""
     return check_sheets(read_sheets(directory))
 
 
-def check_sheets(sheets: Sheets) -> list[Problem]:
+def check_sheets(sheets: Sheets) -> list[DataProblem]:
     """Return every fault of files already read."""
     problems = list(sheets.problems)
     if problems:
@@ -39,7 +39,7 @@ def check_sheets(sheets: Sheets) -> list[Problem]:
     return sorted(problems, key=lambda problem: (problem.file, problem.line))
 
 
-def _unique(rows: Iterable[Row], column: str) -> Iterator[Problem]:
+def _unique(rows: Iterable[DataRow], column: str) -> Iterator[DataProblem]:
     seen: set[str] = set()
     for row in rows:
         if not row[column]:
@@ -53,12 +53,12 @@ def _names(sheets: Sheets, sheet: str, column: str) -> set[str]:
     return {row[column] for row in sheets.rows[sheet]}
 
 
-def _lists(sheets: Sheets) -> Iterator[Problem]:
+def _lists(sheets: Sheets) -> Iterator[DataProblem]:
     """Check the closed lists: units, sources, fields, items."""
     for sheet, column in (("units", "unit"), ("sources", "id"), ("fields", "parameter"), ("items", "item")):
         yield from _unique(sheets.rows[sheet], column)
     for row in sheets.rows["units"]:
-        faults: list[Problem] = []
+        faults: list[DataProblem] = []
         factor = number(row, "factor", faults)
         yield from faults
         if factor is not None and factor <= 0:
@@ -83,18 +83,18 @@ def _lists(sheets: Sheets) -> Iterator[Problem]:
             yield row.problem("description", "a parameter needs a description")
 
 
-def _provenance(row: Row, sources: set[str]) -> Iterator[Problem]:
+def _provenance(row: DataRow, sources: set[str]) -> Iterator[DataProblem]:
     """Check source, date and status, which every statement carries."""
     if not row["source"]:
         yield row.problem("source", "the source is missing")
     elif row["source"] not in sources:
         yield row.problem("source", f"unknown source “{row['source']}”")
     yield from date_problems(row, "as_of")
-    if row["status"] not in set(Status):
-        yield row.problem("status", f"unknown status “{row['status']}”; known are {', '.join(Status)}")
+    if row["status"] not in set(FigureStatus):
+        yield row.problem("status", f"unknown status “{row['status']}”; known are {', '.join(FigureStatus)}")
 
 
-def _facts(sheets: Sheets) -> Iterator[Problem]:
+def _facts(sheets: Sheets) -> Iterator[DataProblem]:
     """Check each figure on its own."""
     items, sources = _names(sheets, "items", "item"), _names(sheets, "sources", "id")
     dimension = {row["unit"]: row["dimension"] for row in sheets.rows["units"]}
@@ -106,7 +106,7 @@ def _facts(sheets: Sheets) -> Iterator[Problem]:
             yield row.problem("item", f"unknown item “{row['item']}”")
         if row["direction"] not in set(Direction):
             yield row.problem("direction", f"unknown direction “{row['direction']}”")
-        if row["status"] == Status.REJECTED and not row["note"]:
+        if row["status"] == FigureStatus.REJECTED and not row["note"]:
             yield row.problem("note", "a rejected figure needs the reason")
         yield from _recalled(row)
         field = fields.get(row["parameter"])
@@ -125,8 +125,8 @@ def _facts(sheets: Sheets) -> Iterator[Problem]:
         yield from _value(row, row["unit"] in numeric, items)
 
 
-def _value(row: Row, numeric: bool, items: set[str]) -> Iterator[Problem]:
-    missing = row["status"] == Status.REJECTED and row["note"].startswith(NOT_FOUND)
+def _value(row: DataRow, numeric: bool, items: set[str]) -> Iterator[DataProblem]:
+    missing = row["status"] == FigureStatus.REJECTED and row["note"].startswith(NOT_FOUND)
     if not row["value"]:
         if not missing:
             yield row.problem("value", f"the value is missing; only a rejected “{NOT_FOUND}” may be empty")
@@ -135,7 +135,7 @@ def _value(row: Row, numeric: bool, items: set[str]) -> Iterator[Problem]:
         yield row.problem("value", f"unknown item “{row['value']}”")
     if not numeric:
         return
-    faults: list[Problem] = []
+    faults: list[DataProblem] = []
     value, low, high = (number(row, column, faults) for column in ("value", "low", "high"))
     yield from faults
     if value is None:
@@ -144,16 +144,16 @@ def _value(row: Row, numeric: bool, items: set[str]) -> Iterator[Problem]:
         yield row.problem("value", f"{row['value']} lies outside {row['low']} … {row['high']}")
 
 
-def _competitors(sheets: Sheets) -> Iterator[Problem]:
+def _competitors(sheets: Sheets) -> Iterator[DataProblem]:
     """Refuse two accepted figures of one thing.
 
     Where the parameter changes with time several are accepted if their dates differ, and the newest
     may not be a recalled one while a checked one exists.
     """
     varies = {row["parameter"] for row in sheets.rows["fields"] if row["varies"] == "yes"}
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[DataRow]] = {}
     for row in sheets.facts():
-        if row["status"] == Status.ACCEPTED:
+        if row["status"] == FigureStatus.ACCEPTED:
             groups.setdefault((row["item"], row["parameter"], row["condition"]), []).append(row)
     for (item, parameter, _), rows in groups.items():
         dates: set[str] = set()
@@ -167,12 +167,12 @@ def _competitors(sheets: Sheets) -> Iterator[Problem]:
             yield newest.problem("source", "a recalled figure would replace a checked one")
 
 
-def _claims(sheets: Sheets) -> Iterator[Problem]:
+def _claims(sheets: Sheets) -> Iterator[DataProblem]:
     sources, units = _names(sheets, "sources", "id"), _names(sheets, "units", "unit")
     yield from _unique(sheets.rows["claims"], "claim")
     for row in sheets.rows["claims"]:
         yield from _provenance(row, sources)
-        faults: list[Problem] = []
+        faults: list[DataProblem] = []
         number(row, "value", faults)
         yield from faults
         if row["unit"] not in units:
@@ -181,13 +181,13 @@ def _claims(sheets: Sheets) -> Iterator[Problem]:
             yield row.problem("verdict", "a claim needs its statement and a verdict")
 
 
-def _curves(sheets: Sheets) -> Iterator[Problem]:
+def _curves(sheets: Sheets) -> Iterator[DataProblem]:
     items, sources = _names(sheets, "items", "item"), _names(sheets, "sources", "id")
     units = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
-    last: dict[str, tuple[float, Row]] = {}
+    last: dict[str, tuple[float, DataRow]] = {}
     for row in sheets.points():
         yield from _provenance(row, sources)
-        faults: list[Problem] = []
+        faults: list[DataProblem] = []
         x, y = number(row, "x", faults), number(row, "y", faults)
         yield from faults
         if row["curve"] not in items:
@@ -208,7 +208,7 @@ def _curves(sheets: Sheets) -> Iterator[Problem]:
         last[row["curve"]] = (x, row)
 
 
-def _aliases(sheets: Sheets) -> Iterator[Problem]:
+def _aliases(sheets: Sheets) -> Iterator[DataProblem]:
     systems = {row["item"] for row in sheets.rows["items"] if "system" in row["kinds"].split()}
     yield from _unique(sheets.rows["aliases"], "alias")
     for row in sheets.rows["aliases"]:
@@ -232,7 +232,7 @@ TRAINING = frozenset(
 """Parameters of a published training."""
 
 
-def _training(sheets: Sheets) -> Iterator[Problem]:
+def _training(sheets: Sheets) -> Iterator[DataProblem]:
     """Check how the model presets were trained."""
     sources = _names(sheets, "sources", "id")
     targets = {row["item"] for row in sheets.rows["items"] if "target" in row["kinds"].split()}
@@ -247,30 +247,32 @@ def _training(sheets: Sheets) -> Iterator[Problem]:
             if row["unit"] != "id" or row["value"] not in targets:
                 yield row.problem("value", f"unknown target “{row['value']}”")
         else:
-            faults: list[Problem] = []
+            faults: list[DataProblem] = []
             value = number(row, "value", faults)
             yield from faults
             if row["unit"] != "1" or value is None or value <= 0:
                 yield row.problem("value", "a positive number with unit 1 is needed")
         for model in row["models"].split():
-            if row["status"] == Status.ACCEPTED and (model, parameter) in seen:
+            if row["status"] == FigureStatus.ACCEPTED and (model, parameter) in seen:
                 yield row.problem("models", f"a second accepted {parameter} of {model}")
             seen.add((model, parameter))
 
 
-def _recalled(row: Row) -> Iterator[Problem]:
-    if row["source"] == RECALLED and RECALLED not in row["note"] and row["status"] == Status.ACCEPTED:
+def _recalled(row: DataRow) -> Iterator[DataProblem]:
+    if row["source"] == RECALLED and RECALLED not in row["note"] and row["status"] == FigureStatus.ACCEPTED:
         yield row.problem("note", "a recalled figure must say so: “recalled, unverified”")
 
 
-def _presence(sheets: Sheets) -> Iterator[Problem]:
+def _presence(sheets: Sheets) -> Iterator[DataProblem]:
     """Check that every identifier of the contract is there and every item has what it needs."""
     kinds = {row["item"]: row["kinds"].split() for row in sheets.rows["items"]}
     for kind, names in REQUIRED.items():
         for name in names:
             if kind not in kinds.get(name, []):
-                yield Problem("items.csv", 0, "item", f"the {kind} “{name}” of the contract is missing")
-    known = {(row["item"], row["parameter"]) for row in sheets.facts() if row["status"] == Status.ACCEPTED}
+                yield DataProblem("items.csv", 0, "item", f"the {kind} “{name}” of the contract is missing")
+    known = {
+        (row["item"], row["parameter"]) for row in sheets.facts() if row["status"] == FigureStatus.ACCEPTED
+    }
     for row in sheets.rows["items"]:
         for kind in row["kinds"].split():
             for parameter in ITEM_PARAMETERS.get(kind, ()):

@@ -109,7 +109,6 @@ class ConvergenceTarget:
     """Samples that recipes of the first rounds need over those of the published points."""
     figures: tuple[Figure, ...]
     points_source: Source
-    points_as_of: str
 
 
 REGIONS = ("korea", "us", "eu")
@@ -206,7 +205,6 @@ def convergence_target(lookup: Lookup, target: str) -> ConvergenceTarget:
         early_recipe_samples=number("early_recipe_samples") or 1.0,
         figures=lookup.figures_of(target),
         points_source=curve.source,
-        points_as_of=curve.as_of,
     )
 
 

@@ -64,7 +64,7 @@ class FabricEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True)
-class BillLine:
+class SystemPart:
     """Parts of one kind inside one system; a price or a power nobody publishes is None."""
 
     item: str
@@ -91,7 +91,7 @@ class SystemEntry(Entry):
     ports_per_node: int
     acquisition: Acquisition
     availability: str
-    bill: tuple[BillLine, ...]
+    bill: tuple[SystemPart, ...]
     price: Spread | None
     """Of the whole where one is stated, else the sum of the bill where every part has a price; None for
     rented systems. [USD]"""
@@ -181,14 +181,14 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     )
 
 
-def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) -> tuple[BillLine, ...]:
+def _bill(lookup: Lookup, system: str, machine: str, machines: int, hosts: int) -> tuple[SystemPart, ...]:
     counts = [(machine, machines), (HOST, hosts)]
     counts += [
         (condition, round(lookup.figure(system, "part", condition).si))
         for condition in lookup.conditions(system, "part")
     ]
     return tuple(
-        BillLine(
+        SystemPart(
             item,
             lookup.items[item].name,
             count,

@@ -8,7 +8,7 @@ from enum import StrEnum
 from app.errors import CatalogError
 
 
-class Status(StrEnum):
+class FigureStatus(StrEnum):
     """Whether a figure is used, or kept as a competing claim with the reason in its note."""
 
     ACCEPTED = "accepted"
@@ -108,7 +108,7 @@ class Figure:
     direction: Direction
     source: Source
     as_of: str
-    status: Status
+    status: FigureStatus
     note: str
 
     @property
@@ -150,7 +150,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """One point of a measured curve, in the units of the curve."""
 
     x: float
@@ -164,7 +164,7 @@ class Curve:
     item: str
     x_unit: Unit
     y_unit: Unit
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     source: Source
     as_of: str
     note: str
@@ -180,7 +180,7 @@ class Claim:
     statement: str
     value: float | None
     unit: Unit
-    status: Status
+    status: FigureStatus
     verdict: str
     use: str
     warning: str

@@ -111,7 +111,7 @@ UNDATED = "undated"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DataProblem:
     """One fault of a data file; line 0 where the whole file is meant."""
 
     file: str
@@ -125,7 +125,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DataRow:
     """One line of a file: its cells by column and where it stands."""
 
     file: str
@@ -135,25 +135,25 @@ class Row:
     def __getitem__(self, column: str) -> str:
         return self.cells[column]
 
-    def problem(self, column: str, message: str) -> Problem:
+    def problem(self, column: str, message: str) -> DataProblem:
         """Return a fault of this line."""
-        return Problem(self.file, self.line, column, message)
+        return DataProblem(self.file, self.line, column, message)
 
 
 @dataclass(slots=True)
 class Sheets:
     """Rows of every file by its name without ``.csv``, and what was wrong while reading."""
 
-    rows: dict[str, list[Row]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    rows: dict[str, list[DataRow]] = field(default_factory=dict)
+    problems: list[DataProblem] = field(default_factory=list)
     version: str = ""
 
-    def facts(self) -> Iterator[Row]:
+    def facts(self) -> Iterator[DataRow]:
         """Rows of the files of figures."""
         for name in FACT_FILES:
             yield from self.rows[name]
 
-    def points(self) -> Iterator[Row]:
+    def points(self) -> Iterator[DataRow]:
         """Rows of the files of curves."""
         for name in CURVE_FILES:
             yield from self.rows[name]
@@ -168,10 +168,10 @@ def read_sheets(directory: Path) -> Sheets:
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            sheets.problems.append(Problem(path.name, 0, "", "the file is missing"))
+            sheets.problems.append(DataProblem(path.name, 0, "", "the file is missing"))
             continue
         except UnicodeDecodeError:
-            sheets.problems.append(Problem(path.name, 0, "", "the file is not UTF-8"))
+            sheets.problems.append(DataProblem(path.name, 0, "", "the file is not UTF-8"))
             continue
         sheets.rows[name] = list(_rows(path.name, text, columns, sheets.problems))
     return sheets
@@ -188,24 +188,24 @@ def hash_files(directory: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[Problem]) -> Iterator[Row]:
+def _rows(file: str, text: str, columns: tuple[str, ...], problems: list[DataProblem]) -> Iterator[DataRow]:
     reader = csv.reader(text.splitlines(keepends=True))
     header = next(reader, [])
     if tuple(header) != columns:
-        problems.append(Problem(file, 1, "", f"the columns must be {', '.join(columns)}"))
+        problems.append(DataProblem(file, 1, "", f"the columns must be {', '.join(columns)}"))
         return
     for cells in reader:
         if not cells:
             continue
         if len(cells) != len(columns):
             message = f"{len(cells)} cells where {len(columns)} columns are declared"
-            problems.append(Problem(file, reader.line_num, "", message))
+            problems.append(DataProblem(file, reader.line_num, "", message))
             continue
         stripped = {column: cell.strip() for column, cell in zip(columns, cells, strict=True)}
-        yield Row(file, reader.line_num, stripped)
+        yield DataRow(file, reader.line_num, stripped)
 
 
-def number(row: Row, column: str, problems: list[Problem]) -> float | None:
+def number(row: DataRow, column: str, problems: list[DataProblem]) -> float | None:
     """Read a number; None where the cell is empty or wrong (a fault is noted)."""
     text = row[column]
     if not text:
@@ -221,7 +221,7 @@ def number(row: Row, column: str, problems: list[Problem]) -> float | None:
     return value
 
 
-def date_problems(row: Row, column: str) -> Iterator[Problem]:
+def date_problems(row: DataRow, column: str) -> Iterator[DataProblem]:
     """Check a date: year, year-month or year-month-day."""
     if not row[column]:
         yield row.problem(column, "the date is missing")

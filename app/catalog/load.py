@@ -10,17 +10,17 @@ from app.catalog.check import check_sheets
 from app.catalog.figures import (
     Claim,
     Curve,
+    CurvePoint,
     Direction,
     Field,
     Figure,
+    FigureStatus,
     Item,
-    Point,
     Source,
     SourceKind,
-    Status,
     Unit,
 )
-from app.catalog.files import Row, Sheets, read_sheets
+from app.catalog.files import DataRow, Sheets, read_sheets
 from app.catalog.lookup import Key
 from app.catalog.vendor_ratios import vendor_ratios
 from app.errors import CatalogError
@@ -51,7 +51,7 @@ def _catalog(sheets: Sheets) -> Catalog:
     declined = []
     for row in sheets.facts():
         figure = _figure(row, units, sources)
-        if figure.status is Status.ACCEPTED:
+        if figure.status is FigureStatus.ACCEPTED:
             accepted.setdefault((figure.item, figure.parameter, figure.condition), []).append(figure)
         else:
             declined.append(figure)
@@ -71,7 +71,6 @@ def _catalog(sheets: Sheets) -> Catalog:
         declined=tuple(declined),
         curves=_curves(sheets, units, sources),
         all_claims=tuple(_claim(row, units, sources) for row in sheets.rows["claims"]),
-        aliases={row["alias"]: row["system"] for row in sheets.rows["aliases"]},
         vendor_ratios=vendor_ratios(sheets, sources),
         units=units,
     )
@@ -87,22 +86,22 @@ def load_training(directory: Path) -> dict[str, tuple[Figure, ...]]:
         for model in row["models"].split():
             cells = {**row.cells, "item": model, "condition": "", "low": "", "high": "", "direction": ""}
             figure = _figure(replace(row, cells=cells), units, sources)
-            if figure.status is Status.ACCEPTED:
+            if figure.status is FigureStatus.ACCEPTED:
                 found[model] = (*found.get(model, ()), figure)
     return found
 
 
-def _unit(row: Row) -> Unit:
+def _unit(row: DataRow) -> Unit:
     factor = float(row["factor"]) if row["factor"] else None
     return Unit(row["unit"], row["dimension"], factor, row["si_unit"], row["description"])
 
 
-def _source(row: Row) -> Source:
+def _source(row: DataRow) -> Source:
     kind = SourceKind(row["kind"])
     return Source(row["id"], kind, row["title"], row["publisher"], row["published"], row["url"])
 
 
-def _field(row: Row) -> Field:
+def _field(row: DataRow) -> Field:
     return Field(row["parameter"], tuple(row["units"].split(";")), row["varies"] == "yes", row["description"])
 
 
@@ -110,7 +109,7 @@ def _number(text: str) -> float | None:
     return float(text) if text else None
 
 
-def _figure(row: Row, units: dict[str, Unit], sources: dict[str, Source]) -> Figure:
+def _figure(row: DataRow, units: dict[str, Unit], sources: dict[str, Source]) -> Figure:
     unit = units[row["unit"]]
     return Figure(
         item=row["item"],
@@ -124,12 +123,12 @@ def _figure(row: Row, units: dict[str, Unit], sources: dict[str, Source]) -> Fig
         direction=Direction(row["direction"]),
         source=sources[row["source"]],
         as_of=row["as_of"],
-        status=Status(row["status"]),
+        status=FigureStatus(row["status"]),
         note=row["note"],
     )
 
 
-def _claim(row: Row, units: dict[str, Unit], sources: dict[str, Source]) -> Claim:
+def _claim(row: DataRow, units: dict[str, Unit], sources: dict[str, Source]) -> Claim:
     return Claim(
         id=row["claim"],
         source=sources[row["source"]],
@@ -137,7 +136,7 @@ def _claim(row: Row, units: dict[str, Unit], sources: dict[str, Source]) -> Clai
         statement=row["statement"],
         value=_number(row["value"]),
         unit=units[row["unit"]],
-        status=Status(row["status"]),
+        status=FigureStatus(row["status"]),
         verdict=row["verdict"],
         use=row["use"],
         warning=row["warning"],
@@ -145,11 +144,11 @@ def _claim(row: Row, units: dict[str, Unit], sources: dict[str, Source]) -> Clai
 
 
 def _curves(sheets: Sheets, units: dict[str, Unit], sources: dict[str, Source]) -> dict[str, Curve]:
-    points: dict[str, list[Point]] = {}
-    first: dict[str, Row] = {}
+    points: dict[str, list[CurvePoint]] = {}
+    first: dict[str, DataRow] = {}
     for row in sheets.points():
         first.setdefault(row["curve"], row)
-        points.setdefault(row["curve"], []).append(Point(float(row["x"]), float(row["y"])))
+        points.setdefault(row["curve"], []).append(CurvePoint(float(row["x"]), float(row["y"])))
     return {
         name: Curve(
             name,

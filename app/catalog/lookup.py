@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.catalog.figures import Claim, Curve, Field, Figure, Item, Source, Status, Unit
+from app.catalog.figures import Claim, Curve, Field, Figure, FigureStatus, Item, Source, Unit
 from app.catalog.vendor_ratios import VendorRatio
 from app.errors import NotFound
 
@@ -27,7 +27,6 @@ class Lookup:
     declined: tuple[Figure, ...]
     curves: Mapping[str, Curve]
     all_claims: tuple[Claim, ...]
-    aliases: Mapping[str, str]
     vendor_ratios: tuple[VendorRatio, ...]
     units: Mapping[str, Unit]
 
@@ -110,7 +109,7 @@ class Lookup:
             raise NotFound.named("source", source_id, self.known_sources)
         return found
 
-    def claims(self, source_id: str | None = None, status: Status | None = None) -> tuple[Claim, ...]:
+    def claims(self, source_id: str | None = None, status: FigureStatus | None = None) -> tuple[Claim, ...]:
         """Return published statements with their verdicts."""
         return tuple(
             claim
@@ -124,10 +123,3 @@ class Lookup:
             if claim.id == claim_id:
                 return claim
         raise NotFound.named("claim", claim_id, (claim.id for claim in self.all_claims))
-
-    def vendor_ratio(self, ratio_id: str) -> VendorRatio:
-        """Return one published ratio or raise NotFound."""
-        for ratio in self.vendor_ratios:
-            if ratio.id == ratio_id:
-                return ratio
-        raise NotFound.named("vendor ratio", ratio_id, (ratio.id for ratio in self.vendor_ratios))

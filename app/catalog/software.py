@@ -46,7 +46,7 @@ def figure_unit(parameter: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SoftwareFigure:
+class ProfileFigure:
     """One figure of a profile."""
 
     parameter: str
@@ -126,7 +126,7 @@ class SoftwareProfile:
     source: str
     extends: tuple[str, ...]
     """What it takes its other figures from, later ones winning."""
-    figures: Mapping[str, SoftwareFigure]
+    figures: Mapping[str, ProfileFigure]
     calibration: Calibration | None = None
     """Set where runs of a workspace were fitted."""
     presumed: bool = False
@@ -286,7 +286,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def load_software(directory: Path) -> SoftwareCatalog:
     """Load the software profiles and kernel constants from the data directory."""
-    own: dict[str, dict[str, SoftwareFigure]] = {}
+    own: dict[str, dict[str, ProfileFigure]] = {}
     for line, row in enumerate(_rows(directory / "software.csv"), start=2):
         try:
             value, deviation = float(row["value"]), float(row["deviation"] or 0.0)
@@ -296,7 +296,7 @@ def load_software(directory: Path) -> SoftwareCatalog:
             raise CatalogError(
                 f"software.csv line {line}: a finite value, {', '.join(sorted(STATUSES))}, is needed"
             )
-        own.setdefault(row["profile"], {})[row["parameter"]] = SoftwareFigure(
+        own.setdefault(row["profile"], {})[row["parameter"]] = ProfileFigure(
             parameter=row["parameter"],
             value=value,
             deviation=deviation,
@@ -306,7 +306,7 @@ def load_software(directory: Path) -> SoftwareCatalog:
         )
     profiles: dict[str, SoftwareProfile] = {}
     for row in _rows(directory / "software_profiles.csv"):
-        figures: dict[str, SoftwareFigure] = {}
+        figures: dict[str, ProfileFigure] = {}
         for parent in filter(None, row["extends"].split(";")):
             if parent not in profiles:
                 raise CatalogError(

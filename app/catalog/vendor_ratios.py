@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from app.catalog.figures import Source, Status
-from app.catalog.files import Problem, Row, Sheets, date_problems, number
+from app.catalog.figures import FigureStatus, Source
+from app.catalog.files import DataProblem, DataRow, Sheets, date_problems, number
 
 Metric = Literal["time_to_train", "training_throughput", "unstated_throughput", "inference_throughput"]
 Side = Literal["claimed", "baseline"]
@@ -77,7 +77,7 @@ class VendorRatio:
     others: tuple[Source, ...]
     """What else is known of it."""
     as_of: str
-    status: Status
+    status: FigureStatus
     modelled: bool
     reason: str
     """Why there is no estimate; empty where there is one."""
@@ -86,7 +86,7 @@ class VendorRatio:
     runs: tuple[VendorRun, ...]
 
 
-def ratio_problems(sheets: Sheets) -> Iterator[Problem]:
+def ratio_problems(sheets: Sheets) -> Iterator[DataProblem]:
     """Check both files: provenance, numbers, identifiers, and that modelled claims have both sides."""
     sources = {row["id"] for row in sheets.rows["sources"]}
     units = {row["unit"] for row in sheets.rows["units"] if row["factor"]}
@@ -113,12 +113,12 @@ def ratio_problems(sheets: Sheets) -> Iterator[Problem]:
             yield row.problem("reason", "a ratio without an estimate needs the reason, and no runs")
         seen.add(row["ratio"])
     for name in sides.keys() - seen:
-        yield Problem("vendor_runs.csv", 0, "ratio", f"no ratio is called “{name}”")
+        yield DataProblem("vendor_runs.csv", 0, "ratio", f"no ratio is called “{name}”")
 
 
 def _claimed(
-    row: Row, seen: set[str], sources: set[str], units: set[str], systems: set[str]
-) -> Iterator[Problem]:
+    row: DataRow, seen: set[str], sources: set[str], units: set[str], systems: set[str]
+) -> Iterator[DataProblem]:
     if not row["ratio"] or row["ratio"] in seen:
         yield row.problem("ratio", "every ratio needs an identifier of its own")
     if row["unit"] not in units:
@@ -141,20 +141,20 @@ def _claimed(
             yield from _counted(row, f"{side}_{part}", needed=True)
 
 
-def _provenance(row: Row, sources: set[str]) -> Iterator[Problem]:
+def _provenance(row: DataRow, sources: set[str]) -> Iterator[DataProblem]:
     if row["source"] not in sources:
         yield row.problem("source", f"unknown source “{row['source']}”")
     yield from date_problems(row, "as_of")
-    yield from _listed(row, "status", tuple(Status))
+    yield from _listed(row, "status", tuple(FigureStatus))
 
 
-def _listed(row: Row, column: str, known: Iterable[str]) -> Iterator[Problem]:
+def _listed(row: DataRow, column: str, known: Iterable[str]) -> Iterator[DataProblem]:
     if row[column] not in tuple(known):
         yield row.problem(column, f"must be one of {', '.join(known)}")
 
 
-def _positive(row: Row, column: str, *, needed: bool) -> Iterator[Problem]:
-    faults: list[Problem] = []
+def _positive(row: DataRow, column: str, *, needed: bool) -> Iterator[DataProblem]:
+    faults: list[DataProblem] = []
     value = number(row, column, faults)
     yield from faults
     if value is None:
@@ -164,7 +164,7 @@ def _positive(row: Row, column: str, *, needed: bool) -> Iterator[Problem]:
         yield row.problem(column, "must be above 0")
 
 
-def _counted(row: Row, column: str, *, needed: bool) -> Iterator[Problem]:
+def _counted(row: DataRow, column: str, *, needed: bool) -> Iterator[DataProblem]:
     text = row[column]
     if (text or needed) and not (text.isdecimal() and int(text) > 0):
         yield row.problem(column, f"“{text[:40]}” is not a whole number above 0")
@@ -191,7 +191,7 @@ def vendor_ratios(sheets: Sheets, sources: Mapping[str, Source]) -> tuple[Vendor
             source=sources[row["source"]],
             others=tuple(sources[name] for name in row["others"].split(";") if name),
             as_of=row["as_of"],
-            status=Status(row["status"]),
+            status=FigureStatus(row["status"]),
             modelled=row["modelled"] == "yes",
             reason=row["reason"],
             unclear=row["unclear"],
@@ -213,12 +213,12 @@ def _whole(text: str) -> int | None:
     return int(text) if text else None
 
 
-def _machinery(row: Row, side: str) -> Machinery:
+def _machinery(row: DataRow, side: str) -> Machinery:
     count, devices = int(row[f"{side}_count"]), int(row[f"{side}_devices"])
     return Machinery(row[side], count, devices, _float(row[f"{side}_hours"]))
 
 
-def _run(row: Row, sources: Mapping[str, Source]) -> VendorRun:
+def _run(row: DataRow, sources: Mapping[str, Source]) -> VendorRun:
     return VendorRun(
         side=_one_of(SIDES, row["side"]),  # type: ignore[arg-type]
         phase=row["phase"],

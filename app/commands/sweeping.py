@@ -24,7 +24,7 @@ from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow
 from app.sizing.sweep.run import Crew, run_sweep
-from app.sizing.sweep.uploads import Uploads
+from app.sizing.sweep.uploads import UploadSet
 
 ENDINGS = (".csv", ".parquet")
 ROWS_ENDING = ".rows"
@@ -75,7 +75,7 @@ def sweep_to_file(request: SweepRequest, output: Path, workers: Crew, *, resume:
     if output.suffix not in ENDINGS:
         raise BadInput.at("--output", "the file must end in .csv or .parquet")
     sweep = Sweep.of(request)
-    uploads = Uploads.of(request, installed_context())
+    uploads = UploadSet.of(request, installed_context())
     kept = KeptRows(output.with_name(f"{output.name}{ROWS_ENDING}"), sweep)
     done = kept.open(resume=resume)
     progress = Progress(sys.stderr, sweep.total, len(done))

@@ -59,38 +59,10 @@ def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLi
 
 
 def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatLike) -> Floats:
-    """Draw at the meter of the building, cooling and conversion included.
+    """Return the draw at the meter of the building, cooling and conversion included [W].
 
-    Parameters
-    ----------
-    equipment_power : FloatLike
-        Draw of the machines, hosts and switches. [W]
-    power_usage_effectiveness : FloatLike
-        Energy of the facility over that of its equipment (PUE), 1 or more. [-]
-
-    Returns
-    -------
-    power : Floats
-        Draw of the facility on behalf of the equipment. [W]
-
-    Raises
-    ------
-    BadInput
-        Where the PUE is below 1.
-
-    Notes
-    -----
-    A PUE is a mean over a year; in one hour it depends on weather and load.
-
-    References
-    ----------
-    .. [1] ISO/IEC 30134-2:2016, "Data centres, key performance indicators, part 2: power usage
-       effectiveness."
-
-    Examples
-    --------
-    >>> float(facility_power(10_000.0, 1.5))
-    15000.0
+    ``power_usage_effectiveness`` is the energy of the facility over that of its equipment (PUE, ISO/IEC
+    30134-2), a mean over a year; below 1 it raises :class:`BadInput`.
     """
     effectiveness = np.asarray(power_usage_effectiveness, dtype=float)
     if not np.all(effectiveness >= 1):
@@ -99,99 +71,24 @@ def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatL
 
 
 def run_energy(power: FloatLike, seconds: FloatLike) -> Floats:
-    """Energy of a run at a constant mean power.
-
-    Parameters
-    ----------
-    power : FloatLike
-        Mean draw. [W]
-    seconds : FloatLike
-        How long it is drawn. [s]
-
-    Returns
-    -------
-    energy : Floats
-        Energy used. [J]
-
-    References
-    ----------
-    .. [1] BIPM, "The International System of Units (SI)," 9th ed., 2019, table 4.
-
-    Examples
-    --------
-    One kilowatt for an hour:
-
-    >>> float(run_energy(1000.0, 3600.0))
-    3600000.0
-    """
+    """Return the energy [J] of a run at a constant mean power [W] over so many seconds [s]."""
     return np.asarray(np.asarray(power, dtype=float) * seconds)
 
 
 def electricity_cost(energy: FloatLike, electricity_price: FloatLike) -> Floats:
-    """Cost of electricity at a flat price.
+    """Return the cost [currency] of energy at the meter [J] at a flat price [currency/J].
 
-    Parameters
-    ----------
-    energy : FloatLike
-        Energy at the meter. [J]
-    electricity_price : FloatLike
-        Price per unit of energy, demand charges spread over it. [currency/J]
-
-    Returns
-    -------
-    cost : Floats
-        What the energy costs. [currency]
-
-    References
-    ----------
-    .. [1] US EIA, "Electric power annual," table of average revenue per kilowatt-hour (what an
-       average price contains).
-
-    Examples
-    --------
-    A hundred kilowatt-hours at 0.08 each:
-
-    >>> round(float(electricity_cost(100 * 3.6e6, 0.08 / 3.6e6)), 9)
-    8.0
+    Demand charges are spread over that price.
     """
     return np.asarray(np.asarray(energy, dtype=float) * electricity_price)
 
 
 def emissions(energy: FloatLike, carbon_intensity: FloatLike) -> Floats:
-    """Carbon dioxide that is emitted to generate the energy used.
+    """Return the carbon dioxide [kg] of generating energy [J] at the grid's mean intensity [kg/J].
 
-    Parameters
-    ----------
-    energy : FloatLike
-        Energy at the meter. [J]
-    carbon_intensity : FloatLike
-        Emissions of the grid for a unit of energy, a mean over a year. [kg/J]
-
-    Returns
-    -------
-    mass : Floats
-        Carbon dioxide, or its equivalents where the intensity counts them. [kg]
-
-    Raises
-    ------
-    BadInput
-        Where the intensity is below zero.
-
-    Notes
-    -----
-    By location: what the grid emits on average, whatever contract the site has. What it took to make the
-    machines is not counted.
-
-    References
-    ----------
-    .. [1] GHG Protocol, "Scope 2 guidance," World Resources Institute, 2015 (location-based method).
-
-    Examples
-    --------
-    A megawatt-hour at 0.4173 kg a kilowatt-hour:
-
-    >>> round(float(emissions(3.6e9, 0.4173 / 3.6e6)), 1)
-    417.3
+    By location: what the grid emits on average, whatever contract the site has (GHG Protocol, "Scope 2
+    guidance," 2015). What it took to make the machines is not counted. An intensity below zero raises
+    :class:`BadInput`.
     """
     intensity = np.asarray(carbon_intensity, dtype=float)
     if not np.all(intensity >= 0):

@@ -10,36 +10,11 @@ from app.errors import BadInput, Message
 
 
 def pareto_front(times: Floats, costs: Floats) -> NDArray[np.bool_]:
-    """Say which options no other option beats in both time and cost.
+    """Say which options no other option beats in both time [s] and cost [currency].
 
-    Parameters
-    ----------
-    times : Floats
-        Time of each option; infinite for one that never ends. [s]
-    costs : Floats
-        Cost of each option; infinite where no price is known. [currency]
-
-    Returns
-    -------
-    front : array of bool
-        True where every other option is slower or dearer or the same in both; of options that are the same
-        in both the first alone. Options without a finite time are never on it. [-]
-
-    Notes
-    -----
-    Sorted by time and then by cost, an option is on the front where it costs less than all before it.
-
-    References
-    ----------
-    .. [1] H. T. Kung, F. Luccio, F. P. Preparata, "On finding the maxima of a set of vectors," J. ACM,
-       vol. 22, no. 4, pp. 469-476, 1975.
-
-    Examples
-    --------
-    The third option is slower than the second and costs more:
-
-    >>> pareto_front(np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 5.0, 6.0, 1.0])).tolist()
-    [True, True, False, True]
+    Of options that are the same in both the first alone is on it, and none without a finite time; an
+    option of no known price has an infinite cost. Sorted by time and then by cost, an option is on the
+    front where it costs less than all before it (Kung, Luccio, Preparata, J. ACM 22(4), 1975).
     """
     time, cost = np.asarray(times, dtype=float), np.asarray(costs, dtype=float)
     order = np.lexsort((cost, time))
@@ -49,35 +24,6 @@ def pareto_front(times: Floats, costs: Floats) -> NDArray[np.bool_]:
     front = np.zeros(order.size, dtype=bool)
     front[order] = np.isfinite(time[order]) & ((cost[order] < cheapest) | first)
     return front
-
-
-def roofline_device_seconds(flop: FloatLike, peak: FloatLike) -> Floats:
-    r"""Return the least time one sample takes of a device: its operations at the peak.
-
-    .. math:: w = F / P
-
-    Parameters
-    ----------
-    flop : FloatLike
-        Operations of one sample forward and backward, :math:`F`. [FLOP]
-    peak : FloatLike
-        Dense peak of one device, :math:`P`. [FLOP/s]
-
-    Returns
-    -------
-    seconds : Floats
-        Lower bound of the device time of one sample. [s]
-
-    References
-    ----------
-    .. [1] S. Williams, A. Waterman, D. Patterson, "Roofline," CACM 52(4), 2009 (the flat roof).
-
-    Examples
-    --------
-    >>> float(roofline_device_seconds(3.12e14, 312e12))
-    1.0
-    """
-    return np.asarray(np.asarray(flop, dtype=float) / peak)
 
 
 def parallel_efficiency(counts: FloatLike, times: FloatLike) -> Floats:

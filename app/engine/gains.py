@@ -42,41 +42,11 @@ def relative_gain(reference: FloatLike, seconds: FloatLike) -> Floats:
 
 
 def sufficient_rung(seconds: Floats, threshold: float) -> Indices:
-    """First rung of a ladder of rising cost above which no rung gains as much as a threshold.
+    """Return the first rung of a ladder of rising cost above which none gains as much as a threshold.
 
-    Parameters
-    ----------
-    seconds : array
-        Time of the same work on every rung, the cheapest first, along the last axis. [s]
-    threshold : float
-        Relative gain that is worth the next rung, above zero. [-]
-
-    Returns
-    -------
-    rung : array of int
-        Place of the first rung that is enough. [-]
-
-    Raises
-    ------
-    BadInput
-        Where there is no rung.
-
-    Notes
-    -----
-    A rung that is dearer and slower than another never is the answer's rival: what is compared is the fastest
-    of all rungs above.
-
-    References
-    ----------
-    .. [1] H. Simon, "Rational choice and the structure of the environment," Psychological Review 63(2),
-       1956 (the first option that satisfies).
-
-    Examples
-    --------
-    Each doubling gains less; from the third rung on less than 5 % are left:
-
-    >>> int(sufficient_rung(np.array([2.0, 1.4, 1.1, 1.08]), 0.05))
-    2
+    ``seconds`` is the time of the same work on every rung, the cheapest first, along the last axis [s].
+    A rung that is dearer and slower than another is no rival: what is compared is the fastest of all
+    rungs above. Without any rung it raises :class:`BadInput`.
     """
     seconds = np.asarray(seconds, float)
     if seconds.shape[-1:] in ((), (0,)):

@@ -12,27 +12,7 @@ from app.engine.records import FloatLike, Floats
 
 
 def is_partition_size(sizes: FloatLike) -> npt.NDArray[np.bool_]:
-    """Tell which numbers of IPUs a partition may have: powers of two.
-
-    Parameters
-    ----------
-    sizes : FloatLike
-        Numbers of IPUs. [-]
-
-    Returns
-    -------
-    allowed : numpy.ndarray
-        True for 1, 2, 4, 8 and so on. [-]
-
-    References
-    ----------
-    .. [1] Graphcore, "V-IPU user guide," section 5.1: the size of a partition must be a power of 2.
-
-    Examples
-    --------
-    >>> is_partition_size(np.array([1, 6, 8, 12, 16])).tolist()
-    [True, False, True, False, True]
-    """
+    """Tell which numbers of IPUs a partition may have: powers of two ("V-IPU user guide," section 5.1)."""
     values = np.asarray(sizes, dtype=float)
     whole = (values >= 1) & (values == np.floor(values))
     safe = np.where(whole, values, 1.0)
@@ -40,30 +20,9 @@ def is_partition_size(sizes: FloatLike) -> npt.NDArray[np.bool_]:
 
 
 def nearest_partition_sizes(size: FloatLike, largest: FloatLike) -> tuple[Floats, Floats]:
-    """Nearest numbers of IPUs below and above that a partition may have.
+    """Return the sizes of partition next to a number of IPUs: not above it and not below it.
 
-    Parameters
-    ----------
-    size : FloatLike
-        Number asked for, 1 or more. [-]
-    largest : FloatLike
-        IPUs of the pod, a power of two. [-]
-
-    Returns
-    -------
-    below : Floats
-        Largest power of two not above the number, and not above the pod. [-]
-    above : Floats
-        Smallest power of two not below the number, and not above the pod. [-]
-
-    References
-    ----------
-    .. [1] Graphcore, "V-IPU user guide," section 5.1: the size of a partition must be a power of 2.
-
-    Examples
-    --------
-    >>> [int(one) for one in nearest_partition_sizes(12, 64)]
-    [8, 16]
+    Neither is above ``largest``, the IPUs of the pod.
     """
     exponent = np.log2(np.maximum(np.asarray(size, dtype=float), 1.0))
     most = np.asarray(largest, dtype=float)
@@ -139,30 +98,9 @@ def pods_needed(sizes: FloatLike, pod: int) -> int:
 
 
 def session_parts(devices: int, pod: int, pods: int) -> int | None:
-    """Fewest equal partitions, one to a pod, that make up a session over several pods.
+    """Return the fewest equal partitions, one to a pod, that make up a session over several pods.
 
-    Parameters
-    ----------
-    devices : int
-        IPUs of the session. [-]
-    pod : int
-        IPUs of a pod, a power of two. [-]
-    pods : int
-        Pods there are. [-]
-
-    Returns
-    -------
-    parts : int or None
-        Partitions, each a power of two not above a pod; None where no such split exists. [-]
-
-    References
-    ----------
-    .. [1] Lablup, "Backend.AI: Graphcore IPU integration," 2022: a cluster session joins several pods.
-
-    Examples
-    --------
-    >>> session_parts(128, 64, 2), session_parts(96, 64, 2), session_parts(96, 64, 3)
-    (2, None, 3)
+    Each is a power of two; None where no such split exists.
     """
     for parts in range(1, pods + 1):
         size, rest = divmod(devices, parts)

@@ -243,33 +243,3 @@ def wait_percentile(
     ratio = np.maximum(waiting / (1.0 - np.asarray(share, dtype=float)), 1.0)
     waited = np.log(ratio) * np.asarray(service_time, dtype=float) / np.where(steady, idle, 1.0)
     return np.where(steady, waited, np.inf)
-
-
-def queue_length(arrival_rate: FloatLike, wait: FloatLike) -> Floats:
-    r"""Jobs that wait on average, whatever the order they are served in (Little's law).
-
-    .. math:: L = \lambda W
-
-    Parameters
-    ----------
-    arrival_rate : FloatLike
-        Jobs per second. [1/s]
-    wait : FloatLike
-        Mean wait, :math:`W`. [s]
-
-    Returns
-    -------
-    jobs : Floats
-        Jobs in the line. [-]
-
-    References
-    ----------
-    .. [1] J. D. C. Little, "A proof for the queuing formula L = λW," Operations Research, vol. 9, no. 3,
-       pp. 383-387, 1961.
-
-    Examples
-    --------
-    >>> round(float(queue_length(2 / 3600, 150.0)), 6)
-    0.083333
-    """
-    return np.asarray(np.multiply(arrival_rate, wait), dtype=float)

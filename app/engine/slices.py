@@ -6,7 +6,7 @@ profiles there are and where they may begin is data; here is only how they are p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,30 +36,9 @@ class SlicedGpu:
 
 @lru_cache(maxsize=65_536)
 def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int, ...] | None:
-    """Place instances on one GPU, trying every way there is.
+    """Return the first memory slice of each instance on one GPU; None where they do not fit together.
 
-    Parameters
-    ----------
-    profiles : tuple of SliceProfile
-        Instances, several of a kind named several times; at most as many as compute slices fit. [-]
-    gpu : SlicedGpu
-        The GPU. [-]
-
-    Returns
-    -------
-    starts : tuple of int or None
-        First memory slice of each instance in the order given; None where they do not fit together. [-]
-
-    References
-    ----------
-    .. [1] NVIDIA, "Multi-Instance GPU user guide," 2024: profiles and placements of the A100.
-
-    Examples
-    --------
-    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
-    >>> small = SliceProfile(1, 1, (0, 1, 2, 3, 4, 5, 6), "1g.5gb")
-    >>> arrangement((half, half), SlicedGpu(7, 8)), arrangement((half, half, small), SlicedGpu(7, 8))
-    ((0, 4), None)
+    Every way to place them is tried. :class:`SliceProfile` says where each may begin.
     """
     if sum(one.compute for one in profiles) > gpu.compute or sum(one.memory for one in profiles) > gpu.memory:
         return None
@@ -84,79 +63,11 @@ def arrangement(profiles: tuple[SliceProfile, ...], gpu: SlicedGpu) -> tuple[int
     return tuple(starts) if put(0, 0) else None
 
 
-def layouts(profiles: Iterable[SliceProfile], gpu: SlicedGpu) -> list[tuple[tuple[int, SliceProfile], ...]]:
-    """Every way to cut one GPU to which no further instance can be added.
-
-    Parameters
-    ----------
-    profiles : iterable of SliceProfile
-        Kinds of instance. [-]
-    gpu : SlicedGpu
-        The GPU. [-]
-
-    Returns
-    -------
-    found : list of tuple
-        Instances by their first memory slice, rising. [-]
-
-    References
-    ----------
-    .. [1] NVIDIA, "Multi-Instance GPU user guide," 2024: profiles and placements of the A100.
-
-    Examples
-    --------
-    >>> whole = SliceProfile(8, 7, (0,), "7g.40gb")
-    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
-    >>> [[one.name for _, one in cut] for cut in layouts([whole, half], SlicedGpu(7, 8))]
-    [['3g.20gb', '3g.20gb'], ['7g.40gb']]
-    """
-    places = sorted((start, one) for one in profiles for start in one.starts)
-    found: set[tuple[tuple[int, SliceProfile], ...]] = set()
-
-    def fits(cut: Sequence[tuple[int, SliceProfile]], start: int, one: SliceProfile) -> bool:
-        if start + one.memory > gpu.memory or sum(two.compute for _, two in cut) + one.compute > gpu.compute:
-            return False
-        return all(start + one.memory <= other or other + two.memory <= start for other, two in cut)
-
-    def extend(cut: tuple[tuple[int, SliceProfile], ...], after: int) -> None:
-        for index, (start, one) in enumerate(places[after:], after):
-            if fits(cut, start, one):
-                extend((*cut, (start, one)), index + 1)
-        if not any(fits(cut, start, one) for start, one in places):
-            found.add(cut)
-
-    extend((), 0)
-    return sorted(found)
-
-
 def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[list[int]]:
-    """Share instances out over GPUs: the largest first, each where the least is left over.
+    """Return for each GPU in use the positions of its instances: largest first, each where least is left.
 
     Each GPU is arranged anew for every instance that joins it, so that only the choice of the GPU is
-    a heuristic (best fit decreasing).
-
-    Parameters
-    ----------
-    instances : sequence of SliceProfile
-        Instances to place. [-]
-    gpu : SlicedGpu
-        The GPUs, all alike. [-]
-
-    Returns
-    -------
-    shares : list of list of int
-        For each GPU in use, the positions of its instances. [-]
-
-    References
-    ----------
-    .. [1] D. S. Johnson, "Fast algorithms for bin packing," Journal of Computer and System Sciences, vol. 8,
-       no. 3, pp. 272-314, 1974.
-
-    Examples
-    --------
-    >>> half = SliceProfile(4, 3, (0, 4), "3g.20gb")
-    >>> gpus_for_slices([half, half, half], SlicedGpu(7, 8))
-    [[0, 1], [2]]
+    a heuristic (best fit decreasing; D. S. Johnson, "Fast algorithms for bin packing," 1974).
     """
     shares: list[list[int]] = []
     order = sorted(

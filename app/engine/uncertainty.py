@@ -6,7 +6,6 @@ is evaluated on the whole column, and the last axis of each result holds the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -119,36 +118,6 @@ def student_t_samples(normals: Floats, mixing_normals: Floats) -> Floats:
     return np.asarray(normals * np.sqrt((degrees - 2.0) / np.sum(np.square(mixing_normals), axis=-1)))
 
 
-def log_normal_samples(standard_deviation: FloatLike, normals: Floats) -> Floats:
-    r"""Factors around one whose logarithm has a given spread.
-
-    .. math:: x = e^{\sigma z}
-
-    Parameters
-    ----------
-    standard_deviation : FloatLike
-        Of the logarithm, :math:`\sigma`. [-]
-    normals : Floats
-        Samples of zero mean and unit variance, :math:`z`. [-]
-
-    Returns
-    -------
-    factors : Floats
-        Samples with median one; multiply the central value by them. [-]
-
-    References
-    ----------
-    .. [1] E. Limpert, W. Stahel, M. Abbt, "Log-normal distributions across the sciences,"
-       BioScience, vol. 51, no. 5, pp. 341-352, 2001.
-
-    Examples
-    --------
-    >>> [round(float(factor), 4) for factor in log_normal_samples(0.1, np.array([-1.0, 0.0, 1.0]))]
-    [0.9048, 1.0, 1.1052]
-    """
-    return np.asarray(np.exp(np.asarray(standard_deviation) * normals))
-
-
 def banded_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals: Floats) -> Floats:
     r"""Spread a figure over samples whose 10th and 90th percentile need not lie evenly about it.
 
@@ -184,38 +153,6 @@ def banded_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals: F
     reach = np.asarray(normals) / NormalDist().inv_cdf(HIGH)
     above, below = np.log(np.divide(high, value)), np.log(np.divide(value, low))
     return np.asarray(value * np.exp(reach * np.where(reach >= 0, above, below)))
-
-
-def combined_standard_deviation(standard_deviations: Sequence[FloatLike]) -> Floats:
-    r"""Spread of a sum of independent errors: the root of the sum of squares.
-
-    .. math:: \sigma = \sqrt{\sum_k \sigma_k^2}
-
-    Parameters
-    ----------
-    standard_deviations : Sequence of FloatLike
-        Of each error; of the logarithm where the errors are factors. [-]
-
-    Returns
-    -------
-    standard_deviation : Floats
-        Of all errors together. [-]
-
-    Notes
-    -----
-    For independent errors only; errors that always occur together add up without the squares.
-
-    References
-    ----------
-    .. [1] JCGM 100:2008, "Guide to the expression of uncertainty in measurement," section 5.1.2.
-
-    Examples
-    --------
-    >>> round(float(combined_standard_deviation([0.06, 0.08])), 9)
-    0.1
-    """
-    variance = sum(np.square(part) for part in standard_deviations)
-    return np.asarray(np.sqrt(variance), dtype=float)
 
 
 def linear_effects(answer: Floats, inputs: Floats) -> Floats:

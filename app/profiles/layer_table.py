@@ -51,7 +51,7 @@ POINTWISE = {
 """What the column ``op`` may say of norms and elementwise rows."""
 
 
-class Row:
+class LayerRow:
     """One row of a table; errors name the row and the column."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
@@ -96,7 +96,7 @@ class Row:
         return str(value)
 
 
-def _gemm(name: str, row: Row) -> list[Operator]:
+def _gemm(name: str, row: LayerRow) -> list[Operator]:
     inner, columns = row.whole("inner"), row.whole("columns")
     rows, batch = row.number("rows", 1.0), row.number("batch", 1.0)
     default = float(inner * columns + (columns if row.flag("bias", True) else 0))
@@ -116,7 +116,7 @@ def _gemm(name: str, row: Row) -> list[Operator]:
     ]
 
 
-def _convolution(name: str, row: Row) -> list[Operator]:
+def _convolution(name: str, row: LayerRow) -> list[Operator]:
     channels_in = row.whole("channels_in")
     depthwise = row.values.get("kind") == "depthwise"
     channels_out = row.whole("channels_out", channels_in if depthwise else None)
@@ -150,7 +150,7 @@ def _convolution(name: str, row: Row) -> list[Operator]:
     return operators
 
 
-def _pointwise(name: str, row: Row) -> list[Operator]:
+def _pointwise(name: str, row: LayerRow) -> list[Operator]:
     norm = row.values.get("kind") == "norm"
     word = row.choice("op", POINTWISE, "layer_norm" if norm else "elementwise")
     operator = pointwise_layer(
@@ -162,7 +162,7 @@ def _pointwise(name: str, row: Row) -> list[Operator]:
     return [replace(operator, saved=operator.elements) if norm else operator]
 
 
-def _attention(name: str, row: Row) -> list[Operator]:
+def _attention(name: str, row: LayerRow) -> list[Operator]:
     rows = row.number("rows")
     operator = attention(
         name, float(row.whole("heads")), rows, row.number("keys", rows), float(row.whole("inner"))
@@ -171,7 +171,7 @@ def _attention(name: str, row: Row) -> list[Operator]:
     return [replace(operator, causal=half, layer_launches=1 / 11)]
 
 
-def _embedding(name: str, row: Row) -> list[Operator]:
+def _embedding(name: str, row: LayerRow) -> list[Operator]:
     return [
         embedding_bag(
             name=name,
@@ -182,7 +182,7 @@ def _embedding(name: str, row: Row) -> list[Operator]:
     ]
 
 
-def _recurrent(name: str, row: Row) -> list[Operator]:
+def _recurrent(name: str, row: LayerRow) -> list[Operator]:
     return recurrent_layer(
         name=name,
         cell=row.choice("cell", GATES, "lstm"),
@@ -193,7 +193,7 @@ def _recurrent(name: str, row: Row) -> list[Operator]:
     )
 
 
-KINDS: dict[str, tuple[Callable[[str, Row], list[Operator]], frozenset[str]]] = {
+KINDS: dict[str, tuple[Callable[[str, LayerRow], list[Operator]], frozenset[str]]] = {
     "gemm": (_gemm, frozenset(("rows", "inner", "columns", "batch", "bias", "parameters"))),
     "conv": (
         _convolution,
@@ -261,7 +261,7 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
                 kind=kind,
                 known=", ".join(("name", "kind", "count", *sorted(known))),
             )
-    row = Row(layer, path)
+    row = LayerRow(layer, path)
     title = layer.get("name")
     label = printable(title, 80) if isinstance(title, str) and title else f"{kind}_{index + 1}"
     count = row.number("count", 1.0)

@@ -46,7 +46,7 @@ RULE = Message(
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class TokenEstimate:
     """Tokens of a text: central, and the range that vocabularies span."""
 
     tokens: int
@@ -54,7 +54,7 @@ class Estimated:
     high: float
 
 
-def estimated_tokens(text: str) -> Estimated:
+def estimated_tokens(text: str) -> TokenEstimate:
     """Return the tokens of a text.
 
     >>> estimated_tokens("A sentence of forty characters, roughly.").tokens
@@ -64,7 +64,7 @@ def estimated_tokens(text: str) -> Estimated:
     """
     wide = len(_WIDE.findall(text))
     narrow = len(_SPACE.sub(" ", text).strip()) - wide
-    return Estimated(
+    return TokenEstimate(
         tokens=max(1, round(narrow * NARROW_TOKENS + wide * WIDE_TOKENS)),
         low=max(1.0, narrow * NARROW_LOW + wide * WIDE_LOW),
         high=max(1.0, narrow * NARROW_HIGH + wide * WIDE_HIGH),

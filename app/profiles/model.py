@@ -34,7 +34,7 @@ LONGEST_TAKEN = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSource:
+class DimensionSource:
     """Where the dimensions of a preset were published."""
 
     title: str
@@ -169,7 +169,7 @@ class ModelProfile:
     origin: str
     """preset, config, onnx, layers, transformer or total_flop."""
     body: Body
-    source: ModelSource | None = None
+    source: DimensionSource | None = None
     published: Published = Published()
     assumptions: tuple[Message, ...] = ()
     default_seq_len: int | None = None
@@ -301,7 +301,7 @@ class ModelProfile:
             family=str(document["family"]),
             origin=str(document["origin"]),
             body=body_from_json(cast("Mapping[str, object]", document["body"])),
-            source=None if source is None else ModelSource(**source),
+            source=None if source is None else DimensionSource(**source),
             published=Published(**published) if published else Published(),  # type: ignore[arg-type]
             assumptions=tuple(
                 message_from_json(entry)

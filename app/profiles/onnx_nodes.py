@@ -158,7 +158,7 @@ class Graph:
 
 
 @dataclass(slots=True)
-class Chain:
+class KernelChain:
     """Elementwise nodes that run as one kernel."""
 
     name: str
@@ -196,9 +196,9 @@ class Scores:
     softmax: bool = False
 
 
-def row(entry: Chain | Scores) -> Operator:
+def row(entry: KernelChain | Scores) -> Operator:
     """Return an entry that is not yet an operator as one."""
-    return entry.operator() if isinstance(entry, Chain) else entry.operator
+    return entry.operator() if isinstance(entry, KernelChain) else entry.operator
 
 
 def integer(node: onnx.NodeProto, name: str, default: int) -> int:

@@ -17,7 +17,7 @@ from app.engine.operators import Kind, Operator, Pointwise, pointwise_layer
 from app.profiles.architectures.common import LAUNCH_SHARE
 from app.profiles.documents import unreadable
 from app.profiles.numbers import printable
-from app.profiles.onnx_nodes import ALIASES, ELEMENTWISE, FREE, MOVES, NORMS, POOLS, Chain, integer, row
+from app.profiles.onnx_nodes import ALIASES, ELEMENTWISE, FREE, MOVES, NORMS, POOLS, KernelChain, integer, row
 from app.profiles.onnx_products import Products
 
 
@@ -167,9 +167,9 @@ class Converter(Products):
         )
         if meets and len({id(chain) for chain in joined}) < 2 and len(joined) < len(active):
             # Two paths meet: a residual connection, which starts anew what follows.
-            self._operators.append(Chain(name, -(-size // self._batch), 0, {"Add"}))
+            self._operators.append(KernelChain(name, -(-size // self._batch), 0, {"Add"}))
             return
-        chain = joined[0] if joined else Chain(name)
+        chain = joined[0] if joined else KernelChain(name)
         if not joined:
             self._operators.append(chain)
         chain.elements = max(chain.elements, -(-size // self._batch))

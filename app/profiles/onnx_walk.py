@@ -11,7 +11,7 @@ from app.engine.operators import Operator
 from app.errors import Message, Unprocessable
 from app.profiles.documents import Deadline, unreadable
 from app.profiles.numbers import printable
-from app.profiles.onnx_nodes import Chain, Graph, Scores, Shape
+from app.profiles.onnx_nodes import Graph, KernelChain, Scores, Shape
 
 
 class Walk:
@@ -21,10 +21,10 @@ class Walk:
         self._graph = graph
         self._batch = batch
         self._deadline = deadline
-        self._operators: list[Operator | Chain | Scores] = []
+        self._operators: list[Operator | KernelChain | Scores] = []
         self._counted: set[str] = set()
         self._origin: dict[str, str] = {name: name for name in graph.parameters}
-        self._chains: dict[str, Chain] = {}
+        self._chains: dict[str, KernelChain] = {}
         self._scores: dict[str, Scores] = {}
         self._sources: set[str] = set(graph.inputs)
         self._unknown: set[str] = set()

@@ -29,7 +29,7 @@ PRECISION = 512
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadSample:
+class LengthSample:
     """Lengths of the samples of a data set, in tokens."""
 
     samples: int
@@ -63,7 +63,7 @@ class WorkloadSample:
         return document
 
     @classmethod
-    def from_json(cls, document: Mapping[str, object]) -> WorkloadSample:
+    def from_json(cls, document: Mapping[str, object]) -> LengthSample:
         """Return the sample that :meth:`to_json` wrote."""
         values = dict(document)
         bins = cast("list[list[int]]", values["histogram"])
@@ -73,7 +73,7 @@ class WorkloadSample:
         return cls(**values)  # type: ignore[arg-type]
 
 
-def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None) -> WorkloadSample:
+def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None) -> LengthSample:
     """Return the lengths of a data set's samples."""
     if seq_len is not None and not 1 <= seq_len <= MOST_LENGTH:
         raise BadInput.at(
@@ -83,7 +83,7 @@ def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None
             most=MOST_LENGTH,
             value=seq_len,
         )
-    stream = Bounded(name, io.BytesIO(data) if isinstance(data, bytes) else data, MOST_BYTES)
+    stream = StreamLimit(name, io.BytesIO(data) if isinstance(data, bytes) else data, MOST_BYTES)
     deadline = Deadline(name, SECONDS)
     tally = Tally(name)
     for sample in open_samples(name, stream):
@@ -93,7 +93,7 @@ def read_sample(name: str, data: bytes | BinaryIO, *, seq_len: int | None = None
     return tally.result(seq_len)
 
 
-class Bounded(io.RawIOBase):
+class StreamLimit(io.RawIOBase):
     """A stream that stops with an error beyond a number of bytes."""
 
     def __init__(self, name: str, stream: BinaryIO, most: int) -> None:
@@ -156,7 +156,7 @@ class Tally:
         self._low += low * sample.count
         self._high += high * sample.count
 
-    def result(self, seq_len: int | None) -> WorkloadSample:
+    def result(self, seq_len: int | None) -> LengthSample:
         """Return the figures of all samples counted."""
         if not self.samples:
             raise unreadable("{file} holds no samples", file=self._name)
@@ -183,7 +183,7 @@ class Tally:
             assumptions.append(
                 Message("rows of {seq_len} tokens, enough for the longest sample", {"seq_len": row})
             )
-        return WorkloadSample(
+        return LengthSample(
             samples=self.samples,
             tokens=tokens,
             mean_tokens=tokens / self.samples,

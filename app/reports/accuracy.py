@@ -15,12 +15,12 @@ from app.reports.accuracy_runs import (
     worst_cases,
 )
 from app.reports.agreement import counted
-from app.reports.evidence import Counts, Evidence
+from app.reports.evidence import AccuracyEvidence, Counts
 from app.reports.markdown import percent, table, whole_percent
 from app.reports.regret import regret_section
 from app.sizing.families import FITTED_FAMILIES, IPU_SERIES
 from app.sizing.validation.cases import THROUGHPUT
-from app.sizing.validation.report import RowResult, Summary, summaries, summary
+from app.sizing.validation.report import ErrorSummary, RowResult, summaries, summary
 from app.sizing.validation.run import ValidationReport
 
 LEADING = ("bert", "gpt", "llama", "resnet50")
@@ -82,7 +82,7 @@ LIMITS = """## What these figures do not say
 - Cost, energy and failures have no rows here: those figures are only as good as their sources."""
 
 
-def accuracy_document(report: ValidationReport, counts: Counts, evidence: Evidence) -> str:
+def accuracy_document(report: ValidationReport, counts: Counts, evidence: AccuracyEvidence) -> str:
     """Return the document as Markdown."""
     sections = (
         OPENING,
@@ -116,24 +116,24 @@ def accuracy_document(report: ValidationReport, counts: Counts, evidence: Eviden
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class FamilyAgreement:
     """Agreement of the leading families with measured runs."""
 
-    lead: Summary
+    lead: ErrorSummary
     """With the figures fitted on all of them."""
-    unseen: Summary
+    unseen: ErrorSummary
     """With the group of each run left out of the fit."""
-    general: Summary
+    general: ErrorSummary
     """With the software taken as unknown."""
-    usual: Summary
+    usual: ErrorSummary
     """On GPUs with the software of an estimate that names none."""
-    whole: Summary
+    whole: ErrorSummary
     """Times to train of all families."""
     most: int
     """Devices of the largest run."""
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Agreement:
+    def of(cls, evidence: AccuracyEvidence) -> FamilyAgreement:
         """Return the agreement that a README begins with."""
         rows = _of(throughput(evidence.headline), LEADING)
         unseen, general = (
@@ -152,9 +152,9 @@ class Agreement:
         )
 
 
-def accuracy_sentence(evidence: Evidence) -> str:
+def accuracy_sentence(evidence: AccuracyEvidence) -> str:
     """Return the agreement with measured runs in a few sentences, for the README."""
-    found = Agreement.of(evidence)
+    found = FamilyAgreement.of(evidence)
     lead, unseen, general, most = found.lead, found.unseen, found.general, found.most
     usual, whole = found.usual, found.whole
     return (
@@ -170,9 +170,9 @@ def accuracy_sentence(evidence: Evidence) -> str:
     )
 
 
-def korean_accuracy_sentence(evidence: Evidence) -> str:
+def korean_accuracy_sentence(evidence: AccuracyEvidence) -> str:
     """Return the same in Korean, for the Korean README."""
-    found = Agreement.of(evidence)
+    found = FamilyAgreement.of(evidence)
     lead, unseen, general = found.lead, found.unseen, found.general
     usual, whole = found.usual, found.whole
     text = (
@@ -208,7 +208,7 @@ def _kind(row: RowResult) -> str:
     return "IPU" if row.chip in IPU_SERIES else "GPU"
 
 
-def _errors(part: Summary) -> list[str]:
+def _errors(part: ErrorSummary) -> list[str]:
     return [
         str(part.groups),
         percent(part.median),
@@ -218,14 +218,14 @@ def _errors(part: Summary) -> list[str]:
     ]
 
 
-def _summaries(name: str, parts: Iterable[Summary]) -> str:
+def _summaries(name: str, parts: Iterable[ErrorSummary]) -> str:
     return table(
         (name, "rows:", "predicted:", *ERRORS),
         ([part.name, str(part.rows), str(part.supported), *_errors(part)] for part in parts),
     )
 
 
-def _headline(evidence: Evidence) -> str:
+def _headline(evidence: AccuracyEvidence) -> str:
     rows = throughput(evidence.headline)
     known = _of(rows, FITTED_FAMILIES)
     parts = [
@@ -265,9 +265,9 @@ KINDS = (
 )
 
 
-def _unseen(evidence: Evidence) -> str:
+def _unseen(evidence: AccuracyEvidence) -> str:
     """Return errors in sample and left out, by family on GPUs and on IPUs."""
-    rows: dict[str, dict[str, Summary]] = {}
+    rows: dict[str, dict[str, ErrorSummary]] = {}
     for label, column in KINDS:
         found = throughput(evidence.headline) if column is None else evidence.left_out[column]
         known = [row for row in found if row.family in FITTED_FAMILIES and row.supported]

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.reports.accuracy_cases import configuration
-from app.reports.agreement import ALL, CORE, OTHER, Agreement, Cell, by_kind, cells, counted, in_set, worst
+from app.reports.agreement import (
+    ALL,
+    CORE,
+    OTHER,
+    Agreement,
+    AgreementCell,
+    by_kind,
+    cells,
+    counted,
+    in_set,
+    worst,
+)
 from app.reports.chains import Chain, Ranking, chains, ranking, scaled
-from app.reports.evidence import Counts, Evidence, Row
+from app.reports.evidence import AccuracyEvidence, Counts, Row
 from app.reports.fitted import FittedFigure
 from app.reports.gaps import Gaps
 from app.reports.markdown import UNKNOWN, number, percent, table, whole_percent
@@ -68,7 +79,7 @@ def covered(part: Agreement) -> str:
     return f"{whole_percent(part.coverage)} ({100 * part.coverage_low:.0f}–{100 * part.coverage_high:.0f})"
 
 
-def coverage_section(evidence: Evidence) -> str:
+def coverage_section(evidence: AccuracyEvidence) -> str:
     """Return coverage by what the fit knew, with binomial intervals."""
     runs = counted(evidence.predictions)
     lines = []
@@ -83,14 +94,14 @@ def coverage_section(evidence: Evidence) -> str:
     return "\n\n".join((COVERAGE, table(headings, lines)))
 
 
-def scale_section(evidence: Evidence) -> str:
+def scale_section(evidence: AccuracyEvidence) -> str:
     """Return errors by family, chip and class of size."""
     headings = ("family", "chip", "devices", "runs:", "groups:", "median:", "90 %:", "bias:", "left out:")
     lines = map(_cell, cells(counted(evidence.predictions)))
     return "\n\n".join((SCALES, table(headings, lines)))
 
 
-def _cell(one: Cell) -> list[str]:
+def _cell(one: AgreementCell) -> list[str]:
     known = one.in_sample
     return [
         one.family,
@@ -115,7 +126,7 @@ def written_scale(code: str) -> str:
     return f"{least}–{most}" if most else f"{least} and more"
 
 
-def chain_section(evidence: Evidence) -> str:
+def chain_section(evidence: AccuracyEvidence) -> str:
     """Return how well scaling chains are followed, and how many pairs are ranked right."""
     found = chains(counted(evidence.predictions), IN_SAMPLE, evidence.repeats)
     curves = scaled(found)
@@ -155,7 +166,7 @@ def _chain(one: Chain) -> list[str]:
     ]
 
 
-def worst_cases(evidence: Evidence) -> str:
+def worst_cases(evidence: AccuracyEvidence) -> str:
     """Return the worst rows, with their likely reasons."""
     runs = [one for one in evidence.predictions if one.scope == "counted"]
     lines = [

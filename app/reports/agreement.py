@@ -43,7 +43,7 @@ def scale_of(devices: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RunChoice:
     """Which runs are looked at, and with what left out of the fit."""
 
     family: str = ALL
@@ -88,7 +88,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AgreementCell:
     """One family on one chip at one class of size."""
 
     family: str
@@ -120,7 +120,7 @@ def by_kind(predictions: Sequence[Prediction]) -> dict[str, Agreement]:
     return {kind: agreement(predictions, kind) for kind in KINDS}
 
 
-def cells(predictions: Iterable[Prediction]) -> list[Cell]:
+def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
     """Return the errors by family, chip and class of size."""
     parts: dict[tuple[str, str, int], list[Prediction]] = {}
     for one in predictions:
@@ -128,7 +128,7 @@ def cells(predictions: Iterable[Prediction]) -> list[Cell]:
             place = SCALE_CODES.index(scale_of(one.devices))
             parts.setdefault((one.family, one.chip, place), []).append(one)
     return [
-        Cell(
+        AgreementCell(
             family,
             chip,
             SCALE_CODES[place],

@@ -28,7 +28,7 @@ CLEAR = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChainPoint:
     """One run of a chain."""
 
     id: str
@@ -60,7 +60,7 @@ class Chain:
     length: str
     precision: str
     unit: str
-    points: tuple[Point, ...]
+    points: tuple[ChainPoint, ...]
     rank: float
     """Spearman's correlation of predicted with measured values."""
     offset: float
@@ -145,7 +145,7 @@ def _chain(
     )
 
 
-def point_of(one: Prediction, kind: str, *, whole: bool) -> Point:
+def point_of(one: Prediction, kind: str, *, whole: bool) -> ChainPoint:
     """Return a run as throughput of one device."""
     error, measured = one.error(kind) or 0.0, one.measured or math.nan
     error = -error if one.is_duration else error
@@ -154,10 +154,12 @@ def point_of(one: Prediction, kind: str, *, whole: bool) -> Point:
         rate = (one.batch or 1.0 if whole else 1.0) / measured
     if one.metric != "tflops_per_accel":
         rate /= one.devices
-    return Point(one.id, one.group, one.devices, one.batch, one.plan, rate, rate * math.exp(error), error)
+    return ChainPoint(
+        one.id, one.group, one.devices, one.batch, one.plan, rate, rate * math.exp(error), error
+    )
 
 
-def replicate_deviation(points: Iterable[Point], *, same_group: bool = False) -> float | None:
+def replicate_deviation(points: Iterable[ChainPoint], *, same_group: bool = False) -> float | None:
     """Return the pooled standard deviation of the logarithm between runs of one configuration."""
     alike: dict[object, list[float]] = {}
     for point in points:
@@ -171,7 +173,7 @@ def replicate_deviation(points: Iterable[Point], *, same_group: bool = False) ->
 
 
 def repeat_deviation(
-    points: Sequence[Point], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
+    points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
 ) -> float:
     """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
     stated = first([one for one in repeats if one.expressions], facts, devices)
@@ -199,7 +201,7 @@ def ranking(found: Iterable[Chain]) -> Ranking:
     return Ranking(pairs, right, with_pairs)
 
 
-class Outcome(Protocol):
+class ChainOutcome(Protocol):
     """What was measured and what was predicted of it."""
 
     @property
@@ -211,7 +213,7 @@ class Outcome(Protocol):
         """Predicted throughput."""
 
 
-def clear_pairs(outcomes: Sequence[Outcome], deviation: float) -> list[tuple[float, float]]:
+def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
     """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly."""
     return [
         (apart, math.log(one.predicted / other.predicted))

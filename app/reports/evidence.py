@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.catalog import Status
+from app.catalog import FigureStatus
 from app.engine.gpu import gpu_memory
 from app.engine.operators import Stack, TransformerShape
 from app.engine.operators.transformer import transformer_operators
@@ -73,7 +73,7 @@ class MemoryCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AccuracyEvidence:
     """Predictions of all measured rows, and what stands behind them."""
 
     headline: ValidationReport
@@ -97,7 +97,7 @@ class Evidence:
     repeats: tuple[Pattern, ...]
 
 
-def collect(context: SizingContext, directory: Path) -> Evidence:
+def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
     """Predict every measured row and count what was fitted."""
     rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
     headline = [row for row in rows if in_headline(row)]
@@ -107,7 +107,7 @@ def collect(context: SizingContext, directory: Path) -> Evidence:
     scoped = [*((COUNTED, row) for row in report.rows), *((APART, row) for row in apart.rows)]
     reasons = load_patterns(directory / "validation" / "reasons.csv")
     predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
-    return Evidence(
+    return AccuracyEvidence(
         headline=report,
         apart=apart,
         defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
@@ -207,7 +207,7 @@ def counts_of(context: SizingContext) -> Counts:
         for figure in profile.figures.values()
         if figure.profile == profile.id
     ]
-    accepted = [figure for figure in context.catalog.all_figures() if figure.status is Status.ACCEPTED]
+    accepted = [figure for figure in context.catalog.all_figures() if figure.status is FigureStatus.ACCEPTED]
     # Chips of one series share a fitted figure: it was chosen once.
     chosen = {(figure.parameter, figure.value) for figure in accepted if figure.fitted}
     guessed = [figure for figure in accepted if figure.estimated and not figure.fitted]

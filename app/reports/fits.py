@@ -8,9 +8,9 @@ from app.reports.evidence import Counts
 from app.sizing.families import FITTED_FAMILIES
 from app.sizing.fitting.held_out import Quantiles, core, large, on_ipu
 from app.sizing.fitting.refit import Refit
-from app.sizing.fitting.runs import Run
+from app.sizing.fitting.runs import FitRun
 
-PARTS: tuple[tuple[str, Callable[[Run], bool]], ...] = (
+PARTS: tuple[tuple[str, Callable[[FitRun], bool]], ...] = (
     ("bert, gpt, llama, resnet50 on GPUs", core),
     ("the same beyond one machine", large),
     ("on IPUs", on_ipu),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.catalog import Status
+from app.catalog import FigureStatus
 from app.sizing.context import SizingContext
 from app.sizing.validation.rules import Rule
 
@@ -88,7 +88,9 @@ def _stated(result: Mapping[str, str]) -> tuple[str, str]:
 def _catalogue(context: SizingContext) -> list[FittedFigure]:
     """Return the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
     found: dict[tuple[str, float | None], list[str]] = {}
-    accepted = [one for one in context.catalog.all_figures() if one.status is Status.ACCEPTED and one.fitted]
+    accepted = [
+        one for one in context.catalog.all_figures() if one.status is FigureStatus.ACCEPTED and one.fitted
+    ]
     for one in accepted:
         found.setdefault((one.parameter, one.value), []).append(one.item)
     first = {(one.parameter, one.value): one for one in reversed(accepted)}

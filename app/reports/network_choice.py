@@ -35,7 +35,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class NetworkCase:
     """A model at a stated micro-batch."""
 
     title: str
@@ -67,10 +67,10 @@ class Case:
 
 
 CASES = (
-    Case(
+    NetworkCase(
         "BERT-Large, sequences of 512 tokens, fp16", "bert-large", {"seq_len": 512, "precision": "fp16"}, 16
     ),
-    Case("ResNet-50, fp16", "resnet50", {"precision": "fp16"}, 128),
+    NetworkCase("ResNet-50, fp16", "resnet50", {"precision": "fp16"}, 128),
 )
 
 
@@ -79,7 +79,7 @@ def network_tables(context: SizingContext) -> str:
     return "\n\n".join(part for case in CASES for part in _of_case(case, context))
 
 
-def _of_case(case: Case, context: SizingContext) -> list[str]:
+def _of_case(case: NetworkCase, context: SizingContext) -> list[str]:
     found = {
         (machines, accumulation): case.choice(machines, accumulation, context)
         for accumulation in ACCUMULATIONS

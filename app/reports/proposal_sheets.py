@@ -23,7 +23,7 @@ from app.reports.wording.proposals.naming import line_name, line_value
 from app.reports.wording.values import stated
 from app.reports.wording.voice import Voice
 from app.sizing.document import Quantity
-from app.sizing.proposal.documents import Line, Proposal, ProposalContent
+from app.sizing.proposal.documents import Proposal, ProposalContent, ProposalLine
 from app.sizing.proposal.lines import lines_of
 
 COLUMNS = ("section", "option", "name", "label", "value", "low", "high", "unit", "written", "path")
@@ -103,7 +103,7 @@ def rows_of(proposal: Proposal, content: ProposalContent, speaker: Voice) -> Ite
         ]
 
 
-def line_row(line: Line, content: ProposalContent, speaker: Voice) -> list[Value]:
+def line_row(line: ProposalLine, content: ProposalContent, speaker: Voice) -> list[Value]:
     """Return one line as a row."""
     value = str(line.value) if isinstance(line.value, list | dict) else line.value
     label, said = line_name(line.section, line.name, speaker), line_value(line, content, speaker)

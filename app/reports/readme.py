@@ -6,7 +6,7 @@ import re
 
 from app.errors import CatalogError
 from app.reports.accuracy import accuracy_sentence, korean_accuracy_sentence
-from app.reports.evidence import Evidence
+from app.reports.evidence import AccuracyEvidence
 from app.reports.wording import voice
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Estimate
@@ -40,7 +40,9 @@ HEADLINES = {"README.md": accuracy_sentence, "README.ko.md": korean_accuracy_sen
 """Page → what it begins with of the agreement with measured runs."""
 
 
-def with_answers(text: str, context: SizingContext, evidence: Evidence, page: str = "README.md") -> str:
+def with_answers(
+    text: str, context: SizingContext, evidence: AccuracyEvidence, page: str = "README.md"
+) -> str:
     """Return a README with its generated parts brought up to date."""
     request = request_shown(text, page)
     parts = {"accuracy": HEADLINES[page](evidence), "estimate": printed(estimate(request, context))}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.reports.chains import Point, Ranking, clear_pairs, point_of, repeat_deviation
+from app.reports.chains import ChainPoint, Ranking, clear_pairs, point_of, repeat_deviation
 from app.reports.markdown import percent, table, whole_percent
 from app.reports.predictions import GROUP_LEFT_OUT, IN_SAMPLE, Prediction
 from app.reports.reasons import Pattern
@@ -123,7 +123,7 @@ def _set(
     )
 
 
-def _outcome(plan: str, points: Sequence[Point]) -> PlanOutcome:
+def _outcome(plan: str, points: Sequence[ChainPoint]) -> PlanOutcome:
     return PlanOutcome(
         plan,
         len(points),

@@ -10,7 +10,7 @@ from app.sizing.document import Estimate
 from app.sizing.search_documents import Search
 from app.sizing.size.documents import Sizing
 from app.sizing.size.sentences import sentences
-from app.sizing.validation.report import Summary
+from app.sizing.validation.report import ErrorSummary
 
 
 def estimate_text(answer: Estimate) -> list[str]:
@@ -124,7 +124,7 @@ def sizing_text(answer: Sizing) -> list[str]:
 SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")
 
 
-def summary_cells(part: Summary) -> list[str]:
+def summary_cells(part: ErrorSummary) -> list[str]:
     """Return one line of the summary of a validation."""
     shares = (part.median, part.ninetieth, part.coverage)
     return [

@@ -13,8 +13,8 @@ from app.reports.agreement import (
     SCALE_CODES,
     SETS,
     Agreement,
-    Cell,
-    Choice,
+    AgreementCell,
+    RunChoice,
     agreement,
     by_kind,
     cells,
@@ -37,13 +37,13 @@ __all__ = [
     "UNITS",
     "AccuracyFindings",
     "Agreement",
-    "Cell",
+    "AgreementCell",
     "Chain",
-    "Choice",
     "FittedFigure",
     "Gaps",
     "Prediction",
     "Ranking",
+    "RunChoice",
     "allowed",
     "choice_of",
     "counted",
@@ -67,7 +67,7 @@ class MissedRun(Document):
 class AccuracyFindings(Document):
     """How well the chosen runs are predicted."""
 
-    choice: Choice
+    choice: RunChoice
     measured: int
     """Measured runs in all, whatever is chosen."""
     headline: Agreement
@@ -76,7 +76,7 @@ class AccuracyFindings(Document):
     """The chosen runs by what the fit knew of them."""
     sets: dict[str, Agreement]
     """The same by set of families, where all are chosen."""
-    cells: list[Cell]
+    cells: list[AgreementCell]
     """The chosen runs by family, chip and class of size."""
     chains: list[Chain]
     ranking: Ranking
@@ -108,27 +108,27 @@ def reasons() -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=64)
-def found_chains(choice: Choice) -> tuple[Chain, ...]:
+def found_chains(choice: RunChoice) -> tuple[Chain, ...]:
     """Return the chains of the chosen runs."""
     repeats = load_patterns(data_directory() / "validation" / "repeats.csv")
     return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class ErrorBreakdown:
     """Errors of the chosen runs, by what the fit knew, by set, and by family, chip and size."""
 
     headline: Agreement
     kinds: dict[str, Agreement]
     sets: dict[str, Agreement]
-    cells: list[Cell]
+    cells: list[AgreementCell]
 
 
 @functools.lru_cache(maxsize=64)
-def found_errors(choice: Choice) -> Errors:
+def found_errors(choice: RunChoice) -> ErrorBreakdown:
     """Return the errors of the chosen runs; a choice has the same for every reader."""
     runs = counted(filter(choice.holds, predictions()))
-    return Errors(
+    return ErrorBreakdown(
         headline=agreement(runs, choice.errors),
         kinds=by_kind(runs),
         sets={
@@ -151,10 +151,10 @@ def allowed() -> dict[str, tuple[str, ...]]:
     }
 
 
-def choice_of(**asked: str) -> Choice:
+def choice_of(**asked: str) -> RunChoice:
     """Return what was chosen; a value nobody knows is refused by the name of its field."""
     known = allowed()
-    usual = asdict(Choice())
+    usual = asdict(RunChoice())
     chosen = {name: value or usual[name] for name, value in asked.items()}
     for name, value in chosen.items():
         if value not in known[name]:
@@ -164,10 +164,10 @@ def choice_of(**asked: str) -> Choice:
                 value=f"“{value[:40]}”",
                 known=", ".join(filter(None, known[name])),
             )
-    return Choice(**chosen)
+    return RunChoice(**chosen)
 
 
-def findings_of(choice: Choice, context: SizingContext) -> AccuracyFindings:
+def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
     """Return how well the chosen runs are predicted."""
     everything = predictions()
     selected = [one for one in everything if choice.holds(one)]

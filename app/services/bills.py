@@ -5,14 +5,14 @@ from __future__ import annotations
 from app.errors import BadInput, FieldError, NotFound
 from app.reports.wording import Voice
 from app.services.estimates import get_estimate_request
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.bill.bill import make_bill
 from app.sizing.bill.compare import compare_bills
 from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest, check_asked
-from app.sizing.kept.documents import BillSummary as BillSummary
+from app.sizing.kept.documents import BillSummary, Page
 from app.store.tables import BillRow
 from app.store.types import new_id
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter
 
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.calibrated import profile_to_json
@@ -17,7 +17,7 @@ from app.sizing.calibration_documents import (
     GainRequest,
 )
 from app.sizing.gain import measured_gain
-from app.sizing.kept.documents import CalibrationSummary as CalibrationSummary
+from app.sizing.kept.documents import CalibrationSummary, Page
 from app.store.tables import CalibrationRow
 from app.store.types import new_id
 

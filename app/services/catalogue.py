@@ -10,20 +10,19 @@ from statistics import NormalDist
 from typing import Any, Generic
 
 from app.catalog import (
-    BillLine,
     Catalog,
     Derived,
     Figure,
     Source,
     Spread,
+    SystemPart,
 )
 from app.catalog.entries import Entry
-from app.catalog.software import ABSOLUTE, SoftwareProfile, figure_unit
-from app.catalog.software import SoftwareFigure as SoftwareFact
+from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figure_unit
 from app.errors import NotFound
 from app.profiles.model import ModelProfile, Published
 from app.profiles.presets import presets
-from app.services.listing import Item, Page, stretch
+from app.services.listing import Item, stretch
 from app.sizing.catalogue.documents import (
     BillOfSystem,
     CatalogueFigure,
@@ -44,6 +43,7 @@ from app.sizing.catalogue.documents import (
 )
 from app.sizing.context import SizingContext
 from app.sizing.document import Quantity, SourceRef
+from app.sizing.kept.documents import Page
 from app.sizing.nearest import MeasuredRun
 
 NINETIETH = NormalDist().inv_cdf(0.9)
@@ -231,7 +231,7 @@ def software(profile: SoftwareProfile, catalog: Catalog, runs: Sequence[Measured
     )
 
 
-def software_figure(fact: SoftwareFact, source: SourceRef) -> SoftwareFigure:
+def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
     """Return one figure of a software profile with its 80 % band."""
     reach = NINETIETH * fact.deviation
     if fact.parameter in ABSOLUTE:
@@ -329,7 +329,7 @@ def spread(amount: Spread | None) -> Quantity | None:
     return Quantity(value=amount.value, low=amount.low, high=amount.high, unit=amount.unit)
 
 
-def bill_line(catalog: Catalog, line: BillLine) -> BillOfSystem:
+def bill_line(catalog: Catalog, line: SystemPart) -> BillOfSystem:
     """Return one line of a system's bill."""
     return BillOfSystem(
         item=line.item,

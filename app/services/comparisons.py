@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 
 from app.errors import AppError, FieldError, Overtaken
 from app.services.estimates import make_estimate, save_estimate
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.compare import Option, check_row_count, compare
+from app.sizing.compare import ComparisonEntry, check_row_count, compare
 from app.sizing.cost.terms import BOUNDS as BOUNDS
 from app.sizing.document import Comparison, Estimate
-from app.sizing.kept.documents import ComparisonSummary as ComparisonSummary
+from app.sizing.kept.documents import ComparisonSummary, Page
 from app.sizing.one_basis import BasisAsked as BasisAsked
 from app.sizing.one_basis import on_one_basis
 from app.sizing.questions import ComparisonPatch, ComparisonRequest, PublishedFigure, RowRequest
@@ -39,7 +39,7 @@ class Versioned:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ComparisonHead:
     """What is kept of a comparison beside its options."""
 
     identifier: str
@@ -62,7 +62,7 @@ def keep_comparison(
 
     def make() -> tuple[Comparison, Save]:
         options = make_options(bench, workspace_id, request.rows, request.currency)
-        found = Kept(new_id("cmp"), request.title, request.locale, request.currency)
+        found = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
         answer = compared(bench, workspace_id, options, found)
 
         def save(repository: Repository) -> None:
@@ -93,7 +93,7 @@ def get_comparison(
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
         options = stored(repository, identifier)
-    found = Kept(record.id, record.title, record.locale, record.currency)
+    found = ComparisonHead(record.id, record.title, record.locale, record.currency)
     comparison = compared(bench, workspace_id, options, found, scaling_efficiency, basis)
     return Versioned(comparison, record.version)
 
@@ -121,7 +121,7 @@ def change_comparison(
         options = make_options(bench, workspace_id, requests, currency)
     title = patch.title or before.comparison.title
     locale = patch.locale or before.comparison.locale
-    answer = compared(bench, workspace_id, options, Kept(identifier, title, locale, currency))
+    answer = compared(bench, workspace_id, options, ComparisonHead(identifier, title, locale, currency))
     was = before.comparison
     changes = [("title", answer.title, was.title), ("locale", locale, was.locale)]
     changes.append(("currency", currency, was.currency))
@@ -169,17 +169,17 @@ def check_version(expected: int | None, found: int) -> None:
 
 def make_options(
     bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
-) -> list[Option]:
+) -> list[ComparisonEntry]:
     """Return rows with their estimates made, all in one currency."""
     check_row_count(len(requests))
     options = []
     for position, request in enumerate(requests):
         if isinstance(request, PublishedFigure):
-            options.append(Option(request))
+            options.append(ComparisonEntry(request))
         else:
             asked = request.model_copy(update={"currency": currency})
             with of_row(position):
-                options.append(Option(asked, make_estimate(bench, workspace_id, asked)))
+                options.append(ComparisonEntry(asked, make_estimate(bench, workspace_id, asked)))
     return options
 
 
@@ -196,8 +196,8 @@ def of_row(position: int) -> Iterator[None]:
 def compared(
     bench: Workbench,
     workspace_id: str,
-    options: list[Option],
-    kept: Kept,
+    options: list[ComparisonEntry],
+    kept: ComparisonHead,
     scaling_efficiency: float = 1.0,
     basis: BasisAsked = USUAL_BASIS,
 ) -> Comparison:
@@ -222,12 +222,12 @@ def existing(repository: Repository, identifier: str) -> ComparisonRecord:
     return record
 
 
-def stored(repository: Repository, identifier: str) -> list[Option]:
+def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
     """Return the options of a comparison with the estimates that were made for them."""
     rows = repository.comparison_options(identifier)
     estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [
-        Option(
+        ComparisonEntry(
             ROW.validate_python(row.request),
             Estimate.model_validate(estimates[row.estimate_id].document) if row.estimate_id else None,
         )
@@ -235,7 +235,7 @@ def stored(repository: Repository, identifier: str) -> list[Option]:
     ]
 
 
-def stored_options(options: list[Option]) -> list[tuple[dict[str, Any], str | None]]:
+def stored_options(options: list[ComparisonEntry]) -> list[tuple[dict[str, Any], str | None]]:
     """Return options as they are kept."""
     return [
         (
@@ -246,7 +246,7 @@ def stored_options(options: list[Option]) -> list[tuple[dict[str, Any], str | No
     ]
 
 
-def save_new_estimates(repository: Repository, options: list[Option]) -> None:
+def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -> None:
     """Keep the estimates of options."""
     for option in options:
         if option.estimate is not None and isinstance(option.request, EstimateRequest):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.errors import BadInput
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
-from app.sizing.kept.documents import EstimateSummary as EstimateSummary
+from app.sizing.kept.documents import EstimateSummary, Page
 from app.sizing.request import EstimateRequest
 from app.sizing.scaling import scaled_requests
-from app.store.listed_queries import Subject
+from app.store.listed_queries import EstimateSubject
 from app.store.repository import Repository
 from app.store.tables import EstimateRow
 from app.store.types import new_id
@@ -101,7 +101,7 @@ def list_estimates(
         subjects = repository.shown.subjects(row.id for row in listing.rows)
     models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
 
-    def line(row: EstimateRow, subject: Subject) -> EstimateSummary:
+    def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:
         # What the catalogue has no more is still known by its identifier.
         preset, system = models.get(subject.preset or ""), systems.get(subject.system)
         return EstimateSummary(

@@ -11,15 +11,15 @@ from pydantic import BaseModel
 from app.profiles.samples import read_sample
 from app.reports.pdf import read_logo
 from app.services.claims import get_claim, list_claims
-from app.services.comparisons import Kept, compared, make_options
+from app.services.comparisons import ComparisonHead, compared, make_options
 from app.services.estimates import make_estimate
 from app.services.planning import map_onto_ipus, run_checks
-from app.services.sweeps import SweepAnswer, SweepState, job_of, title_of
+from app.services.sweeps import job_of, title_of
 from app.services.tenancy import share_devices, share_time
 from app.services.uploads import profile_document, workload_document
 from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.sizing.claims.request import ClaimsRequest
-from app.sizing.compare import Option
+from app.sizing.compare import ComparisonEntry
 from app.sizing.models import resolve_model
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
@@ -39,6 +39,7 @@ from app.sizing.request import EstimateRequest, ModelInput
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.request import SizingRequest
 from app.sizing.sweep.chunks import row_at
+from app.sizing.sweep.documents import SweepAnswer, SweepState
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.tenancy.request import PartitionRequest, QueueRequest
@@ -60,7 +61,10 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
     return {
         "Estimate": make_estimate(bench, LOCAL_WORKSPACE, estimate),
         "Comparison": compared(
-            bench, LOCAL_WORKSPACE, options, Kept("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD")
+            bench,
+            LOCAL_WORKSPACE,
+            options,
+            ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
         ),
         "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
         "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
@@ -90,7 +94,7 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
 
 
 def proposal_answers(
-    bench: Workbench, options: Sequence[Option], request: ProposalRequest
+    bench: Workbench, options: Sequence[ComparisonEntry], request: ProposalRequest
 ) -> dict[str, BaseModel]:
     """Return the answers about a proposal that is frozen and shared."""
     moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)

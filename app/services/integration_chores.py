@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from app.services.freezing import note_expired
-from app.services.rates import purge_rates
 from app.services.webhook_delivery import deliver_due, purge_messages
 from app.services.workbench import Workbench
 from app.store.types import now
@@ -28,5 +27,5 @@ def tidy_integration(bench: Workbench) -> None:
     """Note proposals whose last day is over; forget counted requests and old messages."""
     moment = now()
     note_expired(bench, moment)
-    purge_rates(bench, moment)
+    bench.store.purge_rates(moment)
     purge_messages(bench, moment)

@@ -33,7 +33,7 @@ MOST_ATTEMPTS = 50
 
 
 @dataclass
-class Claim:
+class JobClaim:
     """A job that this runner has taken on."""
 
     bench: Workbench
@@ -45,7 +45,7 @@ class Claim:
     beaten: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def take(cls, bench: Workbench, identifier: str, stopping: Callable[[], bool]) -> Claim | None:
+    def take(cls, bench: Workbench, identifier: str, stopping: Callable[[], bool]) -> JobClaim | None:
         """Take on a job; None where it does not wait, such as when another was faster."""
         found = bench.store.claim_job(identifier, runner_name(), now())
         return cls(bench, found, stopping) if found else None
@@ -115,8 +115,8 @@ class Claim:
         JOBS_ENDED.labels(self.job.kind, status if own else "lost").inc()
 
 
-Work: TypeAlias = Callable[[Claim], None]
-"""What a kind of job does; returns early where :meth:`Claim.cancelled` says so."""
+Work: TypeAlias = Callable[[JobClaim], None]
+"""What a kind of job does; returns early where :meth:`JobClaim.cancelled` says so."""
 
 
 def runner_name() -> str:

@@ -12,12 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import BadInput, Conflict, Unavailable
 from app.services.admission import Admission, Credentials, Principal, Role, Scope
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.tokens import new_token, token_hash
 from app.services.workbench import Workbench, no_such
 from app.sizing.integration.documents import ApiKey, KeyStatus, NewApiKey
 from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
+from app.sizing.kept.documents import Page
 from app.store.database import Store
 from app.store.integration_tables import ApiKeyRecord
 from app.store.key_queries import ends_at

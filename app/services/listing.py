@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from app.errors import BadInput
 from app.sizing.document import Document
-from app.sizing.kept.documents import Page as Page
+from app.sizing.kept.documents import Page
 from app.store.repository import After
 
 Item = TypeVar("Item", bound=Document)

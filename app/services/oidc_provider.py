@@ -79,7 +79,7 @@ class TokenRefused(AppError):
     title = "Sign-in refused"
 
 
-class Bounded(httpx2.HTTPTransport):
+class TransportLimit(httpx2.HTTPTransport):
     """A transport whose answers end with an error where they become too large."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -139,7 +139,7 @@ class Provider:
             client_secret=self.client_secret or None,
             scope="openid email profile",
             code_challenge_method="S256",
-            transport=Bounded(),
+            transport=TransportLimit(),
             timeout=SECONDS,
             follow_redirects=False,
             trust_env=False,
@@ -273,7 +273,7 @@ class Provider:
         """Return a JSON object that the provider publishes."""
         try:
             with httpx2.Client(
-                transport=Bounded(), timeout=SECONDS, follow_redirects=False, trust_env=False
+                transport=TransportLimit(), timeout=SECONDS, follow_redirects=False, trust_env=False
             ) as client:
                 response = client.get(address, headers={"accept": "application/json"})
                 if response.status_code != 200:

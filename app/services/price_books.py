@@ -8,13 +8,14 @@ from dataclasses import asdict
 from app.catalog import BookRow
 from app.catalog.books import MOST_ROWS
 from app.errors import BadInput, Conflict, Message, NotFound, Overtaken, TooLarge
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.books.changes import MOST_CHANGES, changes, checked, edited, row_document
 from app.sizing.books.documents import BookVersion, PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookPatch, PriceBookRequest
 from app.sizing.books.sheets import read_rows, write_rows
+from app.sizing.kept.documents import Page
 from app.store.book_queries import VersionTaken
 from app.store.tables import PriceBookRecord, PriceBookVersion
 from app.store.types import new_id, now

@@ -12,11 +12,11 @@ from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
 from app.services.evidence import named_evidence
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.compare import Option
-from app.sizing.kept.documents import ProposalSummary as ProposalSummary
+from app.sizing.compare import ComparisonEntry
+from app.sizing.kept.documents import Page, ProposalSummary
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import (
     Logo,
@@ -115,8 +115,8 @@ def named_comparison(repository: Repository, identifier: str) -> Any:
 
 
 def priced_anew(
-    bench: Workbench, workspace_id: str, asked: ProposalRequest, position: int, option: Option
-) -> Option:
+    bench: Workbench, workspace_id: str, asked: ProposalRequest, position: int, option: ComparisonEntry
+) -> ComparisonEntry:
     """Return an option in the currency and at the prices of a proposal."""
     if isinstance(option.request, PublishedFigure):
         return option
@@ -126,7 +126,7 @@ def priced_anew(
         taken["assumptions"] = option.request.assumptions.model_copy(update=book)
     request = option.request.model_copy(update=taken)
     with of_row(position):
-        return Option(request, make_estimate(bench, workspace_id, request))
+        return ComparisonEntry(request, make_estimate(bench, workspace_id, request))
 
 
 def get_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Proposal:

@@ -18,7 +18,6 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Message, TooMany, Unavailable
-from app.services.workbench import Workbench
 from app.store.database import Store
 
 logger = logging.getLogger("rackline.rates")
@@ -256,8 +255,3 @@ def workspace_of(name: str) -> str:
     'ws_local'
     """
     return name.split("/")[1]
-
-
-def purge_rates(bench: Workbench, moment: datetime) -> int:
-    """Forget windows that count no longer, and return how many there were."""
-    return bench.store.purge_rates(moment)

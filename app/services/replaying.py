@@ -12,7 +12,7 @@ from app.services.evidence import named_evidence
 from app.services.once import Once, Save, keep
 from app.services.proposals import existing
 from app.services.workbench import Workbench
-from app.sizing.compare import Option
+from app.sizing.compare import ComparisonEntry
 from app.sizing.document import Text
 from app.sizing.proposal.content import build_content
 from app.sizing.proposal.documents import ProposalContent, Refused, Replay
@@ -93,9 +93,9 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     )
 
 
-def made_today(bench: Workbench, workspace_id: str, written: dict[str, Any]) -> Option:
+def made_today(bench: Workbench, workspace_id: str, written: dict[str, Any]) -> ComparisonEntry:
     """Return an option as it would be answered today."""
     request = ROW.validate_python(written)
     if isinstance(request, PublishedFigure):
-        return Option(request)
-    return Option(request, make_estimate(bench, workspace_id, request))
+        return ComparisonEntry(request)
+    return ComparisonEntry(request, make_estimate(bench, workspace_id, request))

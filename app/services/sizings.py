@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.errors import NotFound
-from app.services.listing import Page, read_cursor, stretch, write_cursor
+from app.services.listing import read_cursor, stretch, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.kept.documents import SizingSummary as SizingSummary
+from app.sizing.kept.documents import Page, SizingSummary
 from app.sizing.request import EstimateRequest
 from app.sizing.size.answering import scaling, size
 from app.sizing.size.documents import ScalingCurve, Sizing
@@ -21,7 +21,6 @@ from app.telemetry import SEARCHES
 
 __all__ = [
     "OPTIONS",
-    "SizingSummary",
     "create_sizing",
     "get_sizing",
     "list_sizings",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from app import __version__
 from app.errors import Conflict, FieldError, Message, NotFound, Overtaken
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.study_estimates import estimates_of
 from app.services.workbench import Workbench, no_such
+from app.sizing.kept.documents import Page
 from app.sizing.study.changes import changes_between
 from app.sizing.study.documents import (
     Change,

@@ -11,7 +11,7 @@ from app.services.workbench import Workbench
 from app.sizing.document import Estimate
 from app.sizing.questions import PublishedFigure
 from app.sizing.request import EstimateRequest
-from app.sizing.study.answering import Made, Refused
+from app.sizing.study.answering import Made, OptionRefusal
 from app.sizing.study.knobs import field_of_knobs
 from app.sizing.study.merging import check, request_of
 from app.sizing.study.request import StudyContent
@@ -31,7 +31,7 @@ def estimates_of(
     with _at_knobs(content, knobs):
         check(content, bench.sizing.catalog)
     requests: Requests = {}
-    made: dict[str, Estimate | Refused | None] = {}
+    made: dict[str, Estimate | OptionRefusal | None] = {}
     for place, option in enumerate(content.options):
         asked = requests[option.key] = request_of(content, option)
         if isinstance(asked, PublishedFigure):
@@ -43,7 +43,7 @@ def estimates_of(
         except AppError as error:
             if strict:
                 raise
-            made[option.key] = Refused(error)
+            made[option.key] = OptionRefusal(error)
     return requests, made
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.services.job_running import Claim
+from app.services.job_running import JobClaim
 from app.services.sweeps import existing
 from app.sizing.sweep.chunks import installed_context
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow
 from app.sizing.sweep.run import Crew, run_sweep
-from app.sizing.sweep.uploads import Uploads
+from app.sizing.sweep.uploads import UploadSet
 from app.store.repository import Repository
 from app.store.tables import SweepRowRecord
 
 
-def compute_sweep(claim: Claim, make_crew: Callable[[], Crew]) -> None:
+def compute_sweep(claim: JobClaim, make_crew: Callable[[], Crew]) -> None:
     """Compute the points of the claimed sweep that have no row yet."""
     workspace, identifier = claim.job.workspace_id, claim.job.id
     with claim.bench.store.transaction(workspace) as repository:
         request = SweepRequest.model_validate(existing(repository, identifier).request)
         done = repository.of_sweep(identifier).keys()
-    uploads = Uploads.of(request, claim.bench.context(workspace))
+    uploads = UploadSet.of(request, claim.bench.context(workspace))
     for rows in run_sweep(
         Sweep.of(request).points(),
         installed_context,
@@ -39,7 +39,7 @@ def compute_sweep(claim: Claim, make_crew: Callable[[], Crew]) -> None:
         claim.advance(len(records), keep)
 
 
-def record_of(claim: Claim, row: SweepRow) -> SweepRowRecord:
+def record_of(claim: JobClaim, row: SweepRow) -> SweepRowRecord:
     """Return a row as it is stored."""
     return SweepRowRecord(
         sweep_id=claim.job.id,

@@ -10,20 +10,17 @@ from typing import TypeAlias
 
 from app.errors import BadInput, Conflict
 from app.reports.sweeps import csv_lines, parquet
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
-from app.sizing.sweep.documents import ENDED as ENDED
-from app.sizing.sweep.documents import Job as Job
-from app.sizing.sweep.documents import Status as Status
-from app.sizing.sweep.documents import SweepAnswer as SweepAnswer
-from app.sizing.sweep.documents import SweepState as SweepState
+from app.sizing.kept.documents import Page
+from app.sizing.sweep.documents import Job, Status, SweepAnswer, SweepState
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow
-from app.sizing.sweep.uploads import Uploads
+from app.sizing.sweep.uploads import UploadSet
 from app.store.repository import Repository
-from app.store.sweep_queries import Label, Narrowing, Order, RowPlace
+from app.store.sweep_queries import Label, Order, RowPlace, RowSelection
 from app.store.tables import JobRecord, SweepRecord
 from app.store.types import new_id, now
 
@@ -43,7 +40,7 @@ def create_sweep(
 
     def make() -> tuple[SweepState, Save]:
         sweep = Sweep.of(request)
-        Uploads.of(request, bench.context(workspace_id))
+        UploadSet.of(request, bench.context(workspace_id))
         record = SweepRecord(
             id=new_id("swp"),
             workspace_id=workspace_id,
@@ -139,7 +136,7 @@ def get_sweep(
     labels: Mapping[Label, str] | None = None,
 ) -> SweepAnswer:
     """Return a sweep with the rows that are meant."""
-    narrowing = Narrowing(labels or {}, order)
+    narrowing = RowSelection(labels or {}, order)
     with bench.store.transaction(workspace_id) as repository:
         record, state = existing(repository, identifier), current(repository, identifier)
         queries = repository.of_sweep(identifier)
@@ -200,7 +197,7 @@ def best_rows(
     """Return the first rows that have a time to train, for a picture."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
-        found = repository.of_sweep(identifier).rows(Narrowing(labels, order, answered=True), limit)
+        found = repository.of_sweep(identifier).rows(RowSelection(labels, order, answered=True), limit)
     return [SweepRow.model_validate(row) for row in found]
 
 

@@ -22,7 +22,7 @@ TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AttemptSubject:
     """What attempts are counted of."""
 
     kind: str
@@ -45,19 +45,19 @@ class Subject:
         return timedelta(0) if beyond < 0 else min(timedelta(seconds=2 ** min(beyond, 20)), LONGEST)
 
 
-def of_account(sought: str) -> Subject:
+def of_account(sought: str) -> AttemptSubject:
     """Return the subject of an account, whether there is one of this address or not."""
-    return Subject("account", sought, 5)
+    return AttemptSubject("account", sought, 5)
 
 
-def of_address(address: str) -> Subject:
+def of_address(address: str) -> AttemptSubject:
     """Return the subject of a network address; an office behind one address has many people."""
-    return Subject("address", network_of(address), 30)
+    return AttemptSubject("address", network_of(address), 30)
 
 
-def of_second_factor(account_id: str) -> Subject:
+def of_second_factor(account_id: str) -> AttemptSubject:
     """Return the subject of the second factor of an account."""
-    return Subject("second factor", account_id, 5)
+    return AttemptSubject("second factor", account_id, 5)
 
 
 def network_of(address: str) -> str:
@@ -77,7 +77,7 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-def begin_attempt(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:
+def begin_attempt(store: Store, subjects: Sequence[AttemptSubject], moment: datetime) -> None:
     """Count an attempt of each subject before it is looked at."""
     with store.identity() as queries:
         for subject in subjects:
@@ -111,7 +111,12 @@ def note_failure(store: Store, sought: str) -> None:
 
 
 def password_is_right(
-    store: Store, password: str, kept: str | None, sought: str, subjects: Sequence[Subject], moment: datetime
+    store: Store,
+    password: str,
+    kept: str | None,
+    sought: str,
+    subjects: Sequence[AttemptSubject],
+    moment: datetime,
 ) -> bool:
     """Count an attempt, look at its password, and note a wrong one to be told with the next sign-in."""
     begin_attempt(store, subjects, moment)
@@ -126,14 +131,16 @@ def password_is_right(
     return right
 
 
-def succeed(store: Store, subject: Subject, others: Sequence[Subject], moment: datetime) -> None:
+def succeed(
+    store: Store, subject: AttemptSubject, others: Sequence[AttemptSubject], moment: datetime
+) -> None:
     """Forget the failures of who proved right; of the others, such as an address, only this attempt."""
     with store.identity() as queries:
         queries.sessions.forget_attempts(subject.sha256)
     forgive(store, others, moment)
 
 
-def forgive(store: Store, subjects: Sequence[Subject], moment: datetime) -> None:
+def forgive(store: Store, subjects: Sequence[AttemptSubject], moment: datetime) -> None:
     """Take back the count of an attempt that was right, or was not looked at."""
     with store.identity() as queries:
         for subject in subjects:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 from app.errors import BadInput
 from app.reports.sweeps import taken, written
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.workbench import Workbench
+from app.sizing.kept.documents import Page
 from app.sizing.trail.documents import TrailActor, TrailEvent, TrailObject
 from app.store.repository import After
 from app.store.tables import AuditEvent

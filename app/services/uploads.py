@@ -12,16 +12,13 @@ from app.errors import Message, NotFound, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.numbers import printable
 from app.profiles.readers import read_profile
-from app.profiles.samples import WorkloadSample, read_sample
+from app.profiles.samples import LengthSample, read_sample
 from app.services.catalogue import operators
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import CheckWarning, Document, Quantity
-from app.sizing.kept.documents import Bin as Bin
-from app.sizing.kept.documents import KeptProfile as KeptProfile
-from app.sizing.kept.documents import KeptWorkload as KeptWorkload
-from app.sizing.kept.documents import UploadSummary as UploadSummary
+from app.sizing.kept.documents import Bin, KeptProfile, KeptWorkload, Page, UploadSummary
 from app.sizing.models import resolve_model
 from app.sizing.questions import ProfileRequest
 from app.sizing.request import ModelInput
@@ -182,7 +179,7 @@ def profile_document(profile: ModelProfile) -> KeptProfile:
     )
 
 
-def workload_document(identifier: str, name: str, sample: WorkloadSample) -> KeptWorkload:
+def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
     """Return the counts of a sample as a document."""
     return KeptWorkload(
         id=identifier,

@@ -16,7 +16,7 @@ from app.services.workbench import Workbench
 from app.sizing.document import Text
 from app.store.integration_tables import WebhookRecord
 from app.store.repository import Repository
-from app.store.webhook_queries import WAITING, DueMessage, Outcome
+from app.store.webhook_queries import WAITING, DeliveryOutcome, DueMessage
 
 logger = logging.getLogger("rackline.webhooks")
 
@@ -64,14 +64,14 @@ def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMess
     with bench.store.transaction(message.workspace_id) as repository:
         webhook = repository.get(WebhookRecord, message.webhook_id)
     if webhook is None or not webhook.active:
-        finish(bench, message, Outcome("dropped", None, None, "", None))
+        finish(bench, message, DeliveryOutcome("dropped", None, None, "", None))
     else:
         finish(bench, message, tried(bench, moment, sender, message, webhook), webhook, moment)
 
 
 def tried(
     bench: Workbench, moment: datetime, sender: Sender, message: DueMessage, webhook: WebhookRecord
-) -> Outcome:
+) -> DeliveryOutcome:
     """Send a message once and return what came of it."""
     body = message.body.encode()
     try:
@@ -85,7 +85,7 @@ def tried(
         logger.exception("message %s could not be sent", message.id)
         return failure(message, moment, Message("something went wrong here; it is in the server's log"))
     if 200 <= reply.status < 300:
-        return Outcome("delivered", None, reply.status, reply.text, None)
+        return DeliveryOutcome("delivered", None, reply.status, reply.text, None)
     reason = Message("the receiver answered {status}", {"status": str(reply.status)})
     return failure(message, moment, reason, reply.status, reply.text)
 
@@ -105,12 +105,12 @@ def opened_secrets(bench: Workbench, webhook: WebhookRecord, moment: datetime) -
 
 def failure(
     message: DueMessage, moment: datetime, reason: Message, status: int | None = None, text: str = ""
-) -> Outcome:
+) -> DeliveryOutcome:
     """Return what comes of a try that failed: another one later, or the end."""
     last = message.attempt > len(DELAYS) or status == GONE
     after = None if last else moment + delay_after(message.id, message.attempt)
     said = Text.of(reason).model_dump(mode="json")
-    return Outcome("failed" if last else WAITING, after, status, text, said)
+    return DeliveryOutcome("failed" if last else WAITING, after, status, text, said)
 
 
 def delay_after(identifier: str, attempt: int) -> timedelta:
@@ -126,7 +126,7 @@ def delay_after(identifier: str, attempt: int) -> timedelta:
 def finish(
     bench: Workbench,
     message: DueMessage,
-    outcome: Outcome,
+    outcome: DeliveryOutcome,
     webhook: WebhookRecord | None = None,
     moment: datetime | None = None,
 ) -> None:
@@ -145,7 +145,7 @@ def finish(
                 repository.hooks.drop(webhook.id)
 
 
-def why_off(repository: Repository, message: DueMessage, outcome: Outcome) -> Message | None:
+def why_off(repository: Repository, message: DueMessage, outcome: DeliveryOutcome) -> Message | None:
     """Return why a webhook is switched off after a message was given up; None where it is not."""
     if outcome.response_status == GONE:
         return Message("the receiver answered 410: it wants no more messages")

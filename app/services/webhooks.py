@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.errors import BadInput, Conflict
-from app.services.listing import Page, read_cursor, write_cursor
+from app.services.listing import read_cursor, write_cursor
 from app.services.once import Once, Save, keep
 from app.services.outward import checked_url
 from app.services.webhook_sending import SECRET_MARK
@@ -17,6 +17,7 @@ from app.services.workbench import Workbench, no_such
 from app.sizing.document import Text
 from app.sizing.integration.documents import Delivery, NewWebhook, Webhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
+from app.sizing.kept.documents import Page
 from app.store.integration_tables import WebhookDelivery, WebhookRecord
 from app.store.repository import Repository
 from app.store.types import new_id, now

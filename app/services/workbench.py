@@ -12,7 +12,7 @@ from app.catalog import BookRow, PriceBook
 from app.catalog.software import SoftwareProfile
 from app.errors import FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
-from app.profiles.samples import WorkloadSample
+from app.profiles.samples import LengthSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
 from app.services.identity import SessionTimes
@@ -165,7 +165,7 @@ class Workbench:
                 raise no_such("uploaded profile", identifier)
         return self._kept_profile(workspace_id, identifier)
 
-    def workload_sample(self, workspace_id: str, identifier: str) -> WorkloadSample:
+    def workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
         """Return what was counted in an uploaded sample of the data, unless it was deleted."""
         with self.store.transaction(workspace_id) as repository:
             if not repository.uploads.has_sample(identifier):
@@ -187,12 +187,12 @@ class Workbench:
                 raise no_such("uploaded profile", identifier)
             return ModelProfile.from_json(row.document)
 
-    def _load_workload_sample(self, workspace_id: str, identifier: str) -> WorkloadSample:
+    def _load_workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
         with self.store.transaction(workspace_id) as repository:
             row = repository.get(SampleRow, identifier)
             if row is None:
                 raise no_such("uploaded sample", identifier)
-            return WorkloadSample.from_json(row.document)
+            return LengthSample.from_json(row.document)
 
     def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
         try:

@@ -11,8 +11,9 @@ from app.engine.units import YEAR
 from app.errors import BadInput, Message
 from app.sizing.checks import time_checks
 from app.sizing.context import SizingContext
+from app.sizing.cost.prices import cost_defaults_of, prices
 from app.sizing.cost.trace import cost_trace
-from app.sizing.costing import cost_defaults_of, cost_of, energy_of, prices, system_power
+from app.sizing.costing import cost_of, energy_of, system_power
 from app.sizing.document import (
     CheckWarning,
     Default,

@@ -14,8 +14,8 @@ from app.catalog.software import (
     OFFSET,
     Calibration,
     FigureRange,
+    ProfileFigure,
     SoftwareCatalog,
-    SoftwareFigure,
     SoftwareProfile,
 )
 from app.engine.calibration import (
@@ -47,7 +47,7 @@ class MeasuredStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ProfileFit:
     """A profile before and after, with the posterior that leads from one to the other."""
 
     prior: SoftwareProfile
@@ -93,7 +93,7 @@ def fit_profile(
     family: str,
     chips: Collection[str],
     named: bool = True,
-) -> Fit:
+) -> ProfileFit:
     """Return the profile that measured steps make of another."""
     prior = prior_of(profile, ranges, named=named)
     names = tuple(sorted(name for name, figure in prior.figures.items() if figure.deviation > 0))
@@ -155,10 +155,10 @@ def fit_profile(
     fitted = replace(
         profile, id=identifier, title=title, figures=moved, calibration=calibration, presumed=False
     )
-    return Fit(prior, fitted, names, posterior, own, scatter, width, at_bound)
+    return ProfileFit(prior, fitted, names, posterior, own, scatter, width, at_bound)
 
 
-def _bound(figure: SoftwareFigure, ranges: Mapping[str, FigureRange], *, low: bool) -> float:
+def _bound(figure: ProfileFigure, ranges: Mapping[str, FigureRange], *, low: bool) -> float:
     """Return the end of what a figure may be, in its deviations from where it is."""
     known = ranges.get(figure.parameter)
     if known is None:
@@ -169,12 +169,12 @@ def _bound(figure: SoftwareFigure, ranges: Mapping[str, FigureRange], *, low: bo
     return math.log(end / figure.value) / figure.deviation
 
 
-def _ends(figure: SoftwareFigure, known: FigureRange) -> tuple[float, float]:
+def _ends(figure: ProfileFigure, known: FigureRange) -> tuple[float, float]:
     """Return what a figure can be; never less than what the catalogue says it is."""
     return min(known.least, figure.value), max(known.most, figure.value)
 
 
-def _moved(figure: SoftwareFigure, mean: float, deviation: float, owner: str) -> SoftwareFigure:
+def _moved(figure: ProfileFigure, mean: float, deviation: float, owner: str) -> ProfileFigure:
     change = mean * figure.deviation
     value = figure.value + change if figure.parameter in ABSOLUTE else figure.value * math.exp(change)
     return replace(
@@ -218,7 +218,7 @@ def profile_from_json(
     prior = software.profile(document["prior"])
     figures = dict(prior.figures)
     for name, stated in document["figures"].items():
-        figures[name] = SoftwareFigure(name, stated["value"], stated["deviation"], "fitted", "", identifier)
+        figures[name] = ProfileFigure(name, stated["value"], stated["deviation"], "fitted", "", identifier)
     calibration = Calibration(
         prior=prior.id,
         family=document["family"],

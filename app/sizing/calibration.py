@@ -13,14 +13,14 @@ from app.catalog.software import (
     ABSOLUTE,
     GREATEST_OVERLAP,
     OFFSET,
-    SoftwareFigure,
+    ProfileFigure,
     SoftwareProfile,
     figure_unit,
 )
 from app.engine.calibration import effective_parameters, log_spread
 from app.engine.records import Floats
 from app.errors import BadInput
-from app.sizing.calibrated import Fit, fit_profile
+from app.sizing.calibrated import ProfileFit, fit_profile
 from app.sizing.calibration_checks import calibration_checks
 from app.sizing.calibration_documents import (
     CalibratedRun,
@@ -125,7 +125,7 @@ def _outlook(found: Estimate) -> Outlook:
     )
 
 
-def _run_documents(runs: Sequence[PreparedRun], fit: Fit) -> list[CalibratedRun]:
+def _run_documents(runs: Sequence[PreparedRun], fit: ProfileFit) -> list[CalibratedRun]:
     posterior = fit.posterior
     wide = log_spread(posterior.slopes_before, np.eye(posterior.mean.size))
     narrow = log_spread(posterior.slopes_after, posterior.covariance)
@@ -161,7 +161,7 @@ def _log_normal(middle: float, deviation: float) -> Quantity:
     return Quantity(value=value, low=low, high=high, unit="s")
 
 
-def moved_figures(fit: Fit) -> list[MovedFigure]:
+def moved_figures(fit: ProfileFit) -> list[MovedFigure]:
     """Return what the runs tell of each figure and of the common offset, the furthest moved first."""
     posterior = fit.posterior
     deviations = np.sqrt(np.diag(posterior.covariance))
@@ -197,7 +197,7 @@ def _ends(middle: float, deviation: float) -> tuple[float, float, float]:
     return middle - ONE_SIDED * deviation, middle, middle + ONE_SIDED * deviation
 
 
-def _figure_ends(figure: SoftwareFigure, fit: Fit) -> tuple[float, ...]:
+def _figure_ends(figure: ProfileFigure, fit: ProfileFit) -> tuple[float, ...]:
     """Return the 10th percentile, the value and the 90th percentile of a figure."""
     if figure.parameter in ABSOLUTE:
         return tuple(min(max(one, 0.0), GREATEST_OVERLAP) for one in _ends(figure.value, figure.deviation))

@@ -10,7 +10,7 @@ import numpy as np
 from app.catalog.software import OFFSET
 from app.engine.records import Floats
 from app.errors import Message
-from app.sizing.calibrated import Fit
+from app.sizing.calibrated import ProfileFit
 from app.sizing.document import CheckWarning
 from app.sizing.quantities import significant
 from app.sizing.regimes import BEYOND
@@ -26,7 +26,7 @@ PERCENT = 100.0
 
 
 def calibration_checks(
-    fit: Fit,
+    fit: ProfileFit,
     gaps: Floats,
     remaining: Floats,
     *,
@@ -60,7 +60,7 @@ def calibration_checks(
     return found
 
 
-def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
+def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
     """Return what says that the measurement, or what was said of it, should be looked at again."""
     found = []
     for place, name in enumerate((*fit.names, OFFSET)):
@@ -98,7 +98,7 @@ def _implausible(fit: Fit, gaps: Floats) -> list[CheckWarning]:
     return found
 
 
-def _scatter(fit: Fit, remaining: Floats) -> list[CheckWarning]:
+def _scatter(fit: ProfileFit, remaining: Floats) -> list[CheckWarning]:
     """Return a warning where the runs disagree with each other by more than their noise."""
     if remaining.size == 1 or fit.scatter <= SCATTERED:
         return []

@@ -15,7 +15,7 @@ from app.errors import AppError, BadInput, FieldError
 from app.sizing.calibrated import MeasuredStep
 from app.sizing.calibration_documents import CalibrationRun, RunSystem
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide
+from app.sizing.deciding import Decision, decide
 from app.sizing.models import resolve_model
 from app.sizing.regimes import regimes
 from app.sizing.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
@@ -29,7 +29,7 @@ class PreparedRun:
     """A run with its plan decided."""
 
     asked: CalibrationRun
-    sizing: Sizing
+    sizing: Decision
     step: MeasuredStep
 
     @property
@@ -56,7 +56,7 @@ def below(place: str) -> Iterator[None]:
         raise
 
 
-def decided(request: EstimateRequest, context: SizingContext) -> Sizing:
+def decided(request: EstimateRequest, context: SizingContext) -> Decision:
     """Return a request with its workload, software and plan decided."""
     asked = request.system
     hardware = context.hardware.system(
@@ -66,10 +66,10 @@ def decided(request: EstimateRequest, context: SizingContext) -> Sizing:
 
 
 def prepared(
-    runs: Sequence[CalibrationRun], asked: EstimateRequest, target: Sizing, context: SizingContext
+    runs: Sequence[CalibrationRun], asked: EstimateRequest, target: Decision, context: SizingContext
 ) -> list[PreparedRun]:
     """Return runs with their systems, workloads and plans decided; those alike are decided once."""
-    known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Sizing, Prediction]] = {}
+    known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Decision, Prediction]] = {}
     found = []
     for position, run in enumerate(runs):
         system = run_system(run.system, asked.system)
@@ -92,7 +92,7 @@ def prepared(
     return found
 
 
-def _check_kind(system: SystemInput, target: Sizing, context: SizingContext) -> None:
+def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -> None:
     """Refuse a run on the other kind of hardware."""
     entry, known = context.hardware.system(system.id, 1).entry, target.hardware.entry.chip_kind
     if entry.chip_kind is not known:
@@ -105,7 +105,7 @@ def _check_kind(system: SystemInput, target: Sizing, context: SizingContext) -> 
         )
 
 
-def _prediction(sizing: Sizing, asked: EstimateRequest) -> Prediction:
+def _prediction(sizing: Decision, asked: EstimateRequest) -> Prediction:
     """Return the logarithm of a case's step time as a function of profile and normals."""
     rate = asked.assumptions.input_samples_per_second
     fed = sizing.batch / (rate * sizing.machines_used) if rate else 0.0
@@ -128,7 +128,7 @@ def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput
     return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
 
 
-def case_regimes(sizing: Sizing, context: SizingContext) -> list[str]:
+def case_regimes(sizing: Decision, context: SizingContext) -> list[str]:
     """Return the regimes of a case; the class's own is replaced by that of a profile.
 
     What sets a class apart from one stack is in the wider figures that calibrating starts from.

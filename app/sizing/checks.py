@@ -13,7 +13,7 @@ from app.sizing.document import CheckWarning
 from app.sizing.failures import Reliability
 from app.sizing.hardware import Hardware
 from app.sizing.nearest import LARGE_FAMILY_ERROR
-from app.sizing.planning import Choice, memory_of
+from app.sizing.planning import PlanChoice, memory_of
 from app.sizing.quantities import duration, significant
 from app.sizing.regimes import DEEPEST_INTERLEAVE
 from app.sizing.runtime import Run
@@ -25,7 +25,9 @@ THIN = 0.10
 INPUT_SHARE = 0.01
 
 
-def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices: int) -> list[CheckWarning]:
+def plan_checks(
+    scenario: Scenario, choice: PlanChoice, hardware: Hardware, devices: int
+) -> list[CheckWarning]:
     """Return what has to be said of a plan and the memory it needs."""
     found = []
     memory = choice.memory
@@ -101,7 +103,7 @@ def plan_checks(scenario: Scenario, choice: Choice, hardware: Hardware, devices:
     return found
 
 
-def _idle(choice: Choice, hardware: Hardware, used: int, devices: int) -> CheckWarning:
+def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> CheckWarning:
     """Return the warning that a plan leaves accelerators idle, and whether the batch is the reason."""
     plans = choice.plans
     copy = int(plans.tensor[0] * plans.pipeline[0])
@@ -141,7 +143,7 @@ def _idle(choice: Choice, hardware: Hardware, used: int, devices: int) -> CheckW
     return CheckWarning.of("devices_unused", "caution", message, "system.count", "plan")
 
 
-def bolder_plan(choice: Choice) -> CheckWarning | None:
+def bolder_plan(choice: PlanChoice) -> CheckWarning | None:
     """Return what a faster plan of a kind that was never measured would gain; None where that is little."""
     fastest = choice.found.fastest
     seconds = float(choice.found.totals[choice.found.best])
@@ -174,7 +176,7 @@ WORTH_SAYING = 0.01
 """Gain of a bolder plan from which on it is told."""
 
 
-def does_not_fit(scenario: Scenario, choice: Choice, remedy: Message) -> CheckWarning:
+def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> CheckWarning:
     """Return the warning of a model that is too large, with what would fit."""
     memory = choice.memory
     streaming = float(np.ravel(memory.streaming)[0])

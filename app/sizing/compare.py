@@ -57,7 +57,7 @@ A size of storage that nobody stated grows with the machines, and differs withou
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ComparisonEntry:
     """One row as asked; an estimate request comes with its estimate."""
 
     request: EstimateRequest | PublishedFigure
@@ -98,7 +98,7 @@ class Hours:
 
 
 def compare(
-    options: Sequence[Option],
+    options: Sequence[ComparisonEntry],
     *,
     catalog: Catalog,
     scaling_efficiency: float = 1.0,
@@ -148,7 +148,7 @@ def check_row_count(count: int) -> None:
         )
 
 
-def check_systems(options: Sequence[Option], catalog: Catalog) -> None:
+def check_systems(options: Sequence[ComparisonEntry], catalog: Catalog) -> None:
     """Refuse figures of systems the catalogue does not have."""
     for position, option in enumerate(options):
         system = option.request.system
@@ -156,7 +156,7 @@ def check_systems(options: Sequence[Option], catalog: Catalog) -> None:
             known_id(catalog, "system", system, f"rows.{position}.system")
 
 
-def row_labels(options: Sequence[Option]) -> list[str]:
+def row_labels(options: Sequence[ComparisonEntry]) -> list[str]:
     """Return the name of each row; those without one are named after their system."""
     given = [option.request.label for option in options if option.request.label]
     twice = sorted({label for label in given if given.count(label) > 1})
@@ -171,7 +171,7 @@ def row_labels(options: Sequence[Option]) -> list[str]:
     return labels
 
 
-def made_label(option: Option, taken: set[str]) -> str:
+def made_label(option: ComparisonEntry, taken: set[str]) -> str:
     """Return a name for an estimate without one that no other row has."""
     assert option.estimate is not None, "figures always carry a label"
     system = option.estimate.system
@@ -183,7 +183,7 @@ def made_label(option: Option, taken: set[str]) -> str:
 class Scaling:
     """Hours of every row, linear ones from the rows they are scaled from."""
 
-    def __init__(self, options: Sequence[Option], labels: Sequence[str], efficiency: float) -> None:
+    def __init__(self, options: Sequence[ComparisonEntry], labels: Sequence[str], efficiency: float) -> None:
         self.options = options
         self.index = {label: position for position, label in enumerate(labels)}
         self.efficiency = efficiency
@@ -247,7 +247,7 @@ def check_agreement(stated: float, linear: float, position: int) -> None:
         )
 
 
-def comparison_row(option: Option, label: str, hours: Hours) -> ComparisonRow:
+def comparison_row(option: ComparisonEntry, label: str, hours: Hours) -> ComparisonRow:
     """Return one row of the answer."""
     request = option.request
     if isinstance(request, PublishedFigure):

@@ -11,20 +11,20 @@ from app.catalog import Catalog, PriceBook, load_catalog
 from app.catalog.software import SoftwareCatalog, SoftwareProfile, load_software
 from app.errors import BadInput, FieldError, Message, NotFound
 from app.profiles.model import ModelProfile
-from app.profiles.samples import WorkloadSample
+from app.profiles.samples import LengthSample
 from app.sizing.batches import BatchLimits, load_batch_limits
 from app.sizing.hardware import HardwareFinder
 from app.sizing.nearest import (
     FamilyErrors,
     MeasuredRows,
     MeasuredRun,
-    Outcome,
+    RunOutcome,
     load_family_errors,
     load_outcomes,
     measured_runs,
     read_measured,
 )
-from app.sizing.regimes import Measured, chip_series
+from app.sizing.regimes import MeasurementCoverage, chip_series
 from app.sizing.request import AssumptionsInput
 from app.sizing.spread import Residuals, load_residuals
 from app.sizing.validation.rules import Rules, load_rules
@@ -35,7 +35,7 @@ def unknown_profile(identifier: str) -> ModelProfile:
     raise NotFound.named("uploaded profile", identifier, [], "model.profile_id")
 
 
-def unknown_workload(identifier: str) -> WorkloadSample:
+def unknown_workload(identifier: str) -> LengthSample:
     """Refuse an uploaded sample where there are none."""
     raise NotFound.named("uploaded sample", identifier, [], "workload.workload_id")
 
@@ -74,7 +74,7 @@ class SizingContext:
     residuals: Residuals
     runs: tuple[MeasuredRun, ...]
     """Configurations of the measured runs."""
-    measured: Measured
+    measured: MeasurementCoverage
     """What was measured: families on chips, and chips with fitted software."""
     batch_limits: BatchLimits
     """Global batch up to which convergence holds, by kind of workload and family."""
@@ -83,10 +83,10 @@ class SizingContext:
     wrote it."""
     measured_rows: MeasuredRows
     """The measured runs one by one."""
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
     """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
     find_profile: Callable[[str], ModelProfile] = unknown_profile
-    find_workload: Callable[[str], WorkloadSample] = unknown_workload
+    find_workload: Callable[[str], LengthSample] = unknown_workload
     find_calibration: Callable[[str], SoftwareProfile | None] = no_calibration
     """Software profile of a calibration of the workspace; None where there is none of that name."""
     calibrations: Callable[[], Sequence[str]] = tuple
@@ -143,9 +143,9 @@ class SizingContext:
         return HardwareFinder(self.catalog, self.software)
 
 
-def measured_by(runs: Sequence[MeasuredRun]) -> Measured:
+def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
     """Return what runs have measured."""
-    return Measured(
+    return MeasurementCoverage(
         pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
         series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
     )

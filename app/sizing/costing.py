@@ -27,30 +27,16 @@ from app.sizing.cost.prices import (
     GIGABYTE,
     KILOWATT_HOUR,
     MONTH,
-    Prices,
-    cost_defaults_of,
+    DollarPrices,
     in_dollars,
-    prices,
     training_power,
 )
-from app.sizing.cost.terms import INCLUDED, STORAGE
+from app.sizing.cost.terms import STORAGE
 from app.sizing.document import Cost, Quantity
 from app.sizing.failures import DECILES, log_deviation
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
 from app.sizing.quote import Currency, quote, quote_line
-
-__all__ = [
-    "INCLUDED",
-    "KILOWATT_HOUR",
-    "Charges",
-    "Prices",
-    "cost_defaults_of",
-    "cost_of",
-    "energy_of",
-    "prices",
-    "system_power",
-]
 
 MONTHS = 12.0
 TERABYTE = 1e12
@@ -65,7 +51,7 @@ def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str |
 
 def cost_of(
     hardware: Hardware,
-    found: Prices,
+    found: DollarPrices,
     *,
     seconds: float,
     samples: Floats,
@@ -123,7 +109,7 @@ class Charges:
     """What a system costs in a currency, central and as samples."""
 
     def __init__(
-        self, hardware: Hardware, found: Prices, *, normals: Mapping[str, Floats], currency: Currency
+        self, hardware: Hardware, found: DollarPrices, *, normals: Mapping[str, Floats], currency: Currency
     ) -> None:
         """Take the prices and rates of a system, and standard normals, of which the prices take a column."""
         self.found = found
@@ -223,7 +209,7 @@ class Charges:
         return np.exp(power * self._normals["exchange_rate"])
 
 
-def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+def _lines(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
     """Return the lines that are counted, each in the shape of the factor on prices."""
     lines = _owned(hardware, found, factor) if found.owned else _rented(hardware, found, factor)
     return {
@@ -231,7 +217,7 @@ def _lines(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Float
     }
 
 
-def _rented(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+def _rented(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
     lines = rented_hourly_cost(
         hardware.count,
         (found.hourly or 0.0) * factor,
@@ -245,7 +231,7 @@ def _rented(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floa
     return {name: value for name, value in lines.items() if counted[name]}
 
 
-def _owned(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Floats]:
+def _owned(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
     defaults, include = found.defaults, found.include
     lines = owned_hourly_cost(
         OwnedSystem(
@@ -269,7 +255,7 @@ def _owned(hardware: Hardware, found: Prices, factor: Floats) -> dict[str, Float
     return {name: value for name, value in lines.items() if name not in optional or name in include}
 
 
-def _basis(found: Prices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
+def _basis(found: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
     """Return everything that two costs must share, and the rates they were made with."""
     terms, book = found.terms, catalog.book
     basis: dict[str, JsonValue] = {
@@ -310,7 +296,7 @@ def _basis(found: Prices, currency: str, catalog: Catalog) -> dict[str, JsonValu
     return basis
 
 
-def _counted(found: Prices) -> list[JsonValue]:
+def _counted(found: DollarPrices) -> list[JsonValue]:
     if found.owned:
         return list(found.include)
     return [name for name, amount in ((STORAGE, found.stored), ("egress", found.egress)) if amount]
@@ -318,7 +304,7 @@ def _counted(found: Prices) -> list[JsonValue]:
 
 def _carbon(
     hardware: Hardware,
-    found: Prices,
+    found: DollarPrices,
     seconds: float,
     samples: Floats,
     normals: Mapping[str, Floats],

@@ -16,7 +16,7 @@ from app.sizing.document import CheckWarning
 from app.sizing.failures import reliability
 from app.sizing.hardware import Hardware
 from app.sizing.plan_search import Totals
-from app.sizing.planning import Choice, choose_plan, space_of
+from app.sizing.planning import PlanChoice, choose_plan, space_of
 from app.sizing.request import AssumptionsInput, EstimateRequest
 from app.sizing.risk import RANKED_AT, risk_of
 from app.sizing.runtime import run_figures
@@ -26,7 +26,7 @@ from app.sizing.workload import Training, is_convolutional, largest_batch, resol
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanQuestion:
     """A request with its model, workload and software resolved; batch and plan are open on any system."""
 
     request: EstimateRequest
@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(slots=True)
-class Sizing:
+class Decision:
     """Everything decided before the engine is asked for the final numbers."""
 
     request: EstimateRequest
@@ -46,7 +46,7 @@ class Sizing:
     hardware: Hardware
     training: Training
     scenario: Scenario
-    choice: Choice
+    choice: PlanChoice
     batch: int
     batch_searched: bool
     margin: float | None
@@ -68,7 +68,7 @@ def decide(
     allowed: Mapping[str, Sequence[float]] | None = None,
     probability: float = RANKED_AT,
     lean: bool = True,
-) -> Sizing:
+) -> Decision:
     """Resolve workload and software, then choose batch and plan."""
     question = question_of(request, profile, hardware, context)
     return choose(question, hardware, context, allowed=allowed, probability=probability, lean=lean)
@@ -76,7 +76,7 @@ def decide(
 
 def question_of(
     request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
-) -> Question:
+) -> PlanQuestion:
     """Return a request with workload and software resolved for systems of such hardware."""
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
@@ -101,11 +101,11 @@ def question_of(
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    return Question(request, profile, training, scenario, margin)
+    return PlanQuestion(request, profile, training, scenario, margin)
 
 
 def choose(
-    question: Question,
+    question: PlanQuestion,
     hardware: Hardware,
     context: SizingContext,
     *,
@@ -113,7 +113,7 @@ def choose(
     probability: float = RANKED_AT,
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
-) -> Sizing:
+) -> Decision:
     """Choose batch and plan of a question on a system."""
     request, training, scenario, margin = (
         question.request,
@@ -152,7 +152,7 @@ def choose(
     )
     batch = int(choice.plans.global_batch[0])
     profile = question.profile
-    return Sizing(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
+    return Decision(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
 
 
 def _quarterings(training: Training, scenario: Scenario) -> int:

@@ -23,10 +23,11 @@ from app.sizing.checks import (
     validation_checks,
 )
 from app.sizing.context import CALIBRATION_PREFIX, SizingContext
+from app.sizing.cost.prices import cost_defaults_of, prices
 from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
-from app.sizing.costing import cost_defaults_of, cost_of, energy_of, prices, system_power
-from app.sizing.deciding import Sizing, decide
+from app.sizing.costing import cost_of, energy_of, system_power
+from app.sizing.deciding import Decision, decide
 from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware
@@ -134,13 +135,13 @@ def _decided(
     profile: ModelProfile,
     hardware: Hardware,
     context: SizingContext,
-) -> Sizing:
+) -> Decision:
     """Return batch and plan, from memory where only money and use are asked about anew."""
 
-    def make() -> Sizing:
+    def make() -> Decision:
         return decide(request, profile, hardware, context)
 
-    found: Sizing = make() if question is None else context.remember(("plan", question), make)
+    found: Decision = make() if question is None else context.remember(("plan", question), make)
     return replace(found, request=request, hardware=hardware)
 
 
@@ -156,7 +157,7 @@ class Timing:
 
 def _timed(
     question: str | None,
-    sizing: Sizing,
+    sizing: Decision,
     assumed: Reliability,
     input_rate: float | None,
     context: SizingContext,
@@ -203,7 +204,7 @@ def _timed(
     return found
 
 
-def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
+def _too_large(sizing: Decision, context: SizingContext) -> Estimate:
     warnings = [
         *sizing.warnings,
         does_not_fit(sizing.scenario, sizing.choice, _remedy(sizing, context)),
@@ -223,7 +224,7 @@ def _too_large(sizing: Sizing, context: SizingContext) -> Estimate:
     )  # fmt: skip
 
 
-def _remedy(sizing: Sizing, context: SizingContext) -> Message:
+def _remedy(sizing: Decision, context: SizingContext) -> Message:
     """Return what would fit: another plan, more of the same, else DGX A100 640GB, else nothing tried."""
     request = sizing.request.model_copy(update={"plan": PlanInput()})
     asked = request.system
@@ -251,7 +252,9 @@ def _remedy(sizing: Sizing, context: SizingContext) -> Message:
     )
 
 
-def _would_fit(request: EstimateRequest, sizing: Sizing, hardware: Hardware, context: SizingContext) -> bool:
+def _would_fit(
+    request: EstimateRequest, sizing: Decision, hardware: Hardware, context: SizingContext
+) -> bool:
     try:
         return decide(request, sizing.profile, hardware, context).choice.fits
     except AppError:
@@ -265,7 +268,7 @@ MOST_TRIED = 256
 MOST_DEVICES_TRIED = 4096
 
 
-def _complete(question: str | None, sizing: Sizing, context: SizingContext) -> Estimate:
+def _complete(question: str | None, sizing: Decision, context: SizingContext) -> Estimate:
     request, scenario, hardware, training = sizing.request, sizing.scenario, sizing.hardware, sizing.training
     plans = sizing.choice.plans
     normals = common_normals()
@@ -355,7 +358,7 @@ def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float 
     return _timed(None, made, assumed, rate, context).run.total
 
 
-def _finishing(sizing: Sizing, context: SizingContext) -> int | None:
+def _finishing(sizing: Decision, context: SizingContext) -> int | None:
     """Return a count of the same system that finishes within a year; None where none that is tried does."""
     request, hardware = sizing.request, sizing.hardware
 
@@ -385,7 +388,7 @@ REFINEMENTS = 3
 
 
 def _common(
-    sizing: Sizing, context: SizingContext, validation: Validation, more: Sequence[Default] = ()
+    sizing: Decision, context: SizingContext, validation: Validation, more: Sequence[Default] = ()
 ) -> dict[str, object]:
     training, scenario, hardware = sizing.training, sizing.scenario, sizing.hardware
     plans = sizing.choice.plans

@@ -15,7 +15,14 @@ from app.errors import Message
 from app.sizing.document import CheckWarning, NearestRun, OutsideRun, Quantity, Validation
 from app.sizing.families import IPU_SERIES
 from app.sizing.quantities import significant
-from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case, without_answers
+from app.sizing.validation.cases import (
+    THROUGHPUT,
+    MeasurementCase,
+    Unsupported,
+    number,
+    read_case,
+    without_answers,
+)
 from app.sizing.validation.rules import Rules
 
 UNVALIDATED = frozenset(
@@ -94,7 +101,7 @@ class MeasuredRows:
     def __init__(self, rows: Collection[Mapping[str, str]], rules: Rules) -> None:
         self._rules = rules
         self._rows: dict[tuple[str, str, int], list[dict[str, str]]] = {}
-        self._cases: dict[tuple[str, str, int], tuple[Case, ...]] = {}
+        self._cases: dict[tuple[str, str, int], tuple[MeasurementCase, ...]] = {}
         for row in rows:
             system, devices = rules.systems.get(row["system"]), number(row["accelerators"])
             if system is None or devices is None or row["confidence"] == "memory":
@@ -102,14 +109,14 @@ class MeasuredRows:
             key = (row["family"], system["chip"], int(devices))
             self._rows.setdefault(key, []).append(without_answers(row))
 
-    def cases(self, family: str, chip: str, devices: int) -> tuple[Case, ...]:
+    def cases(self, family: str, chip: str, devices: int) -> tuple[MeasurementCase, ...]:
         """Return the measured runs of a family on so many of a chip."""
         key = (family, chip, devices)
         if key not in self._cases:
             self._cases[key] = tuple(self._read(self._rows.get(key, ())))
         return self._cases[key]
 
-    def _read(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Case]:
+    def _read(self, rows: Iterable[Mapping[str, str]]) -> Iterator[MeasurementCase]:
         for row in rows:
             try:
                 yield read_case(row, self._rules)
@@ -163,7 +170,7 @@ def measured_runs(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What was measured in a run, and what was predicted of it."""
 
     metric: str
@@ -171,10 +178,10 @@ class Outcome:
     predicted: float | None
 
 
-UNTOLD = Outcome("", None, None)
+UNTOLD = RunOutcome("", None, None)
 
 
-def load_outcomes(path: Path) -> dict[str, Outcome]:
+def load_outcomes(path: Path) -> dict[str, RunOutcome]:
     """Return measured and predicted values by run; empty where the table was not written yet.
 
     They are shown beside an estimate; nothing is predicted from them.
@@ -183,7 +190,7 @@ def load_outcomes(path: Path) -> dict[str, Outcome]:
         return {}
     with path.open(encoding="utf-8", newline="") as handle:
         return {
-            row["id"]: Outcome(row["metric"], number(row["measured"]), number(row["predicted"]))
+            row["id"]: RunOutcome(row["metric"], number(row["measured"]), number(row["predicted"]))
             for row in csv.DictReader(handle)
         }
 
@@ -270,7 +277,7 @@ def runs_of_kind(
 
 def nearest_runs(
     runs: Iterable[MeasuredRun],
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, RunOutcome],
     *,
     family: str,
     chip: str,
@@ -311,7 +318,7 @@ def status_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EstimateFacts:
     """What an estimate answers, as far as a measured run can be held against it."""
 
     family: str
@@ -345,7 +352,7 @@ OTHER_BATCH = 1.5
 WIDE_FORMATS = frozenset({"tf32", "fp32"})
 
 
-def runs_alike(rows: MeasuredRows, asked: Asked) -> list[Case]:
+def runs_alike(rows: MeasuredRows, asked: EstimateFacts) -> list[MeasurementCase]:
     """Return the measured runs of the same model on as many of the same chip at the same length."""
     return [
         case
@@ -354,7 +361,7 @@ def runs_alike(rows: MeasuredRows, asked: Asked) -> list[Case]:
     ]
 
 
-def _same_model(case: Case, asked: Asked) -> bool:
+def _same_model(case: MeasurementCase, asked: EstimateFacts) -> bool:
     if case.preset is not None and case.preset == asked.model:
         return True
     if case.parameters is None or not asked.parameters:
@@ -362,7 +369,7 @@ def _same_model(case: Case, asked: Asked) -> bool:
     return abs(case.parameters / asked.parameters - 1.0) <= SAME_SIZE
 
 
-def _same_work(case: Case, asked: Asked) -> bool:
+def _same_work(case: MeasurementCase, asked: EstimateFacts) -> bool:
     rate = case.metric in THROUGHPUT
     if rate and case.includes_evaluation:
         return False
@@ -385,7 +392,7 @@ def _same_work(case: Case, asked: Asked) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Measured runs of the same model, system and size beside the range of an estimate."""
 
     compared: int
@@ -399,11 +406,11 @@ class Comparison:
 
 def compare_runs(
     rows: MeasuredRows,
-    outcomes: Mapping[str, Outcome],
-    asked: Asked,
+    outcomes: Mapping[str, RunOutcome],
+    asked: EstimateFacts,
     software: SoftwareProfile,
     known: SoftwareCatalog,
-) -> Comparison:
+) -> RunComparison:
     """Return what was measured of the same model, system and size, and how much lies outside the range."""
     compared = count = own = own_outside = 0
     outside: dict[str, list[OutsideRun]] = {}
@@ -437,7 +444,7 @@ def compare_runs(
     # The fewer reasons, the better a run tells what its software makes of the case.
     shown = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
     contradicted = ONE_IN * own_outside > own
-    return Comparison(compared, count, tuple(shown[:SHOWN]), contradicted)
+    return RunComparison(compared, count, tuple(shown[:SHOWN]), contradicted)
 
 
 def _telling(run: OutsideRun) -> tuple[bool, int, float, str]:
@@ -449,12 +456,12 @@ Apart = Literal["software", "global_batch", "plan"]
 """What sets a run apart from an estimate."""
 
 
-def _other_batch(case: Case, asked: Asked) -> bool:
+def _other_batch(case: MeasurementCase, asked: EstimateFacts) -> bool:
     batch = case.global_batch
     return batch is not None and max(batch / asked.batch, asked.batch / batch) >= OTHER_BATCH
 
 
-def _reasons(case: Case, asked: Asked, other: bool) -> list[Apart]:
+def _reasons(case: MeasurementCase, asked: EstimateFacts, other: bool) -> list[Apart]:
     found: list[Apart] = ["software"] if other else []
     if _other_batch(case, asked):
         found.append("global_batch")

@@ -11,10 +11,11 @@ from app.catalog import RENTALS
 from app.engine.cost import run_cost
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
 from app.errors import BadInput, NotFound
-from app.sizing.compare import SAME_COST, Amount, Option, cost_bases_differ, leaders, ratio_of
+from app.sizing.compare import SAME_COST, Amount, ComparisonEntry, cost_bases_differ, leaders, ratio_of
 from app.sizing.context import SizingContext
+from app.sizing.cost.prices import prices
 from app.sizing.cost.terms import BOUNDS, terms_of
-from app.sizing.costing import Charges, prices
+from app.sizing.costing import Charges
 from app.sizing.document import (
     BasisCost,
     Comparison,
@@ -55,7 +56,7 @@ class BasisAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class OptionCosts:
+class OneBasisCosts:
     """What every option costs on one basis."""
 
     basis: OneBasis
@@ -66,7 +67,7 @@ class OptionCosts:
 
 
 def on_one_basis(
-    comparison: Comparison, options: Sequence[Option], context: SizingContext, asked: BasisAsked
+    comparison: Comparison, options: Sequence[ComparisonEntry], context: SizingContext, asked: BasisAsked
 ) -> Comparison:
     """Return a comparison with the costs of all rows on one basis, and which of them is the cheapest."""
     labels = [row.label for row in comparison.rows]
@@ -114,8 +115,8 @@ def cost_ratios(amounts: Mapping[str, Amount | None]) -> list[CostRatio]:
 
 
 def costs_on_one_basis(
-    options: Mapping[str, Option], context: SizingContext, asked: BasisAsked
-) -> OptionCosts | None:
+    options: Mapping[str, ComparisonEntry], context: SizingContext, asked: BasisAsked
+) -> OneBasisCosts | None:
     """Return the cost of every option for the same useful hours of the same term; None where none is known.
 
     An owned system and a commitment are paid for every hour of the term, list and spot prices for the hours
@@ -146,7 +147,7 @@ def costs_on_one_basis(
         costs[name] = [way for way, _ in ways]
         own = next((amount for way, amount in ways if way.own), None)
         amounts[name] = own
-    return OptionCosts(basis, costs, amounts) if costs else None
+    return OneBasisCosts(basis, costs, amounts) if costs else None
 
 
 def _basis(

@@ -24,7 +24,7 @@ LARGE_MICRO_BATCH = 1e16
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlanChoice:
     """A plan, its memory, and how it was found."""
 
     plans: Plans
@@ -185,7 +185,7 @@ def choose_plan(
     totals: Totals | None = None,
     evaluator: GpuEvaluator | None = None,
     everything: bool = False,
-) -> Choice:
+) -> PlanChoice:
     """Return the best legal plan that fits, or the one that comes closest to fitting."""
     found = search_space(
         scenario,
@@ -202,7 +202,7 @@ def choose_plan(
     free = set(PlanInput.model_fields) - {*given, *elsewhere, "sharding_ranks"}
     if space.experts == 1:
         free.discard("expert")
-    return Choice(
+    return PlanChoice(
         plans=chosen,
         memory=scenario.memory(chosen),
         fits=found.fits,

@@ -6,15 +6,13 @@ search ranks a plan lower than its central time alone would.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.plans import Plans
-from app.engine.records import Floats, Intra, IpuChip
-from app.engine.uncertainty import combined_standard_deviation
+from app.engine.records import Intra, IpuChip
 from app.sizing.families import DECODERS, FITTED_FAMILIES, IPU_SERIES, SMALL_OPERATIONS
 from app.sizing.scenario import Scenario
 
@@ -80,7 +78,7 @@ DEEPEST_INTERLEAVE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasurementCoverage:
     """What was measured at all."""
 
     pairs: frozenset[tuple[str, str]]
@@ -89,12 +87,14 @@ class Measured:
     """Series of chips that a software profile was fitted on."""
 
 
-def regimes(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> list[str]:
+def regimes(scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage) -> list[str]:
     """Return the regimes a plan falls into, the base first."""
     return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
 
 
-def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
+def regime_masks(
+    scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
+) -> dict[str, Mask]:
     """Return which of many plans fall into which regime, the base first."""
     calibration = scenario.software.calibration
     if calibration is not None and calibration.holds_for(family, scenario.chip.name):
@@ -118,7 +118,9 @@ def regime_masks(scenario: Scenario, plans: Plans, family: str, measured: Measur
     return _gpu_masks(scenario, plans, family, measured)
 
 
-def _gpu_masks(scenario: Scenario, plans: Plans, family: str, measured: Measured) -> dict[str, Mask]:
+def _gpu_masks(
+    scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
+) -> dict[str, Mask]:
     assert not isinstance(scenario.hardware, IpuChip)
     # What is presumed of a stack is known no better than its class.
     preset = scenario.software.is_preset or scenario.software.presumed
@@ -184,18 +186,3 @@ def known_regimes(scenario: Scenario, family: str) -> frozenset[str]:
 def chip_series(chip: str) -> str:
     """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
     return "ipu" if chip in IPU_SERIES else chip.split("-")[0]
-
-
-def deviations(masks: Mapping[str, Mask], residuals: Mapping[str, float]) -> Floats:
-    r"""Return the log-deviation of each plan's time: what its regimes add up to.
-
-    .. math:: \sigma^2 = \sum_r \sigma_r^2
-
-    Parameters
-    ----------
-    masks : mapping
-        Regimes and the plans in them.
-    residuals : mapping
-        Log-deviation of each regime, :math:`\sigma_r`.
-    """
-    return combined_standard_deviation([np.where(mask, residuals[name], 0.0) for name, mask in masks.items()])

@@ -51,13 +51,6 @@ class Run:
         return float(self.step.total[0]) + self.input_wait
 
 
-def samples_at(training: Training, batch: float) -> float:
-    """Return the samples to train on at a global batch."""
-    if training.target is None:
-        return float(training.samples or 0.0)
-    return samples_at_batch(training.target, batch)
-
-
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
     """Return the samples to a target at a global batch, from its reference points and its law."""
     return samples_to_target(

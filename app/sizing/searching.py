@@ -16,7 +16,7 @@ from app.errors import AppError, BadInput, Message
 from app.sizing.asked_plan import given_fields, plan_number, recompute_name, sharding_name
 from app.sizing.checks import does_not_fit, model_checks, plan_checks
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide, run_totals
+from app.sizing.deciding import Decision, decide, run_totals
 from app.sizing.document import CheckWarning, Part, Quantity
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
@@ -163,7 +163,7 @@ def _at_batch(workload: WorkloadInput, batch: int) -> WorkloadInput:
     return workload.model_copy(update={"global_batch": batch})
 
 
-def _nothing_fits(sizing: Sizing) -> CheckWarning:
+def _nothing_fits(sizing: Decision) -> CheckWarning:
     remedy = Message("more accelerators, other constraints or a smaller batch may hold it")
     return does_not_fit(sizing.scenario, sizing.choice, remedy)
 
@@ -191,7 +191,9 @@ def plan_value(name: str, value: float) -> float | str | bool:
     return value
 
 
-def _best(sizing: Sizing, keep: int, beside: PlanInput | None, context: SizingContext) -> list[SearchedPlan]:
+def _best(
+    sizing: Decision, keep: int, beside: PlanInput | None, context: SizingContext
+) -> list[SearchedPlan]:
     """Return the best plans that differ materially, with ranges and what sets them apart from the first."""
     found, scenario = sizing.choice.found, sizing.scenario
     chosen = best_that_differ(found.plans, found.cost, MATERIAL, keep)
@@ -282,7 +284,7 @@ def _differences(step: StepTime, place: int) -> list[Part]:
     return [Part(part=name, seconds=seconds) for name, seconds in order if seconds]
 
 
-def _front(sizing: Sizing) -> list[PlanPoint]:
+def _front(sizing: Decision) -> list[PlanPoint]:
     found = sizing.choice.found
     front = pareto_set(found.evaluated.seconds, found.evaluated.memory)
     if front.size > MOST_POINTS:
@@ -298,7 +300,7 @@ def _front(sizing: Sizing) -> list[PlanPoint]:
     ]
 
 
-def _map(sizing: Sizing) -> list[MapCell]:
+def _map(sizing: Decision) -> list[MapCell]:
     """Return the best plan of every tensor and pipeline degree; the leanest where none fits."""
     found, capacity = sizing.choice.found, memory_of(sizing.scenario.chip)
     tensor, pipeline = found.plans.tensor.astype(int), found.plans.pipeline.astype(int)
@@ -330,7 +332,7 @@ def _map(sizing: Sizing) -> list[MapCell]:
     ]
 
 
-def _what_if(sizing: Sizing, risk: Risk, context: SizingContext) -> list[WhatIf]:
+def _what_if(sizing: Decision, risk: Risk, context: SizingContext) -> list[WhatIf]:
     """Return what would be best with twice the memory, the memory's bandwidth or the network's."""
     found = sizing.choice.found
     before = float(found.cost[found.best])

@@ -14,7 +14,7 @@ from app.sizing.asked_plan import recompute_name, sharding_name
 from app.sizing.checks import stage_layers_of
 from app.sizing.context import SizingContext
 from app.sizing.costing import system_power
-from app.sizing.deciding import Sizing
+from app.sizing.deciding import Decision
 from app.sizing.document import (
     Memory,
     MemoryPart,
@@ -29,7 +29,7 @@ from app.sizing.document import (
 )
 from app.sizing.failures import HOUR, log_deviation
 from app.sizing.hardware import Hardware
-from app.sizing.nearest import Asked, compare_runs, family_error, nearest_runs, reach, status_of
+from app.sizing.nearest import EstimateFacts, compare_runs, family_error, nearest_runs, reach, status_of
 from app.sizing.planning import memory_of
 from app.sizing.quantities import quantity, spread_quantity
 from app.sizing.runtime import Run
@@ -53,7 +53,7 @@ WHOLE_FIELDS = (
 """Fields of a plan that are whole numbers."""
 
 
-def family_error_of(sizing: Sizing, context: SizingContext) -> float | None:
+def family_error_of(sizing: Decision, context: SizingContext) -> float | None:
     """Return the median error of measured runs of a family on a chip with software as it was decided."""
     entry = sizing.hardware.entry
     usual = default_software(
@@ -69,7 +69,7 @@ def family_error_of(sizing: Sizing, context: SizingContext) -> float | None:
     )
 
 
-def reach_of(sizing: Sizing, context: SizingContext) -> float:
+def reach_of(sizing: Decision, context: SizingContext) -> float:
     """Return the distance of the nearest measured run of the family on the chip with the software."""
     return reach(
         context.runs,
@@ -81,7 +81,7 @@ def reach_of(sizing: Sizing, context: SizingContext) -> float:
     )
 
 
-def measurable(sizing: Sizing, run: Run) -> dict[str, Quantity]:
+def measurable(sizing: Decision, run: Run) -> dict[str, Quantity]:
     """Return the range of an estimate by the metric of a measured run."""
     training, batch = sizing.training, float(sizing.choice.plans.global_batch[0])
     step = run.step_samples
@@ -97,12 +97,12 @@ def measurable(sizing: Sizing, run: Run) -> dict[str, Quantity]:
 
 
 def validation_summary(
-    sizing: Sizing, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
+    sizing: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
 ) -> Validation:
     """Return how far an estimate is from anything measured, and what of the same case was measured."""
     scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
     chip, devices = sizing.hardware.entry.chip, int(plans.devices[0])
-    asked = Asked(
+    asked = EstimateFacts(
         family=sizing.profile.family,
         model=sizing.profile.id,
         chip=chip,
@@ -158,12 +158,12 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
     )
 
 
-def plan_summary(sizing: Sizing, plans: Plans) -> PlanSummary:
+def plan_summary(sizing: Decision, plans: Plans) -> PlanSummary:
     """Return every choice of one plan, and which of them were searched."""
     return plan_summaries(sizing, plans)[0]
 
 
-def plan_summaries(sizing: Sizing, plans: Plans) -> list[PlanSummary]:
+def plan_summaries(sizing: Decision, plans: Plans) -> list[PlanSummary]:
     """Return every choice of each of some plans, and which of them were searched."""
     idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
     searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
@@ -193,7 +193,7 @@ def _stage_layers(scenario: Scenario, plans: Plans) -> list[list[int]]:
     return [stage_layers_of(int(stages), scenario.table.depth) for stages in plans.pipeline]
 
 
-def memory_summary(sizing: Sizing) -> Memory:
+def memory_summary(sizing: Decision) -> Memory:
     """Return the memory of the fullest device, by part."""
     memory = sizing.choice.memory
     capacity = memory_of(sizing.scenario.chip)

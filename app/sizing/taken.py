@@ -8,9 +8,9 @@ from app.catalog import CostDefaults, Figure, ReliabilityDefaults
 from app.engine.reliability import job_failure_rate
 from app.engine.units import YEAR
 from app.errors import Message
+from app.sizing.cost.prices import KILOWATT_HOUR, DollarPrices
 from app.sizing.cost.terms import STORAGE
-from app.sizing.costing import KILOWATT_HOUR, Prices
-from app.sizing.deciding import Sizing
+from app.sizing.deciding import Decision
 from app.sizing.document import Default
 from app.sizing.failures import DAY, MINUTE
 from app.sizing.hardware import Hardware
@@ -37,7 +37,7 @@ def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Defaul
     return found
 
 
-def plan_defaults(sizing: Sizing) -> list[Default]:
+def plan_defaults(sizing: Decision) -> list[Default]:
     """Return the batch and the memory margin that were chosen."""
     found = []
     if sizing.batch_searched:
@@ -52,7 +52,7 @@ def plan_defaults(sizing: Sizing) -> list[Default]:
 
 def assumption_defaults(
     request: EstimateRequest,
-    found: Prices | None,
+    found: DollarPrices | None,
     cost: CostDefaults,
     reliability: ReliabilityDefaults | None,
     run: Run | None,
@@ -110,7 +110,7 @@ def assumption_defaults(
     return entries
 
 
-def stored_tb(found: Prices) -> float:
+def stored_tb(found: DollarPrices) -> float:
     """Return the storage that is counted. [TB]"""
     owned = found.capital.get(STORAGE, 0.0) / found.defaults.storage_flash.si
     return round((owned or found.stored) / TERABYTE, 9)

@@ -14,7 +14,7 @@ from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.model import ModelProfile
 from app.profiles.presets import preset
-from app.profiles.samples import WorkloadSample
+from app.profiles.samples import LengthSample
 from app.sizing.batches import LANGUAGE, batch_limit, critical_batch
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, Default
@@ -438,7 +438,7 @@ def _tokens(
     return profile.tokens(seq_len)
 
 
-def lengths_at(sample: WorkloadSample, seq_len: int) -> tuple[float, float]:
+def lengths_at(sample: LengthSample, seq_len: int) -> tuple[float, float]:
     """Return mean and mean square of a sample's lengths once they are cut at a length."""
     if sample.seq_len == seq_len:
         return sample.mean_used, sample.mean_squared

@@ -13,7 +13,7 @@ from app.store.tables import ComparisonOption, EstimateRow, Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EstimateSubject:
     """What an estimate is of, as its request and the uploads say."""
 
     preset: str | None
@@ -29,7 +29,7 @@ class Subject:
 class ListedQueries(Queries):
     """The queries of one transaction in one workspace."""
 
-    def subjects(self, identifiers: Iterable[str]) -> dict[str, Subject]:
+    def subjects(self, identifiers: Iterable[str]) -> dict[str, EstimateSubject]:
         """Return what estimates are of, by identifier, without reading what was answered."""
         asked = col(EstimateRow.request)
         query = (
@@ -52,7 +52,7 @@ class ListedQueries(Queries):
             )
         )
         return {
-            row[0]: Subject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
+            row[0]: EstimateSubject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
             for row in self._session.execute(query)
         }
 

@@ -88,16 +88,6 @@ def is_current(connection: Connection) -> bool:
     return revision_of(connection) == newest_revision()
 
 
-def check(engine: Engine) -> None:
-    """Compare the tables with their declaration."""
-    from alembic import command
-
-    with engine.begin() as connection:
-        config = configuration()
-        config.attributes["connection"] = connection
-        command.check(config)
-
-
 def configuration() -> Config:
     """Return Alembic's configuration without a file."""
     from alembic.config import Config

@@ -16,7 +16,7 @@ Label = Literal["model", "system", "price", "scenario"]
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class RowSelection:
     """Which rows are meant, and in which order."""
 
     labels: Mapping[Label, str] = field(default_factory=dict)
@@ -66,13 +66,13 @@ class SweepQueries:
         query = select(sa.func.count()).select_from(SweepRowRecord).where(col(SweepRowRecord.refused))
         return int(self._session.exec(self._mine(query)).one())
 
-    def count(self, narrowing: Narrowing) -> int:
+    def count(self, narrowing: RowSelection) -> int:
         """Return how many rows are meant."""
         query = select(sa.func.count()).select_from(SweepRowRecord)
         return int(self._session.exec(self._narrowed(query, narrowing)).one())
 
     def rows(
-        self, narrowing: Narrowing, limit: int, offset: int = 0, after: RowPlace | None = None
+        self, narrowing: RowSelection, limit: int, offset: int = 0, after: RowPlace | None = None
     ) -> list[dict[str, Any]]:
         """Return the documents of rows in their order; those without the figure sorted by come last."""
         query = self._narrowed(select(SweepRowRecord.document), narrowing)
@@ -95,7 +95,7 @@ class SweepQueries:
             col(SweepRowRecord.sweep_id) == self._sweep_id,
         )
 
-    def _narrowed(self, query: Any, narrowing: Narrowing) -> Any:
+    def _narrowed(self, query: Any, narrowing: RowSelection) -> Any:
         query = self._mine(query)
         for name, label in narrowing.labels.items():
             query = query.where(col(getattr(SweepRowRecord, name)) == label)

@@ -34,7 +34,7 @@ class DueMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What came of one try."""
 
     status: str
@@ -221,7 +221,7 @@ class WebhookQueries(Queries):
         )
         return self._session.exec(query).first()
 
-    def record(self, message: DueMessage, outcome: Outcome) -> bool:
+    def record(self, message: DueMessage, outcome: DeliveryOutcome) -> bool:
         """Write down what came of a try; False where somebody else has taken the message on since."""
         statement = (
             sa.update(WebhookDelivery)

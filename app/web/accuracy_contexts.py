@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.reports.figures.agreement import Curve
-from app.services.accuracy import Agreement, Cell, Chain, FittedFigure, Gaps, Prediction, Ranking
-from app.services.accuracy import Choice as RunChoice
-from app.web.contexts import Choice, FigureView, Page
+from app.reports.figures.agreement import ChainDrawing
+from app.services.accuracy import (
+    Agreement,
+    AgreementCell,
+    Chain,
+    FittedFigure,
+    Gaps,
+    Prediction,
+    Ranking,
+    RunChoice,
+)
+from app.web.contexts import BasePage, Choice, FigureView
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class RunFilter:
     """One way to narrow the runs: a field of the address and its values."""
 
     field: str
@@ -26,7 +34,7 @@ class ChainView:
     """A scaling chain with its small drawing."""
 
     chain: Chain
-    curve: Curve
+    curve: ChainDrawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +73,11 @@ class FittedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccuracyPage(Page):
+class AccuracyPage(BasePage):
     """How well measured runs are predicted."""
 
     choice: RunChoice
-    filters: Sequence[Filter]
+    filters: Sequence[RunFilter]
     narrowed: bool
     """Whether anything but the usual was chosen."""
     measured: int
@@ -83,7 +91,7 @@ class AccuracyPage(Page):
     """Where all families are chosen: those with the most runs, and the rest."""
     fitted_total: int
     figures: Sequence[FigureView]
-    cells: Sequence[Cell]
+    cells: Sequence[AgreementCell]
     curves: Sequence[ChainView]
     """Chains over more than one number of devices."""
     chain_count: int

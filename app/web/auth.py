@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.responses import Response
 
-from app.errors import NotFound, Unauthorized
+from app.errors import NotFound, SignInNeeded
 from app.services.admission import Credentials, Principal, Role
 from app.services.identity import Identity, Visitor
 from app.services.sessions import Started
-from app.web.problems import Forbidden
+from app.web.problems import NotAllowed
 from app.web.rates import count_request
 from app.web.reach import Reach
 
@@ -64,7 +64,7 @@ def get_principal(request: Request) -> Principal:
     """Return who asks; refuse nobody known, and keys that have asked too often."""
     principal = known_principal(request)
     if principal is None:
-        raise Unauthorized("this server answers to its members only; sign in or send an API key")
+        raise SignInNeeded("this server answers to its members only; sign in or send an API key")
     # For the line in the log.
     request.state.principal = principal
     count_request(request, principal)
@@ -97,7 +97,7 @@ def get_owner(principal: PrincipalDep) -> Principal:
     if principal.account_id is None:
         raise NotFound("this server has no accounts: it answers to this machine only")
     if principal.role is not Role.OWNER:
-        raise Forbidden("only owners of the workspace see and change its people")
+        raise NotAllowed("only owners of the workspace see and change its people")
     return principal
 
 

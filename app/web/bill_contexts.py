@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from app.errors import Message
 from app.sizing.bill.documents import Bill, BillComparison, BillLine, FabricPlan, GroupTotal, Rack
-from app.web.contexts import Choice, ChoiceGroup, DrawingView, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, ChoiceGroup, DrawingView, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricPage(Page):
+class FabricPage(BasePage):
     """A network by its nodes and switches."""
 
     form: Form
@@ -27,7 +27,7 @@ class FabricPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillFormPage(Page):
+class BillFormPage(BasePage):
     """The form that asks for a bill of materials."""
 
     form: Form
@@ -45,7 +45,7 @@ class BillFormPage(Page):
 
 
 @dataclass(frozen=True, slots=True)
-class BillGroup:
+class BillSection:
     """The lines of one group with their sum."""
 
     total: GroupTotal
@@ -63,11 +63,11 @@ class RackRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillPage(Page):
+class BillPage(BasePage):
     """A bill of materials with its racks and its network."""
 
     bill: Bill
-    groups: Sequence[BillGroup]
+    groups: Sequence[BillSection]
     racks: Sequence[RackRow]
     elevation: DrawingView | None
     topology: DrawingView | None
@@ -81,7 +81,7 @@ class BillPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillComparisonPage(Page):
+class BillComparisonPage(BasePage):
     """Two bills side by side."""
 
     comparison: BillComparison

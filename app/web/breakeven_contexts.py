@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.sizing.break_even.documents import BreakEven, DemandCase, MixedPoint, TornadoRow
 from app.sizing.document import Text
-from app.web.contexts import Choice, ChoiceGroup, FigureView, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, ChoiceGroup, FigureView, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class AnswerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BreakEvenPage(Page):
+class BreakEvenPage(BasePage):
     """Build or rent, with the address as its state."""
 
     form: Form

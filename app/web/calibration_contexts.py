@@ -9,11 +9,11 @@ from app.errors import Message
 from app.reports.wording.scales import Scale
 from app.sizing.calibration_documents import CalibrationAnswer, GainAnswer, MovedFigure
 from app.sizing.document import Quantity
-from app.web.contexts import Choice, FigureView, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, FigureView, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationFormPage(Page):
+class CalibrationFormPage(BasePage):
     """The forms that ask for a calibration, or for the gain of an alternative."""
 
     form: Form
@@ -54,7 +54,7 @@ class OutlookRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationPage(Page):
+class CalibrationPage(BasePage):
     """A software profile fitted to measured runs."""
 
     answer: CalibrationAnswer
@@ -67,7 +67,7 @@ class CalibrationPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GainPage(Page):
+class GainPage(BasePage):
     """Whether an alternative gains enough."""
 
     answer: GainAnswer

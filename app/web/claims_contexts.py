@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.sizing.claims.documents import FootingRatio, VendorClaim, VendorClaims
-from app.web.contexts import FigureView, Form, Page, WarningGroup
+from app.web.contexts import BasePage, FigureView, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsPage(Page):
+class ClaimsPage(BasePage):
     """Vendor claims with their verdicts."""
 
     form: Form
@@ -42,7 +42,7 @@ class ClaimsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimPage(Page):
+class ClaimPage(BasePage):
     """One vendor claim with both estimates."""
 
     claim: VendorClaim

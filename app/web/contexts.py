@@ -34,7 +34,7 @@ from app.sizing.questions import Mapping as IpuMapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class BasePage:
     """What every page has."""
 
     data_url: str = ""
@@ -53,7 +53,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionsPage(Page):
+class DecisionsPage(BasePage):
     """The tools around the hardware, by what they decide; each has its address as identifier."""
 
     groups: Sequence[ChoiceGroup]
@@ -160,7 +160,7 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartPage(Page):
+class StartPage(BasePage):
     """The form that asks for a comparison."""
 
     form: Form
@@ -237,7 +237,7 @@ class WarningGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonsPage(Page):
+class ComparisonsPage(BasePage):
     """The list of comparisons."""
 
     comparisons: Sequence[ComparisonSummary]
@@ -246,7 +246,7 @@ class ComparisonsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EstimatesPage(Page):
+class EstimatesPage(BasePage):
     """The list of estimates."""
 
     estimates: Sequence[EstimateSummary]
@@ -288,7 +288,7 @@ class DrawingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonPage(Page):
+class ComparisonPage(BasePage):
     """Options side by side."""
 
     comparison: Comparison
@@ -339,7 +339,7 @@ class ScalingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingPage(Page):
+class ScalingPage(BasePage):
     """Time to train over the number of machines."""
 
     comparison_id: str
@@ -350,7 +350,7 @@ class ScalingPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EstimatePage(Page):
+class EstimatePage(BasePage):
     """One estimate, down to its formulas."""
 
     estimate: Estimate
@@ -392,7 +392,7 @@ class EstimatePage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemPage(Page):
+class ProblemPage(BasePage):
     """Why a page cannot be shown, and where to go."""
 
     status: int
@@ -412,7 +412,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPage(Page):
+class DocumentPage(BasePage):
     """A document of the project, such as its methodology."""
 
     title: str
@@ -469,14 +469,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogIndexPage(Page):
+class CatalogIndexPage(BasePage):
     """The kinds of things the catalogue knows."""
 
     kinds: Sequence[Choice]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogKindPage(Page):
+class CatalogKindPage(BasePage):
     """Everything of one kind."""
 
     kind: str
@@ -486,7 +486,7 @@ class CatalogKindPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogItemPage(Page):
+class CatalogItemPage(BasePage):
     """One thing with all its figures."""
 
     kind: str
@@ -502,7 +502,7 @@ class CatalogItemPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MappingPage(Page):
+class MappingPage(BasePage):
     """How a model is laid over a pod."""
 
     form: Form

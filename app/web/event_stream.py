@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.errors import Message, TooMany
 from app.services.admission import Principal
-from app.services.sweeps import SweepState
+from app.sizing.sweep.documents import SweepState
 from app.web.auth import get_principal
 
 MEDIA_TYPE = "text/event-stream"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from app.errors import Message
 from app.reports.figures import Segment
-from app.services.estimates import EstimateSummary
 from app.sizing.fabric_choice.documents import FabricChoice, FabricGain, FabricOption
+from app.sizing.kept.documents import EstimateSummary
 from app.web.calibration_contexts import MovedView
-from app.web.contexts import Choice, Example, FigureView, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, Example, FigureView, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RunsInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricsPage(Page):
+class FabricsPage(BasePage):
     """One workload on several networks."""
 
     estimate_id: str
@@ -70,7 +70,7 @@ class FabricsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricsNewPage(Page):
+class FabricsNewPage(BasePage):
     """Where a workload is chosen."""
 
     examples: Sequence[Example]

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from app.errors import Message
 from app.services.people import Open, People
 from app.services.profile import AccountDocument
-from app.web.contexts import Form, Page
+from app.web.contexts import BasePage, Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignInPage(Page):
+class SignInPage(BasePage):
     """The form that asks for address and password."""
 
     form: Form
@@ -29,7 +29,7 @@ class SignInPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodePage(Page):
+class CodePage(BasePage):
     """The form that asks for a code of the second factor."""
 
     form: Form
@@ -37,7 +37,7 @@ class CodePage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgottenPage(Page):
+class ForgottenPage(BasePage):
     """The form that asks where to send a link for a new password."""
 
     sent: bool
@@ -46,7 +46,7 @@ class ForgottenPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PasswordPage(Page):
+class PasswordPage(BasePage):
     """The form that sets a password by a link."""
 
     token: str
@@ -57,7 +57,7 @@ class PasswordPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InvitationPage(Page):
+class InvitationPage(BasePage):
     """An invitation, and the form that accepts it."""
 
     token: str
@@ -84,7 +84,7 @@ class SessionLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountPage(Page):
+class AccountPage(BasePage):
     """The account of the person who reads it."""
 
     account: AccountDocument
@@ -102,7 +102,7 @@ class AccountPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecondFactorPage(Page):
+class SecondFactorPage(BasePage):
     """A new second factor: what a device scans, and the form that proves it did."""
 
     picture: Markup
@@ -112,7 +112,7 @@ class SecondFactorPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeoplePage(Page):
+class PeoplePage(BasePage):
     """The people of a workspace, for its owners."""
 
     people: People

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.errors import Message
 from app.sizing.integration.documents import ApiKey, Delivery, Webhook
-from app.web.contexts import Choice, Form, Page
+from app.web.contexts import BasePage, Choice, Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class KeyLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeysPage(Page):
+class KeysPage(BasePage):
     """Keys of the API, and how to make one."""
 
     keys: Sequence[KeyLine]
@@ -49,7 +49,7 @@ class WebhookLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhooksPage(Page):
+class WebhooksPage(BasePage):
     """Webhooks, and how to make one."""
 
     webhooks: Sequence[WebhookLine]
@@ -70,7 +70,7 @@ class DeliveryLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookPage(Page):
+class WebhookPage(BasePage):
     """One webhook with its log."""
 
     webhook: Webhook

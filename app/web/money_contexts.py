@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from app.errors import Message
 from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.document import Estimate
-from app.web.contexts import Choice, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostsPage(Page):
+class CostsPage(BasePage):
     """What an estimate costs on other terms."""
 
     identifier: str
@@ -37,7 +37,7 @@ class CostsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceBooksPage(Page):
+class PriceBooksPage(BasePage):
     """All price books, and how to make one."""
 
     books: Sequence[PriceBookSummary]
@@ -64,7 +64,7 @@ class BookLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceBookPage(Page):
+class PriceBookPage(BasePage):
     """One price book: its rows to edit, and its versions."""
 
     book: PriceBookDocument

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from app.errors import NotFound
 from app.reports.drawings.svg import written
 from app.reports.stills.table import figure_csv, rows_csv
-from app.web.contexts import DrawingView, FigureView, Page
+from app.web.contexts import BasePage, DrawingView, FigureView
 from app.web.folders import folder
 
 PARAMETER = "chart"
@@ -45,7 +45,7 @@ def figures(value: Any) -> Iterator[FigureView | DrawingView]:
             yield from figures(getattr(value, field.name))
 
 
-def chart_file(page: Page, asked: str) -> Response:
+def chart_file(page: BasePage, asked: str) -> Response:
     """Answer with one chart of a page as SVG, PNG or CSV."""
     known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
     view = known.get(asked)

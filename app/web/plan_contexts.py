@@ -11,11 +11,11 @@ from app.reports.figures.plans import FilledBar, HeatCell
 from app.reports.wording.scales import Scale
 from app.sizing.document import CheckWarning, Part, PlanSummary, Quantity
 from app.sizing.search_documents import Search, SearchedPlan
-from app.web.contexts import Choice, ChoiceGroup, FigureView, Filled, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, ChoiceGroup, FigureView, Filled, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class PlanFilter:
     """A field of the plans that can be narrowed."""
 
     field: str
@@ -25,7 +25,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class FilterChip:
     """A filter that is on, and the address without it."""
 
     field: str
@@ -85,7 +85,7 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class PlanReason:
     """Why the first plan wins over another."""
 
     place: int
@@ -111,7 +111,7 @@ class PointRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class HardwareAdvice:
     """What other hardware would change."""
 
     change: Message
@@ -132,7 +132,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlansPage(Page):
+class PlansPage(BasePage):
     """The best plans of a model on a system, and why they win."""
 
     path: str
@@ -152,8 +152,8 @@ class PlansPage(Page):
     examples: Sequence[Choice]
     kept: Sequence[tuple[str, str]]
     """Fields of the address that the form does not show."""
-    filters: Sequence[Filter]
-    chips: Sequence[Chip]
+    filters: Sequence[PlanFilter]
+    chips: Sequence[FilterChip]
     search: Search | None
     best: str
     """The best plan in words."""
@@ -164,7 +164,7 @@ class PlansPage(Page):
     map: MapView | None
     shades: Sequence[float]
     plans: Sequence[PlanRow]
-    why: Why | None
+    why: PlanReason | None
     front: FigureView | None
     points: Sequence[PointRow]
-    advice: Sequence[Advice]
+    advice: Sequence[HardwareAdvice]

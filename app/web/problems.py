@@ -26,10 +26,10 @@ from app.errors import (
     Message,
     NotFound,
     Overtaken,
+    SignInNeeded,
     Stale,
     TooLarge,
     TooMany,
-    Unauthorized,
     Unavailable,
     Unprocessable,
 )
@@ -114,7 +114,7 @@ class UnsupportedMediaType(AppError):
     title = "Unsupported media type"
 
 
-class Forbidden(AppError):
+class NotAllowed(AppError):
     """Refused whatever the input."""
 
     status = 403
@@ -139,8 +139,8 @@ BY_STATUS: dict[int, type[AppError]] = {
     kind.status: kind
     for kind in (
         BadInput,
-        Unauthorized,
-        Forbidden,
+        SignInNeeded,
+        NotAllowed,
         NotFound,
         MethodNotAllowed,
         TooSlow,
@@ -229,7 +229,7 @@ def install(
         assert isinstance(error, AppError)
         if isinstance(error, Overtaken) and "if-match" in request.headers:
             error = Stale(error.message, error.errors)
-        if isinstance(error, Unauthorized):
+        if isinstance(error, SignInNeeded):
             if wants_page(request):
                 return to_sign_in(request)
             return answer(request, error, {"WWW-Authenticate": "Bearer"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.errors import Message
 from app.reports.wording.proposals import View
 from app.sizing.proposal.documents import Proposal, ProposalEvent
-from app.web.contexts import Choice, FigureView, Form, Page
+from app.web.contexts import BasePage, Choice, FigureView, Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ProposalRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalsPage(Page):
+class ProposalsPage(BasePage):
     """Proposals made so far, and the comparisons that one can be made of."""
 
     rows: Sequence[ProposalRow]
@@ -39,7 +39,7 @@ class ProposalsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalFormPage(Page):
+class ProposalFormPage(BasePage):
     """The form that asks for a proposal, or changes a draft."""
 
     form: Form
@@ -63,7 +63,7 @@ class ProposalFormPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage(Page):
+class ProposalPage(BasePage):
     """A proposal with what can be done with it."""
 
     proposal: Proposal
@@ -94,7 +94,7 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayPage(Page):
+class ReplayPage(BasePage):
     """What today's catalogue would say otherwise."""
 
     proposal: Proposal
@@ -106,7 +106,7 @@ class ReplayPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedPage(Page):
+class SharedPage(BasePage):
     """A proposal as a link shows it."""
 
     token: str
@@ -118,7 +118,7 @@ class SharedPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockedPage(Page):
+class LockedPage(BasePage):
     """The question for the passphrase of a link."""
 
     token: str

@@ -22,7 +22,7 @@ from app.services.admission import Principal
 from app.services.latest import Latest
 from app.web import locale
 from app.web.auth import reach_of
-from app.web.contexts import Page
+from app.web.contexts import BasePage
 from app.web.folders import VERSIONED, folder
 from app.web.pictures import PARAMETER, chart_address, chart_file, forms
 from app.web.rights import may
@@ -90,7 +90,7 @@ def environment(language: str) -> Environment:
 def render(
     request: Request,
     template: str,
-    page: Page,
+    page: BasePage,
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,

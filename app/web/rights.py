@@ -20,7 +20,7 @@ from app.services.admission import Principal, Role, Scope
 from app.services.holdings import holds
 from app.web.auth import address_of, get_principal
 from app.web.deps import workbench_of
-from app.web.problems import Forbidden
+from app.web.problems import NotAllowed
 
 
 class Right(StrEnum):
@@ -193,7 +193,7 @@ def entitled(request: Request) -> Principal:
     for identifier in request.path_params.values():
         if not holds(bench, principal.workspace_id, str(identifier)):
             raise NotFound(Message("there is nothing at {path}", {"path": request.url.path[:200]}))
-    raise Forbidden(REASONS[right] if right is not None else Message("nobody may do this"))
+    raise NotAllowed(REASONS[right] if right is not None else Message("nobody may do this"))
 
 
 async def admitted(request: Request) -> AsyncIterator[Principal]:

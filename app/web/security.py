@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import AppError, BadInput, TooLarge
 from app.errors import Message as Sentence
 from app.web.patience import MOST_HEAD, in_time
-from app.web.problems import Forbidden, HeadTooLarge, Misdirected, problem_response
+from app.web.problems import HeadTooLarge, Misdirected, NotAllowed, problem_response
 from app.web.reach import Reach, behind_proxy
 
 POLICY = "; ".join(
@@ -112,9 +112,9 @@ class Guard:
                 return Misdirected("this server answers to the name of this machine only, such as localhost")
             return Misdirected("this server does not answer to this name")
         if self.reach.is_stranger(scope):
-            return Forbidden("without accounts this server answers to this machine only")
+            return NotAllowed("without accounts this server answers to this machine only")
         if scope["method"] not in SAFE_METHODS and crosses_sites(headers, self.reach.public_url):
-            return Forbidden("changes may be asked for by pages of this server only")
+            return NotAllowed("changes may be asked for by pages of this server only")
         if "transfer-encoding" in headers and "content-length" in headers:
             return BadInput("a body has a length or is sent in chunks, not both")
         length = headers.get("content-length", "0")
@@ -122,11 +122,11 @@ class Guard:
             return too_large(limit)
         return None
 
-    def not_forwarded(self) -> Forbidden:
+    def not_forwarded(self) -> NotAllowed:
         """Return the error for what came through a proxy that is not trusted."""
         if self.reach.alone:
-            return Forbidden("requests through a proxy are refused while there are no accounts")
-        return Forbidden("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES names it")
+            return NotAllowed("requests through a proxy are refused while there are no accounts")
+        return NotAllowed("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES names it")
 
     def knows(self, host: str) -> bool:
         """Tell whether a Host header names this server, with any port."""

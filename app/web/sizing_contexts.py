@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from app.errors import Message
 from app.reports.wording.scales import Scale
 from app.sizing.size.documents import ScalingCurve, Sizing, SizingOption
-from app.web.contexts import Choice, ChoiceGroup, FigureView, Filled, Form, Page, SystemGroup, WarningGroup
+from app.web.contexts import (
+    BasePage,
+    Choice,
+    ChoiceGroup,
+    FigureView,
+    Filled,
+    Form,
+    SystemGroup,
+    WarningGroup,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizingFormPage(Page):
+class SizingFormPage(BasePage):
     """The form that asks for a sizing."""
 
     form: Form
@@ -55,7 +64,7 @@ class OptionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizingPage(Page):
+class SizingPage(BasePage):
     """Options by deadline and budget."""
 
     sizing: Sizing

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.errors import Message
-from app.services.uploads import UploadSummary
-from app.web.contexts import Page
+from app.sizing.kept.documents import UploadSummary
+from app.web.contexts import BasePage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UploadsPage(Page):
+class UploadsPage(BasePage):
     """What was uploaded."""
 
     models: Sequence[UploadSummary]
@@ -23,7 +23,7 @@ class UploadsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePage(Page):
+class DeletePage(BasePage):
     """The question whether something is really to be deleted."""
 
     title: Message

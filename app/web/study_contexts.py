@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.errors import FieldError, Message
 from app.reports.figures import MemoryBar, RangeBar
-from app.reports.figures.studies import Cell
+from app.reports.figures.studies import MatrixCell
 from app.reports.wording.scales import Scale
 from app.services.study_trace import StudyTrace
 from app.sizing.document import BasisCost, CostLine, Quantity, Text
@@ -23,12 +23,12 @@ from app.sizing.study.documents import (
     Tornado,
 )
 from app.web.contexts import (
+    BasePage,
     Choice,
     ChoiceGroup,
     FigureView,
     Filled,
     Form,
-    Page,
     StatementView,
     SystemGroup,
     WarningGroup,
@@ -36,7 +36,7 @@ from app.web.contexts import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudiesPage(Page):
+class StudiesPage(BasePage):
     """The list of studies."""
 
     studies: Sequence[StudySummary]
@@ -50,7 +50,7 @@ class StudiesPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyFormPage(Page):
+class StudyFormPage(BasePage):
     """The guided start: model, workload, systems."""
 
     form: Form
@@ -127,7 +127,7 @@ class Matrix:
 
     title: str
     labels: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Cell]]]
+    rows: Sequence[tuple[str, Sequence[MatrixCell]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyPage(Page):
+class StudyPage(BasePage):
     """The workspace of a study."""
 
     answer: StudyAnswer
@@ -210,7 +210,7 @@ class AssumedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyAssumptionsPage(Page):
+class StudyAssumptionsPage(BasePage):
     """Everything a study takes for granted."""
 
     assumptions: StudyAssumptions
@@ -230,7 +230,7 @@ class ClaimView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyTracePage(Page):
+class StudyTracePage(BasePage):
     """Where a figure comes from."""
 
     trace: StudyTrace
@@ -245,7 +245,7 @@ class StudyTracePage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyVersionsPage(Page):
+class StudyVersionsPage(BasePage):
     """Every version of a study."""
 
     id: str

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from app.errors import Message
 from app.reports.wording.scales import Scale
-from app.services.sweeps import SweepState
 from app.sizing.document import Quantity
+from app.sizing.sweep.documents import SweepState
 from app.sizing.sweep.rows import SweepRow
-from app.web.contexts import FigureView, Form, Page
+from app.web.contexts import BasePage, FigureView, Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepsPage(Page):
+class SweepsPage(BasePage):
     """The form that asks for a sweep, and those asked for before."""
 
     form: Form
@@ -50,7 +50,7 @@ class Narrowed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPage(Page):
+class SweepPage(BasePage):
     """A sweep: how far it is, and its rows."""
 
     state: SweepState

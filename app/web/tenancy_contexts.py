@@ -9,7 +9,7 @@ from app.errors import Message
 from app.reports.drawings.pod import PodDrawing
 from app.reports.wording.scales import Scale
 from app.sizing.tenancy.documents import PartitionPlan, QueueAnswer
-from app.web.contexts import Choice, ChoiceGroup, DrawingView, FigureView, Form, Page, WarningGroup
+from app.web.contexts import BasePage, Choice, ChoiceGroup, DrawingView, FigureView, Form, WarningGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class PlacedTeam:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionsPage(Page):
+class PartitionsPage(BasePage):
     """Teams side by side on one system."""
 
     form: Form
@@ -51,7 +51,7 @@ class PartitionsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuesPage(Page):
+class QueuesPage(BasePage):
     """Teams whose jobs share machines over time."""
 
     form: Form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.web.contexts import Choice, Form, Page
+from app.web.contexts import BasePage, Choice, Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class TrailLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrailPage(Page):
+class TrailPage(BasePage):
     """The audit trail, perhaps narrowed."""
 
     form: Form

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.catalog import Catalog, ChipKind, SourceKind, Status
+from app.catalog import Catalog, ChipKind, FigureStatus, SourceKind
 from app.catalog.identifiers import REQUIRED
 from app.errors import CatalogError, NotFound
 
@@ -107,8 +107,8 @@ def test_a_competing_claim_stays_with_its_reason(
 
 
 def test_claims_of_the_customers_documents_carry_verdicts(catalog: Catalog) -> None:
-    assert catalog.claim("seed-dgx-5pflops").status is Status.REJECTED
-    assert catalog.claim("seed-pod256-memory").status is Status.ACCEPTED
+    assert catalog.claim("seed-dgx-5pflops").status is FigureStatus.REJECTED
+    assert catalog.claim("seed-pod256-memory").status is FigureStatus.ACCEPTED
     one, three = catalog.claim("seed-bert-ratio-1"), catalog.claim("seed-bert-ratio-3")
     dgx, pod = catalog.claim("seed-bert-dgx-hours"), catalog.claim("seed-bert-pod64-hours")
     assert dgx.value is not None
@@ -154,7 +154,7 @@ def test_what_nobody_checked_is_marked(catalog: Catalog) -> None:
         if figure.source.id.startswith("rackline") or figure.recalled:
             assert figure.estimated
             assert figure.source.kind is SourceKind.ESTIMATE
-        if figure.recalled and figure.status is Status.ACCEPTED:
+        if figure.recalled and figure.status is FigureStatus.ACCEPTED:
             assert "recalled, unverified" in figure.note
     assert catalog.figure("gc200", "exchange_multiplier").fitted
 
@@ -183,13 +183,6 @@ def test_unknown_names_offer_close_ones(catalog: Catalog) -> None:
         catalog.source("rumour")
     with pytest.raises(NotFound):
         catalog.peak("gc200", "tf32_dense")
-
-
-def test_spellings_of_measured_runs_are_known(catalog: Catalog) -> None:
-    assert catalog.system_named("p100 (Big Basin)") == "big-basin-p100"
-    assert catalog.system_named("dgx-a100-80g") == "dgx-a100-640gb"
-    assert catalog.system_named("ipu-pod16-classic") == "ipu-pod16"
-    assert catalog.system_named("bow-pod16") == "bow-pod16"
 
 
 def test_convergence_points_are_samples(catalog: Catalog) -> None:

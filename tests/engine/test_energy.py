@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.energy import average_power, electricity_cost, facility_power, run_energy
-from app.engine.units import convert
 from app.errors import BadInput
 
+KILOWATT_HOUR = 3.6e6
 watts = st.floats(0.0, 1e7)
 
 
@@ -28,8 +28,8 @@ def test_average_lies_between(one: float, other: float, load: float) -> None:
 def test_a_day_of_a_dgx_a100_in_korea() -> None:
     # 6.5 kW at a PUE of 1.58 and 182.7 won per kWh: 246.48 kWh
     energy = run_energy(facility_power(6500.0, 1.58), 86_400.0)
-    assert float(convert(energy, "J", "kWh")) == pytest.approx(246.48)
-    cost = electricity_cost(energy, convert(182.7, "1/kWh", "1/J"))
+    assert float(energy) / KILOWATT_HOUR == pytest.approx(246.48)
+    cost = electricity_cost(energy, 182.7 / KILOWATT_HOUR)
     assert float(cost) == pytest.approx(45_031.9, rel=1e-6)
 
 

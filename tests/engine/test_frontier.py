@@ -1,4 +1,4 @@
-"""The front of time and cost, the roofline, and the knee of a scaling curve."""
+"""The front of time and cost, and the knee of a scaling curve."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from hypothesis.extra.numpy import arrays
 from app.engine.frontier import (
     parallel_efficiency,
     pareto_front,
-    roofline_device_seconds,
     scaling_knee,
 )
 from app.errors import BadInput
@@ -43,12 +42,6 @@ def test_options_of_no_known_price_are_on_the_front_only_where_they_are_fastest(
 def test_options_that_never_end_are_not_on_the_front() -> None:
     assert pareto_front(np.array([np.inf, 2.0]), np.array([1.0, 5.0])).tolist() == [False, True]
     assert not pareto_front(np.empty(0), np.empty(0)).size
-
-
-def test_bounds_of_a_step_are_those_of_the_roofline() -> None:
-    """A GPT-3 sample of 2048 tokens takes 6 N D operations: 312 TFLOP/s give 6.9 s of a device."""
-    seconds = roofline_device_seconds(6 * 175e9 * 2048, 312e12)
-    assert float(seconds) == pytest.approx(6.89, rel=1e-3)
 
 
 @pytest.mark.parametrize("serial", [0.02, 0.1, 0.2])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.errors import BadInput, TooLarge, Unprocessable
 from app.profiles import sample_files, samples
-from app.profiles.samples import WorkloadSample, packed_rows, read_sample
+from app.profiles.samples import LengthSample, packed_rows, read_sample
 
 LENGTHS = [100, 300, 3, 512, 700]
 
@@ -40,7 +40,7 @@ def test_given_lengths_are_exact(data: bytes) -> None:
     assert sample.packing_factor == pytest.approx(5 / 3)
     assert sum(count for _, _, count in sample.histogram) == 5
     assert "cut" in str(sample.assumptions[0])
-    assert WorkloadSample.from_json(json.loads(json.dumps(sample.to_json()))) == sample
+    assert LengthSample.from_json(json.loads(json.dumps(sample.to_json()))) == sample
 
 
 def test_text_is_estimated_with_a_range_and_forgotten() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.reports.wording import Voice, voice
 from app.reports.wording.catalogs import translations
-from app.sizing.compare import Option
+from app.sizing.compare import ComparisonEntry
 from app.sizing.estimate import estimate
 from app.sizing.fabric_choice.choosing import choose_fabric
 from app.sizing.fabric_choice.request import FabricChoiceRequest
@@ -81,14 +81,14 @@ def asked() -> dict[str, list[dict[str, Any]]]:
 
 
 @cache
-def options(name: str) -> Sequence[Option]:
+def options(name: str) -> Sequence[ComparisonEntry]:
     """Return the options of a proposal, estimated."""
     if name == "published":
         return CLAIMED
     made = []
     for place, body in enumerate(asked()[name]):
         request = EstimateRequest.model_validate({"label": f"{name} {place}", **body, "currency": "KRW"})
-        made.append(Option(request, estimate(request, sizing_context())))
+        made.append(ComparisonEntry(request, estimate(request, sizing_context())))
     return made
 
 

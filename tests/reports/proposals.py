@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
-from app.sizing.compare import Option, compare
+from app.sizing.compare import ComparisonEntry, compare
 from app.sizing.document import Comparison, Estimate
 from app.sizing.proposal.content import NOTHING_NAMED, build_content
 from app.sizing.proposal.documents import Logo, Proposal, ProposalContent
@@ -20,20 +20,24 @@ from tests.web.pages.documents import estimate
 
 MOMENT = datetime.datetime(2026, 11, 2, 9, 30, tzinfo=datetime.UTC)
 CLAIMED = [
-    Option(PublishedFigure(label="1 × DGX A100", hours=69.5, kind="vendor", system="dgx-a100-320gb")),
-    Option(PublishedFigure(label="3 × DGX A100", kind="linear", scaled_from="1 × DGX A100", factor=3)),
-    Option(PublishedFigure(label="1 × IPU-POD64", hours=13.2, kind="vendor", system="ipu-pod64")),
+    ComparisonEntry(
+        PublishedFigure(label="1 × DGX A100", hours=69.5, kind="vendor", system="dgx-a100-320gb")
+    ),
+    ComparisonEntry(
+        PublishedFigure(label="3 × DGX A100", kind="linear", scaled_from="1 × DGX A100", factor=3)
+    ),
+    ComparisonEntry(PublishedFigure(label="1 × IPU-POD64", hours=13.2, kind="vendor", system="ipu-pod64")),
 ]
 
 
-def modelled(currency: str = "KRW") -> list[Option]:
+def modelled(currency: str = "KRW") -> list[ComparisonEntry]:
     """Return options that were estimated: two that run and one that does not fit."""
     rows = [
         estimate("a", "128 × DGX A100", 34.2 * 86400, currency),
         estimate("b", "64 × DGX A100", 66.0 * 86400, currency),
         estimate("c", "1 × DGX A100", 1.0, currency, fits=False),
     ]
-    return [Option(request_of(one), one) for one in rows]
+    return [ComparisonEntry(request_of(one), one) for one in rows]
 
 
 def request_of(one: Estimate) -> EstimateRequest:
@@ -42,7 +46,10 @@ def request_of(one: Estimate) -> EstimateRequest:
 
 
 def content(
-    options: Sequence[Option] = (), logo: Logo | None = None, named: Named = NOTHING_NAMED, **asked: Any
+    options: Sequence[ComparisonEntry] = (),
+    logo: Logo | None = None,
+    named: Named = NOTHING_NAMED,
+    **asked: Any,
 ) -> ProposalContent:
     """Return what a proposal says."""
     body = {"comparison_id": "cmp_x", "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"} | asked
@@ -58,7 +65,10 @@ def content(
 
 
 def proposal(
-    options: Sequence[Option] = (), logo: Logo | None = None, named: Named = NOTHING_NAMED, **asked: Any
+    options: Sequence[ComparisonEntry] = (),
+    logo: Logo | None = None,
+    named: Named = NOTHING_NAMED,
+    **asked: Any,
 ) -> Proposal:
     """Return a frozen proposal."""
     said = content(options, logo, named, **asked)
@@ -76,5 +86,5 @@ def proposal(
     )
 
 
-def compared(options: Sequence[Option]) -> Comparison:
+def compared(options: Sequence[ComparisonEntry]) -> Comparison:
     return compare(options, catalog=sizing_context().catalog)

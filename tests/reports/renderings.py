@@ -13,7 +13,7 @@ import pypdf
 import pytest
 
 from app.reports.wording import voice
-from app.sizing.proposal.documents import Line, Proposal
+from app.sizing.proposal.documents import Proposal, ProposalLine
 from app.sizing.proposal.lines import lines_of
 
 UNPRINTED = {"cheapest", "fastest", "kind", "fits", "memory.capacity"}
@@ -53,7 +53,7 @@ def at(document: Any, path: str) -> Any:
     return document.get("value") if isinstance(document, dict) else document
 
 
-def printed(line: Line, made: Proposal) -> bool:
+def printed(line: ProposalLine, made: Proposal) -> bool:
     """Tell whether a line is printed: of what is recommended every part, of the others sums by group."""
     recommended = line.option == made.content.advice.recommended
     if ".lines." in line.path and line.section == "bill":

@@ -19,7 +19,7 @@ from app.reports.accuracy import (
 )
 from app.reports.accuracy_cases import configuration
 from app.reports.constants import read_constants, refreshed
-from app.reports.evidence import LEFT_OUT, Evidence, collect, in_headline, with_default_software
+from app.reports.evidence import LEFT_OUT, AccuracyEvidence, collect, in_headline, with_default_software
 from app.reports.generated import methodology
 from app.reports.markdown import number, percent, table, whole_percent
 from app.reports.readme import REQUEST, with_answers
@@ -42,12 +42,12 @@ def context() -> SizingContext:
 
 
 @pytest.fixture(scope="module")
-def evidence(context: SizingContext) -> Evidence:
+def evidence(context: SizingContext) -> AccuracyEvidence:
     return collect(context, DATA)
 
 
 @pytest.fixture(scope="module")
-def document(evidence: Evidence) -> str:
+def document(evidence: AccuracyEvidence) -> str:
     return accuracy_document(evidence.headline, evidence.counts, evidence)
 
 
@@ -56,12 +56,14 @@ def leading(rows: list[RowResult] | tuple[RowResult, ...]) -> list[RowResult]:
 
 
 @pytest.mark.parametrize("family", LEADING)
-def test_nearly_all_rows_of_the_leading_families_are_predicted(evidence: Evidence, family: str) -> None:
+def test_nearly_all_rows_of_the_leading_families_are_predicted(
+    evidence: AccuracyEvidence, family: str
+) -> None:
     part = summary(family, [row for row in throughput(evidence.headline) if row.family == family])
     assert part.supported >= 0.95 * part.rows
 
 
-def test_measured_throughput_is_met(evidence: Evidence) -> None:
+def test_measured_throughput_is_met(evidence: AccuracyEvidence) -> None:
     part = summary("", leading(throughput(evidence.headline)))
     assert part.median is not None and part.median <= 0.05
     assert part.ninetieth is not None and part.ninetieth <= 0.15
@@ -77,24 +79,24 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_runs_left_out_of_the_fit_are_met(evidence: Evidence, name: str) -> None:
+def test_runs_left_out_of_the_fit_are_met(evidence: AccuracyEvidence, name: str) -> None:
     rows = [row for row in leading(evidence.left_out[name]) if row.chip.startswith("a100")]
     part = summary(name, rows)
     assert part.median is not None and part.median <= LIMITS[name][0]
     assert part.ninetieth is not None and part.ninetieth <= LIMITS[name][1]
 
 
-def test_bands_hold_left_out_runs_as_often_as_they_say(evidence: Evidence) -> None:
+def test_bands_hold_left_out_runs_as_often_as_they_say(evidence: AccuracyEvidence) -> None:
     part = summary("", evidence.left_out["group_left_out"])
     assert part.coverage is not None and 0.76 <= part.coverage <= 0.84
 
 
-def test_an_unknown_software_has_ranges_that_hold_as_often(evidence: Evidence) -> None:
+def test_an_unknown_software_has_ranges_that_hold_as_often(evidence: AccuracyEvidence) -> None:
     part = summary("", evidence.left_out["software_unknown"])
     assert part.coverage is not None and 0.74 <= part.coverage <= 0.86
 
 
-def test_left_out_rows_are_those_that_were_predicted(evidence: Evidence) -> None:
+def test_left_out_rows_are_those_that_were_predicted(evidence: AccuracyEvidence) -> None:
     known = {row.id: row for row in evidence.headline.rows if row.supported}
     for name in ("group_left_out", "fitted_on_one_machine"):
         for row in evidence.left_out[name]:
@@ -105,7 +107,7 @@ def test_left_out_rows_are_those_that_were_predicted(evidence: Evidence) -> None
             assert row.high / row.low == pytest.approx(own.high / own.low)
 
 
-def test_published_memory_is_met(evidence: Evidence) -> None:
+def test_published_memory_is_met(evidence: AccuracyEvidence) -> None:
     for case in evidence.memory:
         assert case.computed == pytest.approx(case.published, rel=0.1), case
     activations = [case for case in evidence.memory if case.part == "activations"]
@@ -114,12 +116,12 @@ def test_published_memory_is_met(evidence: Evidence) -> None:
         assert case.computed == pytest.approx(case.published, rel=0.001), case
 
 
-def test_every_row_is_counted_once(evidence: Evidence) -> None:
+def test_every_row_is_counted_once(evidence: AccuracyEvidence) -> None:
     rows = [*evidence.headline.rows, *evidence.apart.rows]
     assert len({row.id for row in rows}) == len(rows) == len(evidence.configurations)
 
 
-def test_headline_rows_were_read_and_matter(evidence: Evidence) -> None:
+def test_headline_rows_were_read_and_matter(evidence: AccuracyEvidence) -> None:
     for row in evidence.headline.rows:
         measured = evidence.configurations[row.id]
         assert measured["confidence"] != "memory" and measured["priority"] in ("1", "2")
@@ -137,7 +139,7 @@ def test_default_software_is_that_of_an_estimate(context: SizingContext) -> None
     assert rules.profile({"family": "unheard of", "chip": "bow"}) is None
 
 
-def test_counts_are_those_of_the_data(evidence: Evidence, context: SizingContext) -> None:
+def test_counts_are_those_of_the_data(evidence: AccuracyEvidence, context: SizingContext) -> None:
     counts = evidence.counts
     assert counts.fitted["software.csv"] + counts.fitted["kernels.csv"] == context.software.fitted
     assert counts.fitted["residuals.csv"] == context.residuals.fitted
@@ -145,7 +147,7 @@ def test_counts_are_those_of_the_data(evidence: Evidence, context: SizingContext
     assert counts.fitted["kernels.csv"] + counts.assumed["kernels.csv"] <= lines
 
 
-def test_the_document_has_every_part(document: str, evidence: Evidence) -> None:
+def test_the_document_has_every_part(document: str, evidence: AccuracyEvidence) -> None:
     headings = re.findall(r"^## (.*)$", document, re.MULTILINE)
     assert headings == [
         "Headline",
@@ -171,11 +173,11 @@ def test_the_document_has_every_part(document: str, evidence: Evidence) -> None:
     assert all(reason in document for reason in refused)
 
 
-def test_the_document_is_the_same_each_time(document: str, evidence: Evidence) -> None:
+def test_the_document_is_the_same_each_time(document: str, evidence: AccuracyEvidence) -> None:
     assert accuracy_document(evidence.headline, evidence.counts, evidence) == document
 
 
-def test_tiny_differences_between_machines_do_not_show(document: str, evidence: Evidence) -> None:
+def test_tiny_differences_between_machines_do_not_show(document: str, evidence: AccuracyEvidence) -> None:
     def moved(row: RowResult) -> RowResult:
         return row if row.predicted is None else replace(row, predicted=row.predicted * (1.0 + 1e-13))
 
@@ -189,13 +191,13 @@ def test_tables_have_equal_rows(document: str) -> None:
         assert len(widths) == 1, block[:200]
 
 
-def test_devices_fall_into_classes(evidence: Evidence) -> None:
+def test_devices_fall_into_classes(evidence: AccuracyEvidence) -> None:
     row = evidence.headline.rows[0]
     sizes = {devices: size_of(replace(row, devices=devices)) for devices in (1, 8, 64, 512, 513)}
     assert sizes == {1: "1 to 4", 8: "5 to 8", 64: "9 to 64", 512: "65 to 512", 513: "more than 512"}
 
 
-def test_a_configuration_leaves_out_what_a_row_does_not_say(evidence: Evidence) -> None:
+def test_a_configuration_leaves_out_what_a_row_does_not_say(evidence: AccuracyEvidence) -> None:
     row = {**next(iter(evidence.configurations.values())), "tp": "8", "pp": "", "zero": "0"}
     assert "tensor 8" in configuration(row)
     assert "pipeline" not in configuration(row) and "ZeRO" not in configuration(row)
@@ -252,7 +254,7 @@ def test_the_request_of_the_readme_is_answered_as_printed(context: SizingContext
     assert all(line in printed for line in block[1].splitlines()), "run “rackline docs”"
 
 
-def test_the_readme_follows_the_runs(context: SizingContext, evidence: Evidence) -> None:
+def test_the_readme_follows_the_runs(context: SizingContext, evidence: AccuracyEvidence) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     again = with_answers(readme, context, evidence)
     assert accuracy_sentence(evidence) in again
@@ -264,7 +266,7 @@ def test_the_readme_follows_the_runs(context: SizingContext, evidence: Evidence)
         with_answers("nothing", context, evidence)
 
 
-def test_the_korean_readme_says_the_same(context: SizingContext, evidence: Evidence) -> None:
+def test_the_korean_readme_says_the_same(context: SizingContext, evidence: AccuracyEvidence) -> None:
     english, korean = (
         (ROOT / name).read_text(encoding="utf-8").strip() for name in ("README.md", "README.ko.md")
     )

@@ -12,9 +12,9 @@ import pytest
 
 from app.engine.agreement import shape_error, wilson_interval
 from app.reports.accuracy import accuracy_document, throughput
-from app.reports.agreement import SCALE_CODES, Choice, agreement, cells, counted, scale_of, worst
-from app.reports.chains import Point, chains, ranking, replicate_deviation, scaled
-from app.reports.evidence import Evidence, collect
+from app.reports.agreement import SCALE_CODES, RunChoice, agreement, cells, counted, scale_of, worst
+from app.reports.chains import ChainPoint, chains, ranking, replicate_deviation, scaled
+from app.reports.evidence import AccuracyEvidence, collect
 from app.reports.predictions import (
     KINDS,
     Prediction,
@@ -39,7 +39,7 @@ def context() -> SizingContext:
 
 
 @pytest.fixture(scope="module")
-def evidence(context: SizingContext) -> Evidence:
+def evidence(context: SizingContext) -> AccuracyEvidence:
     return collect(context, DATA)
 
 
@@ -91,12 +91,12 @@ def scaling(*rates: tuple[int, float, float]) -> list[Prediction]:
     ]
 
 
-def test_every_measured_row_is_in_the_file_once_and_sorted(evidence: Evidence) -> None:
+def test_every_measured_row_is_in_the_file_once_and_sorted(evidence: AccuracyEvidence) -> None:
     names = [one.id for one in evidence.predictions]
     assert names == sorted(set(evidence.configurations)) and len(set(names)) == len(names)
 
 
-def test_the_file_is_read_as_it_was_written(evidence: Evidence, tmp_path: Path) -> None:
+def test_the_file_is_read_as_it_was_written(evidence: AccuracyEvidence, tmp_path: Path) -> None:
     (tmp_path / "validation").mkdir()
     text = predictions_text(evidence.predictions)
     (tmp_path / "validation" / "predictions.csv").write_text(text, encoding="utf-8")
@@ -104,7 +104,7 @@ def test_the_file_is_read_as_it_was_written(evidence: Evidence, tmp_path: Path) 
     assert read_predictions(tmp_path / "nowhere") == ()
 
 
-def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Evidence) -> None:
+def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: AccuracyEvidence) -> None:
     def moved(scope: str, row: object) -> tuple[str, object]:
         value = row.predicted  # type: ignore[attr-defined]
         return scope, row if value is None else replace(row, predicted=value * (1 + 1e-13))  # type: ignore[type-var]
@@ -122,22 +122,22 @@ def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Evi
     assert predictions_text(again) == predictions_text(evidence.predictions)
 
 
-def test_a_chain_is_that_of_the_validation(evidence: Evidence) -> None:
+def test_a_chain_is_that_of_the_validation(evidence: AccuracyEvidence) -> None:
     rows = {row.id: row for row in (*evidence.headline.rows, *evidence.apart.rows)}
     for one in evidence.predictions:
         if one.status == "predicted":
             assert one.chain == rows[one.id].chain and one.regimes.split() == [*rows[one.id].regimes]
 
 
-def test_figures_are_those_of_the_validation(evidence: Evidence) -> None:
+def test_figures_are_those_of_the_validation(evidence: AccuracyEvidence) -> None:
     known = summary("", [row for row in throughput(evidence.headline) if row.family in CORE_FAMILIES])
-    found = agreement(filter(Choice(family="core").holds, counted(evidence.predictions)), "in_sample")
+    found = agreement(filter(RunChoice(family="core").holds, counted(evidence.predictions)), "in_sample")
     assert (found.runs, found.groups) == (known.supported, known.groups)
     for name in ("median", "ninetieth", "bias", "coverage"):
         assert getattr(found, name) == pytest.approx(getattr(known, name), abs=2e-3)
 
 
-def test_left_out_errors_count_in_the_unit_of_the_metric(evidence: Evidence) -> None:
+def test_left_out_errors_count_in_the_unit_of_the_metric(evidence: AccuracyEvidence) -> None:
     with (DATA / "validation" / "held_out.csv").open(encoding="utf-8", newline="") as handle:
         slower = {row["id"]: row for row in csv.DictReader(handle)}
     joined = [one for one in evidence.predictions if one.group_left_out is not None]
@@ -166,7 +166,7 @@ def test_the_interval_of_a_share_narrows_with_the_groups() -> None:
     assert [float(end) for end in wilson_interval(1.0, 1.0)][1] == 1.0
 
 
-def test_every_predicted_run_is_in_one_cell(evidence: Evidence) -> None:
+def test_every_predicted_run_is_in_one_cell(evidence: AccuracyEvidence) -> None:
     runs = counted(evidence.predictions)
     found = cells(runs)
     assert sum(one.in_sample.runs for one in found) == sum(one.log_error is not None for one in runs)
@@ -201,15 +201,15 @@ def test_pairs_within_the_noise_are_not_ranked() -> None:
 
 
 def test_repeats_are_runs_of_one_configuration() -> None:
-    def point(name: str, group: str, devices: int, measured: float) -> Point:
-        return Point(name, group, devices, 64.0, "", measured, measured, 0.0)
+    def point(name: str, group: str, devices: int, measured: float) -> ChainPoint:
+        return ChainPoint(name, group, devices, 64.0, "", measured, measured, 0.0)
 
     points = [point("a", "g", 8, 100.0), point("b", "h", 8, 100.0 * math.exp(0.2)), point("c", "g", 16, 90.0)]
     assert replicate_deviation(points) == pytest.approx(0.1 * math.sqrt(2))
     assert replicate_deviation(points, same_group=True) is None
 
 
-def test_repeat_deviations_are_known_apart_or_the_usual(evidence: Evidence) -> None:
+def test_repeat_deviations_are_known_apart_or_the_usual(evidence: AccuracyEvidence) -> None:
     found = chains(counted(evidence.predictions), "in_sample", evidence.repeats)
     stated = [float(one.result["deviation"]) for one in evidence.repeats]
     iterations = [one for one in found if "Feb 2022" in one.software]
@@ -225,20 +225,20 @@ def test_patterns_are_never_about_single_runs(name: str) -> None:
     assert not columns & {"id", "group", "source", "submitter"}
 
 
-def test_every_reason_has_a_sentence_and_is_met(evidence: Evidence) -> None:
+def test_every_reason_has_a_sentence_and_is_met(evidence: AccuracyEvidence) -> None:
     texts = reason_texts(DATA)
     assert {one.reason for one in evidence.predictions} - {""} == set(texts)
     assert all(one.reason == "" for one in evidence.predictions if one.status == "refused")
 
 
-def test_worst_cases_are_of_different_kinds(evidence: Evidence) -> None:
+def test_worst_cases_are_of_different_kinds(evidence: AccuracyEvidence) -> None:
     found = worst(counted(evidence.predictions), "in_sample", 20)
     errors = [abs(one.log_error or 0.0) for one in found]
     assert errors == sorted(errors, reverse=True)
     assert len({(one.model, one.chip, one.software) for one in found}) == len(found) == 20
 
 
-def test_what_is_not_validated_has_no_run(evidence: Evidence) -> None:
+def test_what_is_not_validated_has_no_run(evidence: AccuracyEvidence) -> None:
     runs = [one for one in counted(evidence.predictions) if one.log_error is not None]
     assert not set(evidence.gaps.families) & {one.family for one in runs}
     assert not set(evidence.gaps.chips) & {one.chip for one in runs}
@@ -247,12 +247,12 @@ def test_what_is_not_validated_has_no_run(evidence: Evidence) -> None:
         assert largest.devices == max(one.devices for one in runs if one.chip == largest.chip)
 
 
-def test_every_fitted_figure_is_listed(evidence: Evidence) -> None:
+def test_every_fitted_figure_is_listed(evidence: AccuracyEvidence) -> None:
     listed = {name: sum(one.file == name for one in evidence.figures) for name in evidence.counts.fitted}
     assert listed == dict(evidence.counts.fitted)
 
 
-def test_the_document_prints_every_fitted_figure_and_gap(evidence: Evidence) -> None:
+def test_the_document_prints_every_fitted_figure_and_gap(evidence: AccuracyEvidence) -> None:
     text = accuracy_document(evidence.headline, evidence.counts, evidence)
     for file, count in evidence.counts.fitted.items():
         assert re.search(rf"^### .*{re.escape(file)}.*\({count}\)$", text, re.MULTILINE)
@@ -261,7 +261,9 @@ def test_the_document_prints_every_fitted_figure_and_gap(evidence: Evidence) -> 
     assert f"| {chain.model}, {chain.length} |" in text
 
 
-def test_nothing_is_predicted_from_what_was_measured(context: SizingContext, evidence: Evidence) -> None:
+def test_nothing_is_predicted_from_what_was_measured(
+    context: SizingContext, evidence: AccuracyEvidence
+) -> None:
     untold = replace(context, outcomes={})
     assert collect(untold, DATA).predictions == evidence.predictions
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from app.catalog import Catalog, load_catalog
 from app.errors import BadInput, NotFound, Unprocessable
 from app.profiles.presets import models_directory
-from app.sizing.compare import Option, compare
+from app.sizing.compare import ComparisonEntry, compare
 from app.sizing.document import Comparison
 from app.sizing.estimate import estimate
 from app.sizing.questions import PublishedFigure
@@ -37,7 +37,9 @@ HEAD_TO_HEAD = (
 def compared(
     catalog: Catalog, rows: Sequence[PublishedFigure], scaling_efficiency: float = 1.0
 ) -> Comparison:
-    return compare([Option(row) for row in rows], catalog=catalog, scaling_efficiency=scaling_efficiency)
+    return compare(
+        [ComparisonEntry(row) for row in rows], catalog=catalog, scaling_efficiency=scaling_efficiency
+    )
 
 
 def ratio(comparison: Comparison, slower: str, faster: str) -> float:
@@ -165,7 +167,7 @@ def test_options_that_share_their_software_are_told_apart_better_than_their_rang
         for count in (1, 2)
     )
     options = [
-        Option(
+        ComparisonEntry(
             EstimateRequest.model_validate(request | {"system": {"id": "dgx-a100-640gb"}, "label": name}), one
         )
         for name, one in (("small", small), ("large", large))
@@ -182,7 +184,7 @@ def test_options_that_share_their_software_are_told_apart_better_than_their_rang
 
 def test_figures_without_a_range_have_no_probability() -> None:
     options = [
-        Option(PublishedFigure(label=label, hours=hours, kind="vendor"))
+        ComparisonEntry(PublishedFigure(label=label, hours=hours, kind="vendor"))
         for label, hours in (("a", 10.0), ("b", 5.0))
     ]
     found = compare(options, catalog=sizing_context().catalog).ratios[0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.catalog.software import FigureRange, SoftwareCatalog, SoftwareFigure, SoftwareProfile
+from app.catalog.software import FigureRange, ProfileFigure, SoftwareCatalog, SoftwareProfile
 from app.engine.records import Floats
 from app.reports.evidence import counts_of, in_headline
 from app.sizing.fitting.figures import Figures
@@ -16,7 +16,7 @@ from app.sizing.fitting.held_out import by_group, by_scale, in_sample, without_p
 from app.sizing.fitting.least_squares import Solution, fit
 from app.sizing.fitting.refit import fit_software, software_text
 from app.sizing.fitting.residuals import Miss, fit_residuals
-from app.sizing.fitting.runs import Key, Run, group_weights
+from app.sizing.fitting.runs import FitRun, Key, group_weights
 from app.sizing.validation.run import read_rows
 from tests.sizing.asking import DATA, sizing_context
 
@@ -27,12 +27,12 @@ PRIORS = {
 CLASS: Key = ("gpu-fused", "elementwise_factor")
 
 
-def profile(name: str, extends: tuple[str, ...], figures: Mapping[str, SoftwareFigure]) -> SoftwareProfile:
+def profile(name: str, extends: tuple[str, ...], figures: Mapping[str, ProfileFigure]) -> SoftwareProfile:
     return SoftwareProfile(name, name, "gpu", "fused", "2026-11-21", "rackline-fit", extends, figures)
 
 
-def figure(owner: str, name: str, status: str = "fitted") -> SoftwareFigure:
-    return SoftwareFigure(name, 1.0, 0.1, status, "", owner)
+def figure(owner: str, name: str, status: str = "fitted") -> ProfileFigure:
+    return ProfileFigure(name, 1.0, 0.1, status, "", owner)
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def software() -> SoftwareCatalog:
     return SoftwareCatalog(known, sizing_context().software.kernels, (), PRIORS)
 
 
-def run(owner: str, factor: float, products: float, number: int, group: str = "", devices: int = 8) -> Run:
+def run(owner: str, factor: float, products: float, number: int, group: str = "", devices: int = 8) -> FitRun:
     """A run whose step is products plus traffic; measured with a factor of traffic."""
 
     def predict(figures: Mapping[str, Floats]) -> Floats:
         moved = figures.get(CLASS[1], np.array([1.0]))
         return np.asarray(np.log(products + moved) - np.log(products + factor))
 
-    return Run(
+    return FitRun(
         id=f"{owner}-{number}",
         group=group or f"{owner}-{number}",
         family="gpt",
@@ -65,7 +65,7 @@ def run(owner: str, factor: float, products: float, number: int, group: str = ""
     )
 
 
-def solved(software: SoftwareCatalog, runs: list[Run]) -> Solution:
+def solved(software: SoftwareCatalog, runs: list[FitRun]) -> Solution:
     return fit(runs, Figures(software, sorted({key for one in runs for key in one.keys})))
 
 

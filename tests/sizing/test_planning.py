@@ -13,7 +13,7 @@ from app.engine.records import Floats, GpuSystem
 from app.errors import BadInput, Conflict
 from app.sizing.deciding import decide
 from app.sizing.models import resolve_model
-from app.sizing.planning import Choice, Searched, choose_plan, memory_of, search_space, space_of
+from app.sizing.planning import PlanChoice, Searched, choose_plan, memory_of, search_space, space_of
 from app.sizing.scenario import Scenario
 from tests.sizing.asking import asked, sizing_context
 
@@ -47,7 +47,7 @@ def searched(
 
 def chosen(
     scenario: Scenario, given_plan: Mapping[str, float] | None = None, margin: float | None = None
-) -> Choice:
+) -> PlanChoice:
     space = space_of(
         scenario,
         {name: (value,) for name, value in (given_plan or {}).items()},

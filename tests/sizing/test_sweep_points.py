@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from app.errors import AppError, NotFound
 from app.sizing.estimate import estimate
 from app.sizing.sweep.chunks import row_at
-from app.sizing.sweep.points import Point, Sweep
+from app.sizing.sweep.points import Sweep, SweepPoint
 from app.sizing.sweep.request import MOST_POINTS, SweepRequest
 from app.sizing.sweep.rows import cells, columns
-from app.sizing.sweep.uploads import Uploads
+from app.sizing.sweep.uploads import UploadSet
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BASE, BERT, sweep
 
@@ -29,7 +29,7 @@ LISTS = {
 }
 
 
-def only(asked: Sweep) -> Point:
+def only(asked: Sweep) -> SweepPoint:
     (point,) = asked.points()
     return point
 
@@ -210,7 +210,7 @@ def test_the_schema_refuses_what_no_sweep_can_be(lists: dict[str, object]) -> No
 def test_an_upload_that_is_not_there_is_refused_at_its_field(lists: dict[str, object], field: str) -> None:
     asked = sweep(**lists)
     with pytest.raises(NotFound) as caught:
-        Uploads.of(asked.request, sizing_context())
+        UploadSet.of(asked.request, sizing_context())
     assert [error.field for error in caught.value.errors] == [field]
 
 

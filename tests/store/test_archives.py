@@ -19,7 +19,7 @@ from app.errors import AppError, BadInput, Conflict, Unavailable
 from app.store.archives import backup as backing_up
 from app.store.archives import restore as restoring
 from app.store.archives.backup import make_backup
-from app.store.archives.form import FORMAT, MANIFEST, Summary, kind_of
+from app.store.archives.form import FORMAT, MANIFEST, ArchiveSummary, kind_of
 from app.store.archives.restore import check_archive, restore_backup
 from app.store.database import Store, make_engine
 from app.store.integrity import database_faults
@@ -197,7 +197,7 @@ def test_of_two_backups_to_one_name_the_first_to_end_is_whole(
     store, target = Store(f"sqlite:///{tmp_path / 'small.sqlite3'}"), tmp_path / "both.tar.gz"
     write = backing_up.write_archive
 
-    def overtaken(*values: Any) -> Summary:
+    def overtaken(*values: Any) -> ArchiveSummary:
         monkeypatch.undo()
         make_backup(store, files, target)
         return write(*values)

@@ -11,9 +11,10 @@ from sqlmodel import SQLModel
 
 from app.errors import BadInput
 from app.store.database import Store, make_engine
-from app.store.migrate import check, configuration, upgrade
+from app.store.migrate import configuration, upgrade
 from app.store.tables import EstimateRow
 from app.store.types import UtcDateTime, new_id
+from tests.store.declared import compare_with_declaration
 
 
 def test_migrations_make_every_table_on_an_empty_file(store: Store) -> None:
@@ -21,12 +22,12 @@ def test_migrations_make_every_table_on_an_empty_file(store: Store) -> None:
 
 
 def test_no_migration_is_missing(store: Store) -> None:
-    check(store.engine)
+    compare_with_declaration(store.engine)
 
 
 def test_migrating_twice_changes_nothing(store: Store) -> None:
     upgrade(store.engine)
-    check(store.engine)
+    compare_with_declaration(store.engine)
 
 
 OF_NO_WORKSPACE = {
@@ -102,7 +103,7 @@ def test_tables_of_sweeps_come_to_a_database_of_before(tmp_path: Path) -> None:
         connection.execute(text("INSERT INTO workspace VALUES ('ws_a', 'a', '2026-11-01 00:00:00')"))
     assert "sweep" not in inspect(engine).get_table_names()
     upgrade(engine)
-    check(engine)
+    compare_with_declaration(engine)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT name FROM workspace")).scalar_one() == "a"
     with engine.begin() as connection:
@@ -135,7 +136,7 @@ def test_tables_go_and_come_back(store: Store) -> None:
         with store.engine.begin() as connection:
             config.attributes["connection"] = connection
             direction(config, revision)
-    check(store.engine)
+    compare_with_declaration(store.engine)
     with store.transaction("ws_one") as repository:
         row = repository.get(EstimateRow, "est_a")
         assert row is not None

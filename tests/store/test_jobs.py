@@ -13,10 +13,11 @@ from sqlalchemy import inspect, text
 
 from app.store.database import Store, make_engine
 from app.store.job_queries import ClaimedJob, WatchedJob
-from app.store.migrate import check, configuration, upgrade
+from app.store.migrate import configuration, upgrade
 from app.store.repository import Repository
 from app.store.tables import JobRecord, SweepRecord
 from app.store.types import now
+from tests.store.declared import compare_with_declaration
 
 WORKSPACE = "ws_one"
 
@@ -130,7 +131,7 @@ def test_servers_that_start_at_once_migrate_once(tmp_path: Path) -> None:
     stores = [Store(url) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda store: store.migrate(), stores))
-    check(stores[0].engine)
+    compare_with_declaration(stores[0].engine)
     assert stores[0].is_ready()
     for store in stores:
         store.close()
@@ -145,7 +146,7 @@ def test_a_migration_that_breaks_off_leaves_no_trace(tmp_path: Path, monkeypatch
             upgrade(engine)
     assert inspect(engine).get_table_names() == []
     upgrade(engine)
-    check(engine)
+    compare_with_declaration(engine)
     engine.dispose()
 
 
@@ -165,7 +166,7 @@ def test_sweeps_of_before_become_jobs(tmp_path: Path) -> None:
                 {"name": name, "status": status},
             )
     upgrade(engine)
-    check(engine)
+    compare_with_declaration(engine)
     engine.dispose()
     store = Store(str(engine.url))
     with store.transaction("ws_a") as repository:

@@ -7,8 +7,9 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from app.store.database import Store
-from app.store.migrate import check, configuration, revision_of
+from app.store.migrate import configuration, revision_of
 from app.store.tables import JobRecord, SweepRecord
+from tests.store.declared import compare_with_declaration
 from tests.store.rows import contents, fill, shared
 
 REVISIONS = [script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()][
@@ -54,12 +55,12 @@ def test_each_step_forward_and_back_keeps_the_rows(store: Store) -> None:
             with store.engine.connect() as connection:
                 again = contents(connection)
             assert set(kept) <= set(again) and shared(again, kept) == shared(kept, again)
-    check(store.engine)
+    compare_with_declaration(store.engine)
     for revision in ["base", *REVISIONS][-2::-1]:
         step(store, revision)
     assert sa.inspect(store.engine).get_table_names() == ["alembic_version"]
     step(store, "head")
-    check(store.engine)
+    compare_with_declaration(store.engine)
 
 
 def test_what_a_sweep_said_of_its_progress_goes_to_its_job_and_back(store: Store) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.store.database import Store
 from app.store.repository import AlreadyAnswered, Repository
-from app.store.sweep_queries import Narrowing
+from app.store.sweep_queries import RowSelection
 from app.store.tables import (
     CalibrationRow,
     ComparisonRecord,
@@ -157,11 +157,11 @@ def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
         queries = repository.of_sweep("swp_one")
         assert queries.keys() == {f"key {position}" for position in range(4)}
         assert queries.refused() == 1
-        by_time = Narrowing(order="time_to_train")
+        by_time = RowSelection(order="time_to_train")
         assert [one["position"] for one in queries.rows(by_time, 10)] == [2, 3, 0, 1]
         assert [one["position"] for one in queries.rows(by_time, 2, 1)] == [3, 0]
-        assert [one["position"] for one in queries.rows(Narrowing({"model": "b"}), 10)] == [1, 3]
-        assert queries.count(Narrowing({"model": "b"}, answered=True)) == 1
+        assert [one["position"] for one in queries.rows(RowSelection({"model": "b"}), 10)] == [1, 3]
+        assert queries.count(RowSelection({"model": "b"}, answered=True)) == 1
         assert [one["position"] for one in queries.rows_after(0, 2)] == [1, 2]
     with filled.transaction("ws_two") as repository:
         assert repository.of_sweep("swp_one").keys() == set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.store.database import Store
-from app.store.sweep_queries import Narrowing, Order, RowPlace
+from app.store.sweep_queries import Order, RowPlace, RowSelection
 from app.store.tables import JobRecord, SweepRecord, SweepRowRecord
 
 COSTS = {0: 5.0, 1: None, 2: 3.0, 3: 5.0, 4: None, 5: 1.0, 6: 0.1 + 0.2}
@@ -40,7 +40,7 @@ def test_no_row_is_repeated_or_left_out_while_others_come(
     place: RowPlace | None = None
     for turn in range(20):
         with store.transaction("ws_one") as repository:
-            found = repository.of_sweep("swp_a").rows(Narrowing(order=order), 2, after=place)
+            found = repository.of_sweep("swp_a").rows(RowSelection(order=order), 2, after=place)
         if not found:
             break
         seen += [one["position"] for one in found]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.sizing.families import FITTED_FAMILIES
-from app.sizing.validation.calibration_check import (
+from app.sizing.validation.cases import read_case
+from app.sizing.validation.run import read_rows
+from tests.sizing.asking import DATA, sizing_context
+from tests.validation.calibration_check import (
     LARGE,
     RUNS,
     SMALL,
@@ -14,9 +17,6 @@ from app.sizing.validation.calibration_check import (
     medians,
     residual_deviation,
 )
-from app.sizing.validation.cases import read_case
-from app.sizing.validation.run import read_rows
-from tests.sizing.asking import DATA, sizing_context
 
 ROWS = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
 

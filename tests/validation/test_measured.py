@@ -15,7 +15,7 @@ from app.engine.records import GpuSystem
 from app.errors import BadInput
 from app.sizing.validation.cases import read_case
 from app.sizing.validation.predict import build
-from app.sizing.validation.report import RowResult, Summary, summary
+from app.sizing.validation.report import ErrorSummary, RowResult, summary
 from app.sizing.validation.run import THROUGHPUT, ValidationReport, predict_row, read_rows, validate
 from tests.sizing.asking import DATA, sizing_context
 
@@ -44,7 +44,7 @@ def core(rows: Sequence[Row], results: Sequence[RowResult], family: str) -> list
     ]
 
 
-def figures(found: Summary) -> str:
+def figures(found: ErrorSummary) -> str:
     return (
         f"{found.name}: {found.supported} of {found.rows} rows, {found.groups} groups, median "
         f"{found.median or math.nan:.4f}, 90th percentile {found.ninetieth or math.nan:.4f}"

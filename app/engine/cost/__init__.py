@@ -22,7 +22,6 @@ from app.engine.cost.rental import (
 from app.engine.cost.terms import (
     accelerator_hour_cost,
     monthly_payment,
-    present_value,
     present_worth_factor,
 )
 
@@ -34,7 +33,6 @@ __all__ = [
     "hourly_cost",
     "monthly_payment",
     "owned_hourly_cost",
-    "present_value",
     "present_worth_factor",
     "rented_hourly_cost",
     "reservation_threshold",

@@ -114,40 +114,18 @@ def rented_hourly_cost(
     egress_rate: FloatLike = 0.0,
     egress_price: FloatLike = 0.0,
 ) -> dict[str, Floats]:
-    """Cost of one useful hour of rented instances, by line.
+    """Return the cost of one useful hour of rented instances: instances, storage and egress [currency/h].
 
     Parameters
     ----------
-    instances : FloatLike
-        Instances rented together. [-]
-    instance_price : FloatLike
-        Of one instance. [currency/h]
-    stored_bytes : FloatLike
-        Storage kept beside them. [B]
-    storage_price : FloatLike
-        Of that storage. [currency/(B s)]
+    instances, instance_price : FloatLike
+        Instances rented together, and the price of one. [currency/h]
+    stored_bytes, storage_price : FloatLike
+        Storage kept beside them [B] and its price. [currency/(B s)]
     utilisation : FloatLike
         Share of the paid hours in which they do useful work; 1 when rented for the run alone. [-]
-    egress_rate : FloatLike
-        Data moved out of the cloud, a mean over the paid hours. [B/s]
-    egress_price : FloatLike
-        Of that data. [currency/B]
-
-    Returns
-    -------
-    lines : dict of str to Floats
-        Instances, storage and egress; their sum is the hour. [currency/h]
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    >>> lines = rented_hourly_cost(16, 21.96, 0.0, 0.0, 1.0)
-    >>> round(float(hourly_cost(lines)), 2)
-    351.36
+    egress_rate, egress_price : FloatLike
+        Data moved out of the cloud, a mean over the paid hours [B/s], and its price. [currency/B]
     """
     share = _useful_share(utilisation)
     return {
@@ -158,56 +136,12 @@ def rented_hourly_cost(
 
 
 def hourly_cost(lines: Mapping[str, FloatLike]) -> Floats:
-    """Sum of cost lines, in their order.
-
-    Parameters
-    ----------
-    lines : Mapping of str to FloatLike
-        Amount by line, all per hour or all once. [currency/h]
-
-    Returns
-    -------
-    total : Floats
-        Exactly the lines added one after the other. [currency/h]
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    >>> float(hourly_cost({"instances": 2.0, "storage": 0.5}))
-    2.5
-    """
+    """Return the sum of cost lines, added one after the other in their order."""
     return np.asarray(sum(lines.values()), dtype=float)
 
 
 def run_cost(hourly_cost: FloatLike, run_time: FloatLike) -> Floats:
-    """Cost of a run.
-
-    Parameters
-    ----------
-    hourly_cost : FloatLike
-        Cost of one useful hour of the system. [currency/h]
-    run_time : FloatLike
-        Time to train, with checkpoints, failures and evaluation. [s]
-
-    Returns
-    -------
-    cost : Floats
-        Share of the system's cost that the run bears. [currency]
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    >>> float(run_cost(351.36, 86_400.0))
-    8432.64
-    """
+    """Return the cost of a run [currency] from that of a useful hour [currency/h] and its length [s]."""
     return np.asarray(np.asarray(hourly_cost, dtype=float) * run_time / HOUR)
 
 

@@ -79,34 +79,10 @@ def spot_hourly_price(
 
 
 def reserved_hourly_price(price: FloatLike, used_share: FloatLike) -> Floats:
-    """Price of a used hour of an instance that is paid for its whole term.
+    """Return the price of a used hour of an instance paid for its whole term [currency/h].
 
-    Parameters
-    ----------
-    price : FloatLike
-        Paid for every hour of the term. [currency/h]
-    used_share : FloatLike
-        Share of the hours in which the instance is used. [-]
-
-    Returns
-    -------
-    price : Floats
-        Paid for an hour of use. [currency/h]
-
-    Raises
-    ------
-    BadInput
-        Where the share leaves 0 to 1.
-
-    References
-    ----------
-    .. [1] W. Wang, B. Liang, B. Li, "Optimal online multi-instance acquisition in IaaS clouds," IEEE
-       Trans. Parallel Distrib. Syst., vol. 26, no. 12, 2015.
-
-    Examples
-    --------
-    >>> float(reserved_hourly_price(12.0, 0.5))
-    24.0
+    ``price`` is paid for every hour of the term; a share of hours in use that leaves 0 to 1 raises
+    :class:`BadInput`.
     """
     share = np.asarray(used_share, dtype=float)
     if not np.all((share > 0) & (share <= 1)):
@@ -115,34 +91,10 @@ def reserved_hourly_price(price: FloatLike, used_share: FloatLike) -> Floats:
 
 
 def reservation_threshold(reserved_price: FloatLike, on_demand_price: FloatLike) -> Floats:
-    """Share of the hours in use from which a reservation costs less than renting on demand.
+    """Return the share of the hours in use from which reserving costs less than renting on demand.
 
-    Parameters
-    ----------
-    reserved_price : FloatLike
-        Paid for every hour of the term. [currency/h]
-    on_demand_price : FloatLike
-        Paid for the hours in use. [currency/h]
-
-    Returns
-    -------
-    share : Floats
-        Above 1 where reserving never pays. [-]
-
-    Raises
-    ------
-    BadInput
-        Where the price on demand is not above zero.
-
-    References
-    ----------
-    .. [1] W. Wang, B. Liang, B. Li, IEEE Trans. Parallel Distrib. Syst., vol. 26, no. 12, 2015 (the
-       ratio of reserved to on-demand price).
-
-    Examples
-    --------
-    >>> round(float(reservation_threshold(13.92, 21.96)), 2)
-    0.63
+    Both prices are of an hour [currency/h], one paid for every hour and the other for those in use. Above 1
+    reserving never pays. A price on demand that is not above zero raises :class:`BadInput`.
     """
     demand = np.asarray(on_demand_price, dtype=float)
     if not np.all(demand > 0):
@@ -151,62 +103,10 @@ def reservation_threshold(reserved_price: FloatLike, on_demand_price: FloatLike)
 
 
 def storage_cost(stored_bytes: FloatLike, storage_price: FloatLike, seconds: FloatLike) -> Floats:
-    """Cost of data kept in rented storage.
-
-    Parameters
-    ----------
-    stored_bytes : FloatLike
-        Kept all the time. [B]
-    storage_price : FloatLike
-        Rent of storage. [currency/(B s)]
-    seconds : FloatLike
-        How long. [s]
-
-    Returns
-    -------
-    cost : Floats
-        Rent over that time. [currency]
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    10 TB for a month of 30.4375 days at 0.023 for a gigabyte and month:
-
-    >>> round(float(storage_cost(10e12, 0.023 / 1e9 / 2_629_800, 2_629_800.0)), 2)
-    230.0
-    """
+    """Return the cost of so many bytes kept so long [s] at a rent in [currency/(B s)]."""
     return np.asarray(np.asarray(stored_bytes, dtype=float) * storage_price * seconds)
 
 
 def transfer_cost(transferred_bytes: FloatLike, transfer_price: FloatLike) -> Floats:
-    """Cost of data moved out of a cloud.
-
-    Parameters
-    ----------
-    transferred_bytes : FloatLike
-        Moved out. [B]
-    transfer_price : FloatLike
-        Price of egress. [currency/B]
-
-    Returns
-    -------
-    cost : Floats
-        Paid for the transfer. [currency]
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    A terabyte at 0.09 for a gigabyte:
-
-    >>> round(float(transfer_cost(1e12, 0.09e-9)), 2)
-    90.0
-    """
+    """Return the cost of so many bytes moved out of a cloud at a price in [currency/B]."""
     return np.asarray(np.asarray(transferred_bytes, dtype=float) * transfer_price)

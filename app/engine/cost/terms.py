@@ -47,64 +47,6 @@ def present_worth_factor(discount_rate: FloatLike, term: FloatLike) -> Floats:
         return np.asarray(1.0 / capital_recovery_factor(discount_rate, term))
 
 
-def present_value(
-    initial: FloatLike, yearly: FloatLike, residual: FloatLike, discount_rate: FloatLike, term: FloatLike
-) -> Floats:
-    r"""Worth at the start of everything a system costs over a term.
-
-    .. math:: V = I + a\, w - S (1 + r)^{-n}
-
-    with :math:`w` the present worth factor.
-
-    Parameters
-    ----------
-    initial : FloatLike
-        Paid at the start, :math:`I`. [currency]
-    yearly : FloatLike
-        Paid at the end of every year, :math:`a`. [currency/year]
-    residual : FloatLike
-        Received for what is sold when the term ends, :math:`S`. [currency]
-    discount_rate : FloatLike
-        Interest, :math:`r`. [1/year]
-    term : FloatLike
-        Years, :math:`n`; infinite where nothing is ever sold. [year]
-
-    Returns
-    -------
-    worth : Floats
-        One payment at the start that is worth all of them. [currency]
-
-    Raises
-    ------
-    BadInput
-        Where the rate is below zero or the term is not above zero.
-
-    Notes
-    -----
-    A charge by :func:`app.engine.cost.capital.capital_charge` times the present worth factor is the
-    present value of the purchase less its sale: the two ways to count capital agree.
-
-    References
-    ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018 (present worth
-       analysis).
-
-    Examples
-    --------
-    Bought for 1,000, 100 a year, sold for 100 after four years, at 8 %:
-
-    >>> round(float(present_value(1000.0, 100.0, 100.0, 0.08, 4.0)), 2)
-    1257.71
-    """
-    factor = present_worth_factor(discount_rate, term)
-    rate, years = np.asarray(discount_rate, dtype=float), np.asarray(term, dtype=float)
-    discounted = np.exp(np.where(rate > 0, -years, 0.0) * np.log1p(rate))
-    paid = np.asarray(yearly, dtype=float)
-    # Nothing paid for ever is nothing, not zero times infinity.
-    running = np.where(paid == 0.0, 0.0, paid) * np.where(paid == 0.0, 1.0, factor)
-    return np.asarray(initial + running - residual * discounted)
-
-
 def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: FloatLike) -> Floats:
     r"""Equal payment at the end of every month that repays a sum with interest.
 
@@ -153,34 +95,10 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
 
 
 def accelerator_hour_cost(hourly_cost: FloatLike, accelerators: FloatLike) -> Floats:
-    """Cost of one accelerator for one useful hour.
+    """Return the cost of one accelerator, with all that surrounds it, for one useful hour [currency/h].
 
-    Parameters
-    ----------
-    hourly_cost : FloatLike
-        Cost of one useful hour of the whole system. [currency/h]
-    accelerators : FloatLike
-        Accelerators of the system. [-]
-
-    Returns
-    -------
-    cost : Floats
-        Share of one accelerator, with all that surrounds it. [currency/h]
-
-    Raises
-    ------
-    BadInput
-        Where there is no accelerator.
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
-       Morgan & Claypool, 2018, chapter 6.
-
-    Examples
-    --------
-    >>> float(accelerator_hour_cost(16.0, 8))
-    2.0
+    ``hourly_cost`` is that of the whole system [currency/h]. Without accelerators it raises
+    :class:`BadInput`.
     """
     count = np.asarray(accelerators, dtype=float)
     if not np.all(count >= 1):

@@ -130,38 +130,12 @@ def switches_for(links: ArrayLike, ports: ArrayLike) -> Counts:
 def balanced_switches(
     lower: ArrayLike, uplinks: ArrayLike, free_ports: ArrayLike, ports: ArrayLike
 ) -> tuple[Counts, Counts]:
-    r"""Fewest switches over which the uplinks of every lower switch divide evenly.
+    r"""Return the fewest switches that share every lower switch's uplinks evenly, and those uplinks.
 
     The smallest :math:`s` not below the bound of :func:`switches_for` for which
     :math:`u' = s \lceil u / s \rceil` fits the free ports of a lower switch and
-    :math:`l u' \le s P`.
-
-    Parameters
-    ----------
-    lower : ArrayLike
-        Switches below, :math:`l`, not more than the ports. [-]
-    uplinks : ArrayLike
-        Uplinks each of them needs, :math:`u`. [-]
-    free_ports : ArrayLike
-        Ports each of them has for uplinks, not fewer than it needs. [-]
-    ports : ArrayLike
-        Ports of a switch above that face down, :math:`P`. [-]
-
-    Returns
-    -------
-    switches : Counts
-        Switches above, :math:`s`. [-]
-    wired : Counts
-        Uplinks of a lower switch, :math:`u'`, the same number to each of them. [-]
-
-    Notes
-    -----
-    :math:`s = u` always works, one link to each: so the search ends there.
-
-    References
-    ----------
-    .. [1] M. Al-Fares, A. Loukissas, and A. Vahdat, "A scalable, commodity data center network
-       architecture," ACM SIGCOMM, 2008 (equal links between neighbouring levels).
+    :math:`l u' \le s P`, with :math:`l` lower switches that need :math:`u` uplinks each, and :math:`P`
+    ports above. :math:`s = u` always works, one link to each: so the search ends there.
 
     Examples
     --------
@@ -186,33 +160,11 @@ def balanced_switches(
 def balanced_core(
     pods: ArrayLike, spines: ArrayLike, uplinks: ArrayLike, switch_ports: ArrayLike
 ) -> tuple[Counts, Counts]:
-    r"""Fewest core switches that join pods evenly, every core reaching every pod.
+    r"""Return the fewest core switches that join pods evenly, and the uplinks of a spine.
 
-    :math:`g` spines of each pod share :math:`c` core switches; each spine has
-    :math:`v' = c \lceil v / c \rceil` uplinks, and :math:`p g v' \le c P`.
-
-    Parameters
-    ----------
-    pods : ArrayLike
-        Pods, :math:`p`, not more than the ports of a switch. [-]
-    spines : ArrayLike
-        Spines of one pod, :math:`s`; :math:`g` divides it. [-]
-    uplinks : ArrayLike
-        Uplinks each spine needs, :math:`v`, at most half its ports. [-]
-    switch_ports : ArrayLike
-        Ports of a switch, :math:`P`. [-]
-
-    Returns
-    -------
-    core : Counts
-        Core switches, :math:`c s / g` at its least. [-]
-    wired : Counts
-        Uplinks of a spine, :math:`v'`. [-]
-
-    References
-    ----------
-    .. [1] M. Al-Fares, A. Loukissas, and A. Vahdat, "A scalable, commodity data center network
-       architecture," ACM SIGCOMM, 2008.
+    Every core reaches every pod. :math:`g` of the spines of each pod share :math:`c` core switches; each
+    spine needs :math:`v` uplinks and has :math:`v' = c \lceil v / c \rceil`, at most half its ports, and
+    :math:`p g v' \le c P` with :math:`p` pods and switches of :math:`P` ports.
 
     Examples
     --------
@@ -235,37 +187,6 @@ def balanced_core(
         chosen = np.take_along_axis(links, first[..., np.newaxis], axis=-1)[..., 0]
         core, wired = np.where(better, total, core), np.where(better, chosen, wired)
     return _whole(core), _whole(wired)
-
-
-def fat_tree_endpoints(switch_ports: ArrayLike, levels: int) -> Counts:
-    r"""Most ports of nodes a full tree of so many levels joins without blocking.
-
-    .. math:: E = P, \quad P \lfloor P / 2 \rfloor, \quad P \lfloor P / 2 \rfloor^2
-
-    Parameters
-    ----------
-    switch_ports : ArrayLike
-        Ports of a switch, :math:`P`. [-]
-    levels : int
-        1, 2 or 3. [-]
-
-    Returns
-    -------
-    endpoints : Counts
-        Ports of nodes. [-]
-
-    References
-    ----------
-    .. [1] M. Al-Fares, A. Loukissas, and A. Vahdat, "A scalable, commodity data center network
-       architecture," ACM SIGCOMM, 2008: :math:`k^3 / 4` hosts with switches of :math:`k` ports.
-
-    Examples
-    --------
-    >>> [int(fat_tree_endpoints(40, levels)) for levels in (1, 2, 3)]
-    [40, 800, 16000]
-    """
-    ports = _whole(switch_ports)
-    return _whole(ports * (ports // 2) ** (levels - 1))
 
 
 def node_bandwidth(ports_per_node: ArrayLike, port_bandwidth: FloatLike) -> Floats:

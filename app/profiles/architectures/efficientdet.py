@@ -24,7 +24,7 @@ from app.profiles.architectures.common import Blocks, need_image
 from app.profiles.architectures.efficientnet import inverted_stages
 
 
-class Scale(NamedTuple):
+class DetectorScale(NamedTuple):
     """Backbone, channels and layers of the pyramid, depth of the heads."""
 
     backbone: int
@@ -34,13 +34,13 @@ class Scale(NamedTuple):
 
 
 SCALES = (
-    Scale(0, 64, 3, 3),
-    Scale(1, 88, 4, 3),
-    Scale(2, 112, 5, 3),
-    Scale(3, 160, 6, 4),
-    Scale(4, 224, 7, 4),
-    Scale(5, 288, 7, 4),
-    Scale(6, 384, 8, 5),
+    DetectorScale(0, 64, 3, 3),
+    DetectorScale(1, 88, 4, 3),
+    DetectorScale(2, 112, 5, 3),
+    DetectorScale(3, 160, 6, 4),
+    DetectorScale(4, 224, 7, 4),
+    DetectorScale(5, 288, 7, 4),
+    DetectorScale(6, 384, 8, 5),
 )
 """Compound coefficients 0 to 6 (table 1)."""
 

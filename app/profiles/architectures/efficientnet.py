@@ -26,7 +26,7 @@ from app.engine.records import Tokens
 from app.profiles.architectures.common import Blocks, classifier, need_image
 
 
-class Stage(NamedTuple):
+class BlockStage(NamedTuple):
     """One row of the paper's table 1."""
 
     repeats: int
@@ -37,13 +37,13 @@ class Stage(NamedTuple):
 
 
 STAGES = (
-    Stage(1, 3, 1, 1, 16),
-    Stage(2, 3, 2, 6, 24),
-    Stage(2, 5, 2, 6, 40),
-    Stage(3, 3, 2, 6, 80),
-    Stage(3, 5, 1, 6, 112),
-    Stage(4, 5, 2, 6, 192),
-    Stage(1, 3, 1, 6, 320),
+    BlockStage(1, 3, 1, 1, 16),
+    BlockStage(2, 3, 2, 6, 24),
+    BlockStage(2, 5, 2, 6, 40),
+    BlockStage(3, 3, 2, 6, 80),
+    BlockStage(3, 5, 1, 6, 112),
+    BlockStage(4, 5, 2, 6, 192),
+    BlockStage(1, 3, 1, 6, 320),
 )
 
 SCALES = ((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8), (1.6, 2.2), (1.8, 2.6), (2.0, 3.1))
@@ -70,7 +70,7 @@ def inverted_block(
     name: str,
     size: int,
     channels_in: int,
-    stage: Stage,
+    stage: BlockStage,
     stride: int,
     group_size: int,
     norm: Pointwise,

@@ -42,7 +42,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class PodLabel:
     """Text of the drawing."""
 
     x: float
@@ -68,7 +68,7 @@ class PodDrawing:
     width: float
     height: float
     shapes: Sequence[Shape]
-    labels: Sequence[Label]
+    labels: Sequence[PodLabel]
     key: Sequence[KeyEntry]
     description: str
     drawn: int
@@ -76,7 +76,7 @@ class PodDrawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DeviceGrid:
     """Where a device lies."""
 
     columns: int
@@ -86,7 +86,7 @@ class Grid:
     height: float
 
     @classmethod
-    def of(cls, plan: PartitionPlan) -> Grid:
+    def of(cls, plan: PartitionPlan) -> DeviceGrid:
         """Return the grid of one pod: as wide as high; of a node: one row."""
         size, machine = plan.devices_per_pod, plan.devices_per_machine
         if not plan.ipus:
@@ -120,7 +120,7 @@ class Grid:
 
 def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     """Return who sits where, as far as it can be drawn."""
-    grid = Grid.of(plan)
+    grid = DeviceGrid.of(plan)
     most = max(1, min(MOST_NODES if grid.rows == 1 else plan.pods, MOST_DEVICES // plan.devices_per_pod))
     pods = min(plan.pods, most)
     step = grid.tall + (GAP + MACHINE_GAP if grid.rows == 1 else POD_GAP)
@@ -130,7 +130,7 @@ def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
     name = voice.gettext("pod") if plan.ipus else voice.gettext("node")
     shapes: list[Shape] = []
     labels = [
-        Label(0.0, top + min(grid.tall, grid.height) / 2 + 4, f"{name} {pod}", "side")
+        PodLabel(0.0, top + min(grid.tall, grid.height) / 2 + 4, f"{name} {pod}", "side")
         for pod, top in enumerate(tops)
     ]
     held = {
@@ -183,12 +183,12 @@ def pattern_of(at: int) -> str:
 
 def add_block(
     one: Placement,
-    grid: Grid,
+    grid: DeviceGrid,
     top: float,
     kind: str,
     pattern: str,
     shapes: list[Shape],
-    labels: list[Label],
+    labels: list[PodLabel],
     name: str,
 ) -> None:
     """Draw the devices of a block, and its team over them."""
@@ -205,7 +205,7 @@ def add_block(
         plate = width_of(text) + 10.0
         middle = x + width / 2
         shapes.append(Shape(middle - plate / 2, y + height / 2 - 10.0, plate, 20.0, "plate", "", ""))
-        labels.append(Label(middle, y + height / 2 + 4.3, text, "team"))
+        labels.append(PodLabel(middle, y + height / 2 + 4.3, text, "team"))
 
 
 def width_of(text: str) -> float:

@@ -33,7 +33,7 @@ LEAST_TICKS = 64.0
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class TimeScale:
     """Places of times on the drawing, which jumps where rounds are left out."""
 
     cut: Excerpt
@@ -61,7 +61,7 @@ def pipeline_drawing(schedule: PipelineSchedule, voice: Voice) -> Drawing:
             tops[stage] = top
             top += ROW
     room = WIDTH - LEFT - RIGHT - CUT * len(cut.cuts)
-    clock = Clock(cut, LEFT, room / cut.passes.length)
+    clock = TimeScale(cut, LEFT, room / cut.passes.length)
     shapes: list[Shape] = [
         Box(LEFT, tops[stage] + 2, WIDTH - LEFT - RIGHT, ROW - 4, "idle") for stage in tops
     ]
@@ -110,7 +110,7 @@ def kind_of(backward: bool, chunk: int) -> str:
     return ("backward" if backward else "forward") + ("-light" if chunk % 2 else "")
 
 
-def _passes(cut: Excerpt, clock: Clock, tops: dict[int, float], voice: Voice) -> list[Shape]:
+def _passes(cut: Excerpt, clock: TimeScale, tops: dict[int, float], voice: Voice) -> list[Shape]:
     passes = cut.passes
     chosen = np.flatnonzero(np.isin(passes.stage, list(tops)))
     single = chosen.size <= MOST_BOXES
@@ -135,7 +135,7 @@ def _passes(cut: Excerpt, clock: Clock, tops: dict[int, float], voice: Voice) ->
     return shapes + [Area(tuple(boxes), kind) for kind, boxes in areas.items()]
 
 
-def _pieces(cut: Excerpt, clock: Clock, start: float, end: float) -> list[tuple[float, float]]:
+def _pieces(cut: Excerpt, clock: TimeScale, start: float, end: float) -> list[tuple[float, float]]:
     """Return left edge and width of a pass, in two pieces where rounds are left out in its midst."""
     near = NEAR * cut.passes.length
     edges = [start, *(one.at for one in cut.cuts if start + near < one.at < end - near), end]
@@ -157,7 +157,7 @@ def _tip(cut: Excerpt, one: int, number: int, scale: Scale, voice: Voice) -> str
     return f"{voice.say(words)}: {voice.value(float(passes.seconds[one]), 's', scale, exact=False)}"
 
 
-def _cuts(cut: Excerpt, clock: Clock, bottom: float, voice: Voice) -> list[Shape]:
+def _cuts(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[Shape]:
     """Return strips where rounds are left out, each with their number above."""
     shapes: list[Shape] = []
     for one in cut.cuts:
@@ -170,7 +170,7 @@ def _cuts(cut: Excerpt, clock: Clock, bottom: float, voice: Voice) -> list[Shape
     return shapes
 
 
-def _axis(cut: Excerpt, clock: Clock, bottom: float, voice: Voice) -> list[Shape]:
+def _axis(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[Shape]:
     """Return the times of the step below the rows; they go on behind a cut where they would have been."""
     whole = float(cut.true_time(np.asarray([cut.passes.length]))[0])
     scale = scale_of(whole, "s")

@@ -217,7 +217,7 @@ LEAST_SPAN = math.log(1.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ChainDrawing:
     """A scaling chain as a small drawing: measured points, predicted line."""
 
     measured: Sequence[tuple[float, float]]
@@ -226,7 +226,7 @@ class Curve:
     """Points of a polyline through what was predicted, one per number of devices."""
 
 
-def curve(chain: Chain) -> Curve:
+def curve(chain: Chain) -> ChainDrawing:
     """Return the throughput of one device over the number of devices, both axes logarithmic."""
     values = [math.log(end) for point in chain.points for end in (point.measured, point.predicted)]
     middle, span = (min(values) + max(values)) / 2, max(max(values) - min(values), LEAST_SPAN)
@@ -241,7 +241,7 @@ def curve(chain: Chain) -> Curve:
     lines: dict[int, list[float]] = {}
     for point in chain.points:
         lines.setdefault(point.devices, []).append(math.log(point.predicted))
-    return Curve(
+    return ChainDrawing(
         measured=[(across(point.devices), up(math.log(point.measured))) for point in chain.points],
         predicted=[(across(point.devices), up(math.log(point.predicted))) for point in chain.points],
         line=" ".join(f"{across(devices)},{up(sum(found) / len(found))}" for devices, found in lines.items()),

@@ -18,19 +18,19 @@ SHADES = (0.97, 0.9, 0.75, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """One cell of the matrix: a probability and its shade, 0 the strongest; none where there is none."""
 
     probability: float | None
     shade: int | None
 
 
-def cell(probability: float | None) -> Cell:
+def cell(probability: float | None) -> MatrixCell:
     """Return a probability with its shade; one half and less has none."""
     if probability is None:
-        return Cell(None, None)
+        return MatrixCell(None, None)
     shade = next((index for index, least in enumerate(SHADES) if probability >= least), None)
-    return Cell(probability, shade)
+    return MatrixCell(probability, shade)
 
 
 def parts(

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 INK, RULE = "#1f2430", "#d9dde3"
 """Ranges and lines without a colour of their own, on white."""
 
-THIN = 0.8
-"""Points of a line's width per pixel on a page."""
-
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 MARKERS = {
     "circle": "o",
@@ -32,10 +29,7 @@ MARKERS = {
     "star": "*",
     "line-ns": "|",
 }
-HATCHES = {"/": "////", "\\": "\\\\\\\\", "x": "xxx", ".": "..."}
 COLOUR = re.compile(r"rgba\((\d+), ?(\d+), ?(\d+), ?([\d.]+)\)")
-
-Trace = dict[str, Any]
 
 
 def colour(value: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from app.catalog import HOST, Catalog, ChipKind, Figure, SystemEntry
 from app.errors import BadInput, FieldError, Message
-from app.sizing.bill.lines import DOLLAR, Part, added, part
+from app.sizing.bill.lines import DOLLAR, BillPart, added, part
 from app.sizing.bill.network import CABLING, adapters, network_bill
 
 CLUSTER = "cluster-defaults"
@@ -21,7 +21,7 @@ SWITCHES = frozenset(
 """Uses of switches, by which spares and management ports are counted."""
 
 
-def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[Part]:
+def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: float) -> Iterable[BillPart]:
     """Give servers for so much usable storage and the network that reaches them."""
     if terabytes <= 0:
         return
@@ -78,8 +78,8 @@ def _storage_ports(catalog: Catalog, system: SystemEntry, count: int) -> tuple[i
 
 
 def management_parts(
-    catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[Part]
-) -> Iterable[Part]:
+    catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]
+) -> Iterable[BillPart]:
     """Give switches and cables of the management network for everything that is managed."""
     brought = sum(line.count for line in parts if line.use == "management_switch")
     if (
@@ -113,7 +113,7 @@ def management_parts(
     yield part(catalog, MANAGEMENT_CABLE, "cables", "management_cable", ports, rule)
 
 
-def spare_parts(catalog: Catalog, spare: int, parts: Sequence[Part]) -> Iterable[Part]:
+def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iterable[BillPart]:
     """Give spare machines, a spare switch of each model and spare cables; they draw no power."""
     if not spare:
         return
@@ -140,7 +140,7 @@ def spare_parts(catalog: Catalog, spare: int, parts: Sequence[Part]) -> Iterable
         yield part(catalog, item, "spares", "spare_cable", spares, rule)
 
 
-def installation(catalog: Catalog, parts: Sequence[Part]) -> Part:
+def installation(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
     """Return freight and installation as a share of everything bought."""
     share = catalog.figure(COST, "installation_share")
     hardware = added(((line.count, line.price) for line in parts), DOLLAR)
@@ -154,7 +154,7 @@ def installation(catalog: Catalog, parts: Sequence[Part]) -> Part:
         high=factor * hardware.high,
         unit=catalog.figure(HOST, "price").unit,
     )
-    return Part(
+    return BillPart(
         item="installation",
         name=str(Message("Freight and installation")),
         group="installation",

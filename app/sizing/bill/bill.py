@@ -16,7 +16,7 @@ from app.sizing.bill.documents import (
     Tax,
 )
 from app.sizing.bill.fabric import described, fabric_warnings
-from app.sizing.bill.lines import Part
+from app.sizing.bill.lines import BillPart
 from app.sizing.bill.network import NetworkBill, network_bill
 from app.sizing.bill.parts import machine_parts, pod_cables
 from app.sizing.bill.request import BillRequest, check_asked
@@ -132,7 +132,7 @@ def compute_network(catalog: Catalog, system: SystemEntry, request: BillRequest)
 
 def parts_of(
     catalog: Catalog, system: SystemEntry, request: BillRequest, network: NetworkBill | None
-) -> list[Part]:
+) -> list[BillPart]:
     """Return every line but racks and installation."""
     parts = list(machine_parts(catalog, system, request.count))
     if network is not None:

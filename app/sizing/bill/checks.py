@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.errors import Message
 from app.sizing.bill.documents import FabricPlan
-from app.sizing.bill.lines import Part
-from app.sizing.bill.racks import Limits, Packed
+from app.sizing.bill.lines import BillPart
+from app.sizing.bill.racks import Packed, RackLimits
 from app.sizing.bill.request import BillRequest
 from app.sizing.document import CheckWarning
 
@@ -19,9 +19,9 @@ def bill_warnings(
     catalog: Catalog,
     system: SystemEntry,
     request: BillRequest,
-    parts: Sequence[Part],
+    parts: Sequence[BillPart],
     packed: Sequence[Packed],
-    limits: Limits,
+    limits: RackLimits,
     plan: FabricPlan | None,
 ) -> list[CheckWarning]:
     """Return the warnings of a bill."""

@@ -26,7 +26,7 @@ DOLLAR = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class BillPart:
     """So many of one item of the catalogue; a figure that nobody publishes is None."""
 
     item: str
@@ -54,9 +54,9 @@ class Part:
         return self.power_max or self.power_typical
 
 
-def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> Part:
+def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> BillPart:
     """Return a line with the figures the catalogue has of its item."""
-    return Part(
+    return BillPart(
         item=item,
         name=catalog.items[item].name,
         group=group,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.catalog import Catalog, Spread
 from app.engine.fabric import FatTree, fat_tree
 from app.errors import BadInput, FieldError, Message
-from app.sizing.bill.lines import DOLLAR, Group, Part, added, part
+from app.sizing.bill.lines import DOLLAR, BillPart, Group, added, part
 
 REACHES = ("rack", "row", "hall")
 """How far a cable goes: inside one rack, along the row, across the hall."""
@@ -27,7 +27,7 @@ class NetworkBill:
     switch: str
     """Identifier of the switch it is built of."""
     switch_ports: int
-    lines: tuple[Part, ...]
+    lines: tuple[BillPart, ...]
     tree: FatTree
     """Counts as arrays without dimensions."""
     price: Spread
@@ -120,7 +120,7 @@ def _built(
     )
 
 
-def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: Group) -> Iterable[Part]:
+def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: Group) -> Iterable[BillPart]:
     if tree.levels == 1:
         rule = Message(
             "all {endpoints} ports fit on one switch of {ports}",
@@ -188,7 +188,7 @@ def reach(catalog: Catalog, count: int, what: str) -> str:
     return REACHES[-1]
 
 
-def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iterable[Part]:
+def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iterable[BillPart]:
     near = reach(catalog, machines, "nodes")
     # Nodes share a rack with their switch only where there is one; several switches have racks of their own.
     to_nodes = "row" if near == "rack" and tree.levels > 1 else near
@@ -211,7 +211,9 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
     yield from _optics(catalog, fabric, counts)
 
 
-def _optics(catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int, Message]]) -> Iterable[Part]:
+def _optics(
+    catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int, Message]]
+) -> Iterable[BillPart]:
     """Transceivers of fabrics whose optical cables are plain fibre."""
     at_node, at_switch = catalog.find(fabric, "end_optics"), catalog.find(fabric, "switch_optics")
     if at_node is None or at_switch is None:
@@ -232,7 +234,7 @@ def _optics(catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int,
 
 def adapters(
     catalog: Catalog, fabric: str, nodes: int, ports_per_node: int, machine: str | None, group: Group
-) -> Iterable[Part]:
+) -> Iterable[BillPart]:
     """Give the line of adapters that a machine does not bring, if any."""
     if machine is None:
         return

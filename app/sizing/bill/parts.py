@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from app.catalog import HOST, Catalog, ChipKind, Figure, SystemEntry
-from app.catalog.entries import BillLine
+from app.catalog.entries import SystemPart
 from app.errors import Message
-from app.sizing.bill.lines import Group, Part, part
+from app.sizing.bill.lines import BillPart, Group, part
 from app.sizing.bill.network import CABLING
 
 IPU_LINK_CABLE = "cable-osfp-link"
@@ -20,7 +20,7 @@ GATEWAY = 400 * GIGABIT
 """Line rate of switches that join racks of IPUs over GW-Links. [B/s]"""
 
 
-def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
+def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     """Give machines, hosts and the switches that come with pods.
 
     A price book may state the price of a pod as a whole: its machines share it evenly, and what else comes
@@ -42,7 +42,7 @@ def _share_of(whole: Figure, share: float, system: SystemEntry) -> Figure:
     return replace(whole, value=value, text=repr(value), note="; ".join(filter(None, (note, whole.note))))
 
 
-def _parts_of(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
+def _parts_of(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     yield part(
         catalog,
         system.machine,
@@ -94,7 +94,7 @@ def _place_of(catalog: Catalog, switch: str) -> tuple[Group, str]:
     return "compute_network", "gateway_switch" if rate >= GATEWAY else "host_switch"
 
 
-def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
+def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     """Give the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
     machines = count * system.machines
     linked = machines_linked(catalog, system)
@@ -135,11 +135,11 @@ def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
     return min(system.machines, max(_pod_size(catalog, system) // system.devices_per_machine, 1))
 
 
-def _switches_of(system: SystemEntry) -> list[BillLine]:
+def _switches_of(system: SystemEntry) -> list[SystemPart]:
     return [line for line in system.bill if line.item not in (system.machine, HOST)]
 
 
-def _host_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Part]:
+def _host_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     machines, hosts = count * system.machines, count * system.hosts
     each = round(catalog.figure(CABLING, "switch_host_links").si)
     if any(_place_of(catalog, line.item)[1] == "host_switch" for line in _switches_of(system)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.errors import Message
 from app.sizing.bill.around import CLUSTER, SWITCHES
-from app.sizing.bill.lines import Part, part
+from app.sizing.bill.lines import BillPart, part
 from app.sizing.bill.parts import machines_linked
 
 UNPOWERED = frozenset({"spare_machine", "spare_host"})
@@ -19,7 +19,7 @@ MOST_SWITCHES_BESIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RackLimits:
     """What one rack takes."""
 
     height: int
@@ -31,7 +31,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RackUnit:
     """One thing in a rack."""
 
     item: str
@@ -47,7 +47,7 @@ class Unit:
     """[kg]"""
 
 
-Block = tuple[Unit, ...]
+Block = tuple[RackUnit, ...]
 """What stays in one rack."""
 
 
@@ -55,7 +55,7 @@ Block = tuple[Unit, ...]
 class Packed:
     """One rack while it is filled."""
 
-    units: list[Unit] = field(default_factory=list)
+    units: list[RackUnit] = field(default_factory=list)
 
     @property
     def height(self) -> int:
@@ -77,7 +77,7 @@ class Packed:
         """Weight of what it carries. [kg]"""
         return sum(unit.weight for unit in self.units)
 
-    def takes(self, block: Block, limits: Limits) -> bool:
+    def takes(self, block: Block, limits: RackLimits) -> bool:
         """Tell whether a block still fits; an empty rack takes any block that is not too high."""
         if self.height + sum(unit.height for unit in block) > limits.height:
             return False
@@ -89,22 +89,22 @@ class Packed:
         )
 
 
-def unit_of(line: Part) -> Unit:
+def unit_of(line: BillPart) -> RackUnit:
     """Return one of a line as it stands in a rack."""
     powered = line.use not in UNPOWERED
     typical = 0.0 if line.power_typical is None or not powered else line.power_typical.si
     greatest = 0.0 if line.greatest is None or not powered else line.greatest.si
     weight = 0.0 if line.weight is None else line.weight.si
-    return Unit(line.item, line.name, line.use, math.ceil(line.height), typical, greatest, weight)
+    return RackUnit(line.item, line.name, line.use, math.ceil(line.height), typical, greatest, weight)
 
 
-def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[Part]) -> list[Block]:
+def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]) -> list[Block]:
     """Return what has to stand together: machines that IPU-Links join with their hosts and switches."""
     standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
     if system.chip_kind is not ChipKind.IPU:
         return [(unit_of(line),) for line in _ordered(standing) for _ in range(line.count)]
     groups = count * math.ceil(system.machines / machines_linked(catalog, system))
-    blocks: list[list[Unit]] = [[] for _ in range(groups)]
+    blocks: list[list[RackUnit]] = [[] for _ in range(groups)]
     loose: list[Block] = []
     for line in standing:
         unit = unit_of(line)
@@ -120,12 +120,12 @@ def blocks_of(catalog: Catalog, system: SystemEntry, count: int, parts: Sequence
     return [tuple(block) for block in blocks] + loose
 
 
-def _ordered(parts: Sequence[Part]) -> Iterable[Part]:
+def _ordered(parts: Sequence[BillPart]) -> Iterable[BillPart]:
     """Machines first, then storage and spares, switches last."""
     return sorted(parts, key=lambda line: (line.use in SWITCHES, line.use != "machine"))
 
 
-def pack(blocks: Sequence[Block], limits: Limits) -> list[Packed]:
+def pack(blocks: Sequence[Block], limits: RackLimits) -> list[Packed]:
     """Return filled racks: blocks in their order, each rack as full as its limits allow."""
     switches = [block for block in blocks if all(unit.use in SWITCHES for unit in block)]
     racks: list[Packed] = []
@@ -154,15 +154,15 @@ def pack(blocks: Sequence[Block], limits: Limits) -> list[Packed]:
     return racks + network
 
 
-def limits_of(catalog: Catalog, height: int, power: float | None) -> tuple[str, Limits]:
+def limits_of(catalog: Catalog, height: int, power: float | None) -> tuple[str, RackLimits]:
     """Return the rack of a height and what it takes; a power limit of one's own comes first."""
     item = f"rack-{height}u"
     usable, weight = catalog.figure(item, "usable_units"), catalog.figure(item, "load_limit")
     allowed = catalog.figure(item, "rack_power").si if power is None else power
-    return item, Limits(round(usable.si), allowed, weight.si)
+    return item, RackLimits(round(usable.si), allowed, weight.si)
 
 
-def rack_parts(catalog: Catalog, item: str, racks: Sequence[Packed]) -> Iterable[Part]:
+def rack_parts(catalog: Catalog, item: str, racks: Sequence[Packed]) -> Iterable[BillPart]:
     """Give the lines of racks and power strips."""
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)

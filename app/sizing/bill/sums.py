@@ -10,7 +10,7 @@ from app.catalog import Figure, Spread
 from app.sizing.bill import racks
 from app.sizing.bill.around import SWITCHES
 from app.sizing.bill.documents import BillLine, BillTotals, GroupTotal, Placement, Rack
-from app.sizing.bill.lines import DOLLAR, Part, added
+from app.sizing.bill.lines import DOLLAR, BillPart, added
 from app.sizing.document import Quantity, Text
 from app.sizing.quantities import spread_quantity
 from app.sizing.quote import Currency, quote, quote_line
@@ -39,7 +39,7 @@ def _range(count: int, figure: Figure | None) -> Quantity | None:
     return None if figure is None else spread_quantity(added([(count, figure)], figure.si_unit))
 
 
-def bill_lines(parts: Sequence[Part], money: Money) -> list[BillLine]:
+def bill_lines(parts: Sequence[BillPart], money: Money) -> list[BillLine]:
     """Return the lines in the order of their groups, each total rounded as it is printed."""
     return [_line(one, money) for one in sorted(parts, key=lambda one: GROUPS.index(one.group))]
 
@@ -58,7 +58,7 @@ GROUPS = (
 )
 
 
-def _line(one: Part, money: Money) -> BillLine:
+def _line(one: BillPart, money: Money) -> BillLine:
     price = None if one.price is None else money.of(added([(1, one.price)], DOLLAR))
     total = None
     if price is not None:
@@ -151,7 +151,7 @@ def bill_totals(lines: Sequence[BillLine], money: Money, count: int) -> BillTota
     )
 
 
-def bill_racks(packed: Sequence[racks.Packed], limits: racks.Limits) -> list[Rack]:
+def bill_racks(packed: Sequence[racks.Packed], limits: racks.RackLimits) -> list[Rack]:
     """Return racks, those filled alike as one, in the order they stand."""
     found: dict[tuple[tuple[str, str], ...], tuple[racks.Packed, int]] = {}
     for rack in packed:

@@ -28,7 +28,7 @@ KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
 
 
 @dataclass(slots=True)
-class Amounts:
+class BreakEvenAmounts:
     """Inputs by their field in the request, and how they came about."""
 
     inputs: dict[str, float] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Amounts:
         return list({figure.source.id: source_ref(figure.source) for figure in figures}.values())
 
 
-def amounts_of(request: BreakEvenRequest, context: SizingContext) -> Amounts:
+def amounts_of(request: BreakEvenRequest, context: SizingContext) -> BreakEvenAmounts:
     """Return the amounts of a checked request, priced from the catalogue where they are described."""
     return _Reader(request, context).read()
 
@@ -62,13 +62,13 @@ class _Reader:
     def __init__(self, request: BreakEvenRequest, context: SizingContext) -> None:
         self.request, self.context = request, context
         self.won = request.currency == "KRW"
-        self.found = Amounts()
+        self.found = BreakEvenAmounts()
         if request.hardware is not None:
             self.found.own = self._hardware(request.hardware)
         kind = self.found.own.entry.chip_kind if self.found.own is not None else ChipKind.GPU
         self.rates: CostDefaults = context.catalog.cost_defaults(kind)
 
-    def read(self) -> Amounts:
+    def read(self) -> BreakEvenAmounts:
         """Return all amounts."""
         self._cloud()
         self._capex()

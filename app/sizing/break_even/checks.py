@@ -11,7 +11,7 @@ from app.engine.cost.break_even import BuildOrRent, break_even_month
 from app.engine.cost.growing_payments import full_month
 from app.engine.units import YEAR
 from app.errors import Message
-from app.sizing.break_even.amounts import Amounts
+from app.sizing.break_even.amounts import BreakEvenAmounts
 from app.sizing.break_even.capacity import used_share
 from app.sizing.break_even.documents import CashPoint
 from app.sizing.break_even.lines import MONTHS
@@ -31,7 +31,7 @@ def written(months: float) -> object:
 
 def warnings_of(
     request: BreakEvenRequest,
-    amounts: Amounts,
+    amounts: BreakEvenAmounts,
     terms: BuildOrRent,
     months: float,
     flow: Sequence[CashPoint],
@@ -52,7 +52,7 @@ def warnings_of(
 
 
 def _fabric(
-    amounts: Amounts, terms: BuildOrRent, months: float, context: SizingContext
+    amounts: BreakEvenAmounts, terms: BuildOrRent, months: float, context: SizingContext
 ) -> CheckWarning | None:
     if amounts.capex_with_fabric:
         return None
@@ -81,7 +81,9 @@ def _fabric(
     return CheckWarning.of("capex_excludes_fabric", "caution", message, "capex", "capex_includes_fabric")
 
 
-def _capacity(request: BreakEvenRequest, amounts: Amounts, context: SizingContext) -> CheckWarning | None:
+def _capacity(
+    request: BreakEvenRequest, amounts: BreakEvenAmounts, context: SizingContext
+) -> CheckWarning | None:
     own, rented = amounts.own, amounts.rented
     if own is None or rented is None or request.cloud is None:
         message = Message(
@@ -122,7 +124,7 @@ def _capacity(request: BreakEvenRequest, amounts: Amounts, context: SizingContex
     return CheckWarning.of("capacity_compared", "info", message, "hardware.count", "cloud.hours_per_month")
 
 
-def _full(amounts: Amounts, terms: BuildOrRent) -> CheckWarning | None:
+def _full(amounts: BreakEvenAmounts, terms: BuildOrRent) -> CheckWarning | None:
     month = float(full_month(terms.cloud_growth, terms.fullest))
     if float(terms.fullest) <= 1.0 and amounts.inputs["utilisation"] < 1.0:
         message = Message(
@@ -202,7 +204,7 @@ def _interest(terms: BuildOrRent, months: float, context: SizingContext) -> Chec
     return CheckWarning.of("not_discounted", "info", message, "discount_rate")
 
 
-def _exchange(amounts: Amounts) -> CheckWarning | None:
+def _exchange(amounts: BreakEvenAmounts) -> CheckWarning | None:
     if not amounts.conversions:
         return None
     figure = amounts.conversions[0]

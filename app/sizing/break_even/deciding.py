@@ -15,7 +15,7 @@ from app.engine.cost.break_even import (
 )
 from app.engine.records import Floats
 from app.engine.uncertainty import HIGH, LOW, band
-from app.sizing.break_even.amounts import Amounts, amounts_of
+from app.sizing.break_even.amounts import BreakEvenAmounts, amounts_of
 from app.sizing.break_even.checks import warnings_of
 from app.sizing.break_even.documents import BreakEven, CashPoint, DemandCase, Outcome
 from app.sizing.break_even.lines import rent_lines, running_lines
@@ -23,7 +23,7 @@ from app.sizing.break_even.mixed import mixed
 from app.sizing.break_even.request import LONGEST, BreakEvenRequest, check
 from app.sizing.break_even.sentences import sentences
 from app.sizing.break_even.spans import sampled, spans_of
-from app.sizing.break_even.terms import Question, cloud_bill, question_of, terms_of
+from app.sizing.break_even.terms import BreakEvenQuestion, cloud_bill, question_of, terms_of
 from app.sizing.break_even.tornado import tornado
 from app.sizing.break_even.tracing import trace_of
 from app.sizing.context import SizingContext
@@ -132,7 +132,7 @@ def cash_flow(terms: BuildOrRent, months: float, drawn: BuildOrRent | None) -> l
     ]
 
 
-def demand_cases(amounts: Amounts, question: Question) -> list[DemandCase]:
+def demand_cases(amounts: BreakEvenAmounts, question: BreakEvenQuestion) -> list[DemandCase]:
     """Return the break-even for more or less work."""
     factors = np.array(FACTORS)
     terms = terms_of(amounts.inputs, question, factors * question.factor)
@@ -151,7 +151,9 @@ def demand_cases(amounts: Amounts, question: Question) -> list[DemandCase]:
     ]
 
 
-def _required(terms: BuildOrRent, question: Question, inputs: dict[str, float]) -> tuple[float, float | None]:
+def _required(
+    terms: BuildOrRent, question: BreakEvenQuestion, inputs: dict[str, float]
+) -> tuple[float, float | None]:
     """Bill from which it pays by the horizon, and the use of the cluster that stands for."""
     required = float(required_bill(terms))
     if question.filled is None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.engine.records import Floats
 from app.engine.uncertainty import standard_normals
-from app.sizing.break_even.amounts import Amounts
+from app.sizing.break_even.amounts import BreakEvenAmounts
 from app.sizing.break_even.request import BreakEvenRequest, RangesInput
 from app.sizing.failures import DECILES
 from app.sizing.spread import SEED
@@ -21,7 +21,7 @@ AMOUNTS = ("capex", "onprem_monthly", "cloud_monthly")
 """Inputs that are above zero, and vary by factors."""
 
 
-def spans_of(request: BreakEvenRequest, amounts: Amounts) -> dict[str, tuple[float, float]]:
+def spans_of(request: BreakEvenRequest, amounts: BreakEvenAmounts) -> dict[str, tuple[float, float]]:
     """Return the inputs that are not known exactly, each with its ends."""
     found = {}
     if amounts.capex_range is not None:

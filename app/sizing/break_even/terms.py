@@ -16,7 +16,7 @@ Inputs = Mapping[str, FloatLike]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class BreakEvenQuestion:
     """What does not vary: how many are rented, and how much work there will be."""
 
     rented: int
@@ -28,12 +28,12 @@ class Question:
    """
 
 
-def question_of(request: BreakEvenRequest, inputs: Mapping[str, float]) -> Question:
+def question_of(request: BreakEvenRequest, inputs: Mapping[str, float]) -> BreakEvenQuestion:
     """Return what does not vary."""
     factor = 1.0 if request.demand_factor is None else request.demand_factor
     if request.teams_now is not None and request.teams_then is not None:
         factor = request.teams_then / request.teams_now
-    return Question(
+    return BreakEvenQuestion(
         rented=request.cloud.count if request.cloud is not None else 1,
         factor=factor,
         filled=inputs.get("utilisation"),
@@ -51,7 +51,7 @@ def running_cost(inputs: Inputs) -> Floats:
     return np.asarray(power + staff + given["onprem.space"] + support)
 
 
-def cloud_bill(inputs: Inputs, question: Question) -> Floats:
+def cloud_bill(inputs: Inputs, question: BreakEvenQuestion) -> Floats:
     """Return the bill as it was stated or described, before any change in demand. [currency/month]"""
     if "cloud_monthly" in inputs:
         return np.asarray(inputs["cloud_monthly"], dtype=float)
@@ -59,7 +59,7 @@ def cloud_bill(inputs: Inputs, question: Question) -> Floats:
     return np.asarray(hours * inputs["cloud.hourly_price"] * question.rented)
 
 
-def terms_of(inputs: Inputs, question: Question, factor: FloatLike | None = None) -> BuildOrRent:
+def terms_of(inputs: Inputs, question: BreakEvenQuestion, factor: FloatLike | None = None) -> BuildOrRent:
     """Return the terms of the engine.
 
     With a utilisation the bill follows the work on the cluster, up to a full one: what exceeds it is

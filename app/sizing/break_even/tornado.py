@@ -9,7 +9,7 @@ import numpy as np
 from app.engine.cost.break_even import break_even_month
 from app.errors import Message
 from app.sizing.break_even.documents import TornadoRow
-from app.sizing.break_even.terms import Question, terms_of
+from app.sizing.break_even.terms import BreakEvenQuestion, terms_of
 from app.sizing.document import Text
 
 STEP = 0.2
@@ -28,7 +28,7 @@ FIXED = {"horizon_months"}
 """Inputs that say how long it is counted, and move no break-even."""
 
 
-def tornado(inputs: dict[str, float], question: Question) -> list[TornadoRow]:
+def tornado(inputs: dict[str, float], question: BreakEvenQuestion) -> list[TornadoRow]:
     """Return one row for each input that is not zero, the strongest first.
 
     An input that decides whether there is a break-even at all stands above any that moves it.

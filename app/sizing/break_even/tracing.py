@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 from app.engine.cost.break_even import BuildOrRent, own_cost_worth, replaced_bill_worth, required_bill
-from app.sizing.break_even.amounts import Amounts
-from app.sizing.break_even.terms import Question, cloud_bill
+from app.sizing.break_even.amounts import BreakEvenAmounts
+from app.sizing.break_even.terms import BreakEvenQuestion, cloud_bill
 from app.sizing.document import TraceStep
 
 ECONOMY = "L. Blank and A. Tarquin, Engineering economy, 8th ed., McGraw-Hill, 2018"
 
 
 def trace_of(
-    amounts: Amounts, question: Question, terms: BuildOrRent, months: float, currency: str
+    amounts: BreakEvenAmounts, question: BreakEvenQuestion, terms: BuildOrRent, months: float, currency: str
 ) -> list[TraceStep]:
     """Return the steps from the amounts to the month."""
     steps = []

@@ -16,7 +16,7 @@ from app.sizing.spread import OWN, common_normals
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class SystemAmounts:
     """Of one system, bought with its hosts and switches."""
 
     price: Spread
@@ -27,11 +27,11 @@ class Amounts:
     """[W]"""
 
 
-def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> Amounts:
+def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmounts:
     """Return what one system costs and draws under the assumptions asked for."""
     if system == POD and asked.dgx_per_pod64 is not None:
         machine = amounts_of(MACHINE, catalog, asked)
-        return Amounts(*(_times(asked.dgx_per_pod64, one) for one in _each(machine)))
+        return SystemAmounts(*(_times(asked.dgx_per_pod64, one) for one in _each(machine)))
     entry = catalog.system(system)
     stated = next((getattr(asked, name) for name, known in PRICES.items() if known == system), None)
     price = entry.price
@@ -41,14 +41,14 @@ def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> Amounts:
         price = Spread(stated, stated, stated, "USD")
     if price is None:
         raise BadInput.at("price_book_id", "no price is known of {system}; state one", system=entry.name)
-    return Amounts(
+    return SystemAmounts(
         price,
         _with_fewest_hosts(entry, entry.power_typical, catalog, "power_typical"),
         _with_fewest_hosts(entry, entry.power_max, catalog, "power_max"),
     )
 
 
-def _each(one: Amounts) -> tuple[Spread, Spread, Spread]:
+def _each(one: SystemAmounts) -> tuple[Spread, Spread, Spread]:
     return one.price, one.typical, one.maximum
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.catalog import Catalog, VendorRatio
 from app.errors import Message, NotFound
-from app.sizing.claims.amounts import Amounts, amounts_of
+from app.sizing.claims.amounts import SystemAmounts, amounts_of
 from app.sizing.claims.checks import claim_warnings, network_left_out, power_basis_differs, unmeasured
 from app.sizing.claims.documents import (
     ClaimSide,
@@ -22,7 +22,7 @@ from app.sizing.claims.documents import (
 )
 from app.sizing.claims.estimates import (
     ERAS,
-    Estimated,
+    ClaimEstimate,
     EstimatedSide,
     Estimates,
     Phase,
@@ -163,7 +163,7 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
 
 
 def _reading(
-    era: Era, ratio: VendorRatio, estimated: Estimated, catalog: Catalog, asked: ClaimsRequest
+    era: Era, ratio: VendorRatio, estimated: ClaimEstimate, catalog: Catalog, asked: ClaimsRequest
 ) -> Reading:
     claimed = amounts_of(ratio.claimed.system, catalog, asked)
     baseline = amounts_of(ratio.baseline.system, catalog, asked)
@@ -176,7 +176,7 @@ def _reading(
     )
 
 
-def _side(side: EstimatedSide, amounts: Amounts, catalog: Catalog) -> ClaimSide:
+def _side(side: EstimatedSide, amounts: SystemAmounts, catalog: Catalog) -> ClaimSide:
     return ClaimSide(
         system=side.entry.id,
         name=side.entry.name,

@@ -13,7 +13,7 @@ from app.engine.records import Floats
 from app.errors import CatalogError
 from app.sizing.claims.documents import Era
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide
+from app.sizing.deciding import Decision, decide
 from app.sizing.failures import reliability
 from app.sizing.models import resolve_model
 from app.sizing.nearest import Status, status_of
@@ -32,7 +32,7 @@ class Phase:
 
     stated: VendorRun
     request: EstimateRequest
-    sizing: Sizing
+    sizing: Decision
     run: Run
     status: Status
     column: str
@@ -56,7 +56,7 @@ class EstimatedSide:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimated:
+class ClaimEstimate:
     """Both sides of a claim with software of one time."""
 
     claimed: EstimatedSide
@@ -73,23 +73,23 @@ class Estimates:
 
     def __init__(self, context: SizingContext) -> None:
         self._context = context
-        self._known: dict[tuple[str, Era], Estimated] = {}
+        self._known: dict[tuple[str, Era], ClaimEstimate] = {}
         self._phases: dict[tuple[str, int, VendorRun, Era, bool], Phase] = {}
 
-    def of(self, ratio: VendorRatio, era: Era) -> Estimated:
+    def of(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
         """Return both sides of a claim that is modelled."""
         key = (ratio.id, era)
         if key not in self._known:
             self._known[key] = self._made(ratio, era)
         return self._known[key]
 
-    def _made(self, ratio: VendorRatio, era: Era) -> Estimated:
+    def _made(self, ratio: VendorRatio, era: Era) -> ClaimEstimate:
         claimed = self._side(ratio, "claimed", era, ratio.claimed.devices)
         baseline = self._side(ratio, "baseline", era, ratio.baseline.devices)
         everything = baseline.entry.devices * baseline.count
         alone = baseline.devices < everything
         whole = self._side(ratio, "baseline", era, everything) if alone else baseline
-        return Estimated(claimed, baseline, whole)
+        return ClaimEstimate(claimed, baseline, whole)
 
     def _side(self, ratio: VendorRatio, side: Side, era: Era, devices: int) -> EstimatedSide:
         stated = ratio.claimed if side == "claimed" else ratio.baseline
@@ -188,11 +188,11 @@ def _phase(
     )
 
 
-def _status(sizing: Sizing, names: list[str], context: SizingContext) -> Status:
+def _status(sizing: Decision, names: list[str], context: SizingContext) -> Status:
     return status_of(names, reach_of(sizing, context), family_error_of(sizing, context))
 
 
-def columns_of(estimated: Estimated) -> Sequence[str]:
+def columns_of(estimated: ClaimEstimate) -> Sequence[str]:
     """Return the columns of samples that the runs of a claim have to themselves."""
     sides = (estimated.claimed, estimated.baseline, estimated.whole)
     return sorted({phase.column for side in sides for phase in side.phases})

@@ -11,9 +11,9 @@ from app.catalog import Spread, VendorRatio
 from app.engine.equal_footing import footing_ratio, speed_ratio
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
-from app.sizing.claims.amounts import Amounts, free_columns, proportional, samples_of
+from app.sizing.claims.amounts import SystemAmounts, free_columns, proportional, samples_of
 from app.sizing.claims.documents import FootingName, FootingRatio, FootingVerdict, Verdict
-from app.sizing.claims.estimates import Estimated, EstimatedSide, columns_of
+from app.sizing.claims.estimates import ClaimEstimate, EstimatedSide, columns_of
 from app.sizing.quantities import quantity
 
 DECIDING: tuple[FootingName, ...] = ("per_chip", "per_dollar", "per_watt_typical")
@@ -62,7 +62,11 @@ def published(ratio: VendorRatio, efficiency: float) -> float:
 
 
 def footings(
-    ratio: VendorRatio, estimated: Estimated, claimed: Amounts, baseline: Amounts, efficiency: float
+    ratio: VendorRatio,
+    estimated: ClaimEstimate,
+    claimed: SystemAmounts,
+    baseline: SystemAmounts,
+    efficiency: float,
 ) -> list[FootingRatio]:
     """Return a claim on every footing."""
     stated, whole = estimated.baseline, estimated.whole
@@ -88,7 +92,9 @@ def _exact(claimed: float, baseline: float) -> Pair:
     return Pair(claimed, baseline, np.asarray(float(claimed)), np.asarray(float(baseline)))
 
 
-def _amounts(estimated: Estimated, claimed: Amounts, baseline: Amounts) -> list[tuple[FootingName, Pair]]:
+def _amounts(
+    estimated: ClaimEstimate, claimed: SystemAmounts, baseline: SystemAmounts
+) -> list[tuple[FootingName, Pair]]:
     names: tuple[tuple[FootingName, str], ...] = (
         ("per_dollar", "price"),
         ("per_watt_typical", "typical"),

@@ -24,7 +24,7 @@ MONTH = YEAR / 12.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class DollarPrices:
     """Everything the cost is computed from, in US dollars."""
 
     terms: Terms
@@ -95,7 +95,7 @@ def prices(
     catalog: Catalog,
     warnings: list[CheckWarning],
     family: str | None = None,
-) -> Prices | None:
+) -> DollarPrices | None:
     """Return prices and rates of a system; None where nobody publishes a price."""
     check_assumptions(asked)
     terms = terms_of(hardware, asked, catalog)
@@ -110,7 +110,7 @@ def prices(
         warnings.append(_price_unknown(hardware, terms, catalog))
         return None
     counted = STORAGE in terms.include
-    found = Prices(
+    found = DollarPrices(
         terms=terms,
         defaults=defaults,
         capital=capital.lines,
@@ -227,7 +227,7 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
     return CheckWarning.of("price_unknown", "caution", message, field)
 
 
-def _estimated(hardware: Hardware, found: Prices) -> list[CheckWarning]:
+def _estimated(hardware: Hardware, found: DollarPrices) -> list[CheckWarning]:
     """Warn of a price that nobody published and that most of the cost rests on."""
     decisive = found.figures.get("machines" if found.owned else "instances", [])
     known = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
@@ -245,7 +245,7 @@ def _estimated(hardware: Hardware, found: Prices) -> list[CheckWarning]:
     return [CheckWarning.of("price_is_estimate", "info", message, field)]
 
 
-def _dated(found: Prices, asked: AssumptionsInput) -> list[CheckWarning]:
+def _dated(found: DollarPrices, asked: AssumptionsInput) -> list[CheckWarning]:
     """Warn of figures that are later than the day asked for, since none is known from before."""
     if asked.price_date is None:
         return []

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from app.engine.cost import reservation_threshold, spot_hourly_price
 from app.engine.units import HOUR
 from app.sizing.cost.documents import Cost, CostFigure
-from app.sizing.cost.prices import Prices
+from app.sizing.cost.prices import DollarPrices
 from app.sizing.document import SourceRef, TraceStep
 from app.sizing.failures import Reliability
 from app.sizing.runtime import Run
@@ -21,7 +21,7 @@ DALY = "Daly, Future Generation Computer Systems 22, 2006; Yi, Kondo, Andrzejak,
 
 
 def cost_trace(
-    found: Prices | None,
+    found: DollarPrices | None,
     cost: Cost | None,
     seconds: float,
     run: Run | None = None,
@@ -73,7 +73,7 @@ def cost_trace(
     return steps
 
 
-def _rental(found: Prices, run: Run | None, assumed: Reliability | None) -> list[TraceStep]:
+def _rental(found: DollarPrices, run: Run | None, assumed: Reliability | None) -> list[TraceStep]:
     """Return what interruptions add to a spot price, or from which use on a reservation pays."""
     terms, price = found.terms, found.hourly
     if found.owned or price is None:

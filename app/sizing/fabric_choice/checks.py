@@ -10,7 +10,7 @@ from app.engine.gains import relative_gain
 from app.errors import Message
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.fabric_choice.known_runs import validation_of_fabric
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.sentences import percent
 from app.sizing.fabric_choice.trees import built_oversubscription
 from app.sizing.fabric_choice.weighed import Weighed
@@ -104,14 +104,14 @@ def _unvalidated(weighed: Weighed) -> str:
     return _listed(names)
 
 
-def _outruns_slot(weighed: Weighed, network: Network) -> bool:
+def _outruns_slot(weighed: Weighed, network: NetworkOption) -> bool:
     cluster = weighed.cluster
     port = cluster.context.catalog.fabric(network.fabric, network.ports).port_bandwidth
     slot = cluster.context.hardware.slot(cluster.hardware.entry, network.fabric)
     return float(np.ravel(port)[0]) > slot
 
 
-def _flat(weighed: Weighed, network: Network) -> bool:
+def _flat(weighed: Weighed, network: NetworkOption) -> bool:
     cluster = weighed.cluster
     hardware = cluster.hardware
     return built_oversubscription(cluster.context.catalog, hardware.entry, hardware.machines, network) == 1.0

@@ -12,10 +12,10 @@ from app.sizing.calibration_runs import below
 from app.sizing.context import SizingContext
 from app.sizing.estimate import estimate
 from app.sizing.fabric_choice.answering import answer
-from app.sizing.fabric_choice.deciding import Field
+from app.sizing.fabric_choice.deciding import NetworkAlternatives
 from app.sizing.fabric_choice.documents import FabricChoice
 from app.sizing.fabric_choice.measuring import fitted_to, measured_on, noise_of
-from app.sizing.fabric_choice.options import Network, by_network, named_network, networks
+from app.sizing.fabric_choice.options import NetworkOption, by_network, named_network, networks
 from app.sizing.fabric_choice.purchase import purchase
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.fabric_choice.spread import shared_variance
@@ -55,7 +55,7 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
         base = cluster.decided(own)
         plans = base.choice.plans
         found = timed(cluster, options, plans)
-    field = Field(
+    field = NetworkAlternatives(
         timed={one.network.id: one for one in found},
         measured=measured_on(runs),
         bought={one.id: purchase(cluster, one) for one in options},
@@ -106,7 +106,7 @@ def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
     )
 
 
-def _own(options: Sequence[Network], cluster: Cluster) -> Network:
+def _own(options: Sequence[NetworkOption], cluster: Cluster) -> NetworkOption:
     """Return the network of the estimate among the options, else the first of them."""
     hardware = cluster.hardware
     for network in options:

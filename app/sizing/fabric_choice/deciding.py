@@ -11,8 +11,8 @@ from app.engine.gains import relative_gain, sufficient_rung
 from app.engine.records import Floats
 from app.engine.uncertainty import probability_below
 from app.sizing.document import Quantity
-from app.sizing.fabric_choice.measuring import Measured, measured_gain
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.measuring import NetworkRuns, measured_gain
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.purchase import Purchase
 from app.sizing.fabric_choice.timing import Timed
 from app.sizing.quantities import quantity
@@ -35,18 +35,18 @@ class GainOver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class NetworkAlternatives:
     """All networks with what they gain and cost."""
 
     timed: Mapping[str, Timed]
     """By identifier, in the order asked."""
-    measured: Mapping[str, Measured]
+    measured: Mapping[str, NetworkRuns]
     bought: Mapping[str, Purchase | None]
     threshold: float
     noise: float
     """Log-deviation of repeated runs."""
 
-    def network(self, name: str) -> Network:
+    def network(self, name: str) -> NetworkOption:
         """Return a network by its identifier."""
         return self.timed[name].network
 
@@ -106,7 +106,7 @@ def modelled(central: float, samples: Floats, threshold: float) -> GainOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NetworkVerdict:
     """The network taken, and that it is held against."""
 
     taken: str
@@ -115,7 +115,7 @@ class Verdict:
     """True where the network taken is the dearer one and worth it."""
 
 
-def verdict(field: Field, own: str, reference: str | None) -> Verdict:
+def verdict(field: NetworkAlternatives, own: str, reference: str | None) -> NetworkVerdict:
     """Return which network to take.
 
     Without a reference it is the cheapest from which no dearer one gains the threshold. A reference that was
@@ -136,21 +136,23 @@ def verdict(field: Field, own: str, reference: str | None) -> Verdict:
     return _held_against(field, taken, own, order, reference)
 
 
-def _sufficient(field: Field, order: Sequence[str]) -> str:
+def _sufficient(field: NetworkAlternatives, order: Sequence[str]) -> str:
     seconds = np.array([field.seconds(name) for name in order])
     return order[int(sufficient_rung(seconds, field.threshold))]
 
 
-def _held_against(field: Field, taken: str, own: str, order: Sequence[str], reference: str | None) -> Verdict:
+def _held_against(
+    field: NetworkAlternatives, taken: str, own: str, order: Sequence[str], reference: str | None
+) -> NetworkVerdict:
     place = order.index(taken)
     dearer, cheaper = order[place + 1 :], order[:place]
     if dearer and reference in (None, taken):
         fastest = min(dearer, key=field.seconds)
-        return Verdict(taken, own if own in dearer else fastest, worth=False)
+        return NetworkVerdict(taken, own if own in dearer else fastest, worth=False)
     if reference is not None and reference != taken:
-        return Verdict(taken, reference, worth=True)
+        return NetworkVerdict(taken, reference, worth=True)
     if cheaper:
         fastest = min(cheaper, key=field.seconds)
         # A reference that was named stands although a cheaper network may be enough.
-        return Verdict(taken, fastest, worth=field.over(taken, fastest).gain.value >= field.threshold)
-    return Verdict(taken, None, worth=False)
+        return NetworkVerdict(taken, fastest, worth=field.over(taken, fastest).gain.value >= field.threshold)
+    return NetworkVerdict(taken, None, worth=False)

@@ -23,7 +23,7 @@ from app.sizing.calibration_documents import (
 )
 from app.sizing.context import SizingContext
 from app.sizing.document import PlanSummary, Quantity
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.spread import ONE_SIDED
 from app.sizing.gain import gain_deviation, gain_option
 from app.sizing.request import EstimateRequest, PlanInput
@@ -39,7 +39,7 @@ MANY_DEGREES = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class NetworkRuns:
     """Runs on one network."""
 
     option: GainOption
@@ -60,9 +60,9 @@ class Measured:
         return Quantity(value=mean, low=low, high=mean + reach, unit="samples/s")
 
 
-def measured_on(runs: Mapping[str, Sequence[float]]) -> dict[str, Measured]:
+def measured_on(runs: Mapping[str, Sequence[float]]) -> dict[str, NetworkRuns]:
     """Return runs by network with their means and scatter."""
-    return {name: Measured(gain_option(name, values, 1.0)) for name, values in runs.items()}
+    return {name: NetworkRuns(gain_option(name, values, 1.0)) for name, values in runs.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class MeasuredGain:
         return Quantity(value=self.gain, low=next(ends), high=next(ends), unit="1")
 
 
-def measured_gain(option: Measured, reference: Measured, noise: float) -> MeasuredGain:
+def measured_gain(option: NetworkRuns, reference: NetworkRuns, noise: float) -> MeasuredGain:
     """Return the gain of measured runs over others."""
     gain = option.option.mean / reference.option.mean - 1.0
     known = gain_deviation(
@@ -108,7 +108,7 @@ def noise_of(context: SizingContext) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class SoftwareFit:
     """What measured runs say of the software."""
 
     answer: CalibrationAnswer
@@ -122,10 +122,10 @@ class Fitted:
 def fitted_to(
     request: EstimateRequest,
     context: SizingContext,
-    networks: Mapping[str, Network],
+    networks: Mapping[str, NetworkOption],
     runs: Mapping[str, Sequence[float]],
     plans: Mapping[str, PlanSummary],
-) -> Fitted | None:
+) -> SoftwareFit | None:
     """Return the software profile that runs on all networks make; None where none can be fitted."""
     # A network of fewer uplinks than a calibration knows tells nothing of the software.
     known = [name for name in runs if networks[name].oversubscription == 1.0]
@@ -154,7 +154,9 @@ def fitted_to(
         context,
         find_calibration=lambda name: found.profile if name == CALIBRATED else context.find_calibration(name),
     )
-    return Fitted(found.answer, found.profile, request.model_copy(update={"software": CALIBRATED}), wider)
+    return SoftwareFit(
+        found.answer, found.profile, request.model_copy(update={"software": CALIBRATED}), wider
+    )
 
 
 def _placed(error: FieldError, names: Sequence[str]) -> FieldError:

@@ -37,7 +37,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkOption:
     """One network to weigh."""
 
     fabric: str
@@ -55,7 +55,7 @@ class Network:
         return f"{self.fabric}-{self.ports}{ratio}"
 
 
-def networks(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[Network]:
+def networks(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[NetworkOption]:
     """Return the networks to weigh, none of them twice."""
     found = _listed(request, hardware, catalog)
     there = {
@@ -64,10 +64,10 @@ def networks(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog)
     return [replace(network, installed=network.id in there) for network in found]
 
 
-def _listed(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[Network]:
+def _listed(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) -> list[NetworkOption]:
     if request.options is None:
         return usual_networks(hardware, catalog, request.oversubscription)
-    found: list[Network] = []
+    found: list[NetworkOption] = []
     for place, asked in enumerate(request.options):
         found.append(_network(asked, place, request.oversubscription, hardware, catalog))
         for earlier in found[:-1]:
@@ -86,7 +86,7 @@ def _listed(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) 
 
 def _network(
     asked: NetworkInput, place: int, oversubscription: float, hardware: Hardware, catalog: Catalog
-) -> Network:
+) -> NetworkOption:
     fabric = known_id(catalog, "fabric", asked.fabric, f"options.{place}.fabric")
     if fabric == POD_FABRIC:
         raise Conflict.at(f"options.{place}.fabric", "{fabric} joins IPUs only", fabric=fabric)
@@ -100,7 +100,7 @@ def _network(
         )
     ratio = oversubscription if asked.oversubscription is None else asked.oversubscription
     label = asked.label or network_label(catalog, fabric, ports, ratio)
-    return Network(fabric, ports, ratio, label, own_ratio=asked.oversubscription is not None)
+    return NetworkOption(fabric, ports, ratio, label, own_ratio=asked.oversubscription is not None)
 
 
 def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: float = 1.0) -> str:
@@ -109,29 +109,33 @@ def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: f
     return f"{ports} × {catalog.items[fabric].name}{ratio}"
 
 
-def usual_networks(hardware: Hardware, catalog: Catalog, oversubscription: float = 1.0) -> list[Network]:
+def usual_networks(
+    hardware: Hardware, catalog: Catalog, oversubscription: float = 1.0
+) -> list[NetworkOption]:
     """Return the networks that suit a machine, its own first."""
     most = max(hardware.ports_per_node, hardware.entry.ports_per_node)
     shapes = [(hardware.fabric, hardware.ports_per_node)]
     shapes += [(fabric, max(1, min(ports(most), most))) for fabric, ports in USUAL]
     return [
-        Network(fabric, ports, oversubscription, network_label(catalog, fabric, ports, oversubscription))
+        NetworkOption(
+            fabric, ports, oversubscription, network_label(catalog, fabric, ports, oversubscription)
+        )
         for fabric, ports in dict.fromkeys(shapes)
     ]
 
 
-def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> list[Network]:
+def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> list[NetworkOption]:
     """Return networks from one port of 100 Gb/s to all ports of 200."""
     most = max(hardware.ports_per_node, hardware.entry.ports_per_node)
     counts = [ports for ports in (1, 2, 4, 8, 16) if ports <= most]
     return [
-        Network(fabric, ports, oversubscription, network_label(catalog, fabric, ports))
+        NetworkOption(fabric, ports, oversubscription, network_label(catalog, fabric, ports))
         for ports in counts
         for fabric in LADDER
     ]
 
 
-def named_network(name: str, known: Sequence[Network], field: str) -> Network:
+def named_network(name: str, known: Sequence[NetworkOption], field: str) -> NetworkOption:
     """Return the network that a label, an identifier or the only option of a fabric names."""
     for matches in (_labels, _identifiers, _fabrics):
         found = [network for network in known if matches(network) == name]
@@ -140,19 +144,19 @@ def named_network(name: str, known: Sequence[Network], field: str) -> Network:
     raise NotFound.named("network", name, [label for one in known for label in (one.label, one.id)], field)
 
 
-def _labels(network: Network) -> str:
+def _labels(network: NetworkOption) -> str:
     return network.label
 
 
-def _identifiers(network: Network) -> str:
+def _identifiers(network: NetworkOption) -> str:
     return network.id
 
 
-def _fabrics(network: Network) -> str:
+def _fabrics(network: NetworkOption) -> str:
     return network.fabric
 
 
-def by_network(values: Mapping[str, Value], known: Sequence[Network], field: str) -> dict[str, Value]:
+def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], field: str) -> dict[str, Value]:
     """Return values that came by name of a network by its identifier."""
     found: dict[str, Value] = {}
     for name, value in values.items():

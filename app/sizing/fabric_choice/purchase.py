@@ -9,11 +9,12 @@ import numpy as np
 from app.catalog import Figure, Spread
 from app.engine.cost import run_cost
 from app.engine.records import Floats
-from app.sizing.bill.lines import Part
-from app.sizing.costing import Charges, prices
+from app.sizing.bill.lines import BillPart
+from app.sizing.cost.prices import prices
+from app.sizing.costing import Charges
 from app.sizing.document import CheckWarning, Quantity, Text
 from app.sizing.fabric_choice.documents import NetworkLine, NetworkPrice
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.timing import Cluster
 from app.sizing.fabric_choice.trees import bill_of
 from app.sizing.quantities import quantity
@@ -39,7 +40,7 @@ def exchange_rate(cluster: Cluster) -> float:
     return cluster.context.catalog.cost_defaults(cluster.hardware.entry.chip_kind).won_per_dollar.si
 
 
-def purchase(cluster: Cluster, network: Network) -> Purchase | None:
+def purchase(cluster: Cluster, network: NetworkOption) -> Purchase | None:
     """Return the price of a network of the machines; None where nobody sells it by the switch."""
     catalog, hardware = cluster.context.catalog, cluster.hardware
     bill = bill_of(catalog, hardware.entry, hardware.machines, network)
@@ -68,7 +69,7 @@ def _quantity(spread: Spread) -> Quantity:
     return Quantity(value=spread.value, low=spread.low, high=spread.high, unit=spread.unit)
 
 
-def _line(line: Part, rate: float, currency: str) -> NetworkLine:
+def _line(line: BillPart, rate: float, currency: str) -> NetworkLine:
     return NetworkLine(
         item=line.item,
         name=line.name,
@@ -108,7 +109,7 @@ class RunCost:
 
 def cost_of_run(
     cluster: Cluster,
-    network: Network,
+    network: NetworkOption,
     bought: Purchase | None,
     seconds: float,
     samples: Floats,
@@ -126,8 +127,3 @@ def cost_of_run(
     charges = Charges(hardware, found, normals=cluster.normals, currency=request.currency)
     sampled = np.asarray(run_cost(charges.hourly_samples, samples))
     return RunCost(float(run_cost(charges.hourly, seconds)), sampled, request.currency)
-
-
-def lines_of(price: NetworkPrice | None) -> list[NetworkLine]:
-    """Return the parts of a network that are bought; none of one whose price nobody knows."""
-    return [] if price is None else list(price.lines)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.errors import Message
 from app.sizing.document import Quantity, Text
-from app.sizing.fabric_choice.deciding import Field, GainOver, Verdict
+from app.sizing.fabric_choice.deciding import GainOver, NetworkAlternatives, NetworkVerdict
 from app.sizing.fabric_choice.documents import DecidedBy, NetworkMessage, NetworkPrice, Term, TermShare
 from app.sizing.fabric_choice.terms import Counterfactual
 from app.sizing.quantities import chance, money, significant
@@ -18,7 +18,11 @@ def percent(share: float) -> float:
 
 
 def advice_sentence(
-    field: Field, found: Verdict, gain: GainOver | None, saved: Quantity | None, other: NetworkPrice | None
+    field: NetworkAlternatives,
+    found: NetworkVerdict,
+    gain: GainOver | None,
+    saved: Quantity | None,
+    other: NetworkPrice | None,
 ) -> Message:
     """Return the advice in one sentence."""
     taken = field.network(found.taken).label
@@ -71,7 +75,7 @@ def alone() -> Message:
 
 
 def more_sentences(
-    field: Field, found: Verdict, gain: GainOver | None, run: Quantity | None
+    field: NetworkAlternatives, found: NetworkVerdict, gain: GainOver | None, run: Quantity | None
 ) -> list[Message]:
     """Return what else the advice says: how sure it is, and what the run costs."""
     sentences = []
@@ -98,7 +102,7 @@ def more_sentences(
 
 
 def decided_by(
-    field: Field,
+    field: NetworkAlternatives,
     gain: GainOver,
     terms: Sequence[TermShare],
     otherwise: Counterfactual,

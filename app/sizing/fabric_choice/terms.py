@@ -13,7 +13,7 @@ from app.engine.plans import Plans
 from app.engine.records import Fabric, Floats, GpuSystem
 from app.sizing.fabric_choice.documents import AccumulationPoint, Rung, Term, TermShare, Turning
 from app.sizing.fabric_choice.messages import exposed_of
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.timing import Cluster
 from app.sizing.scenario import Scenario
 
@@ -43,7 +43,7 @@ def on_fabrics(scenario: Scenario, fabrics: Sequence[Fabric]) -> Scenario:
     return replace(scenario, hardware=replace(scenario.hardware, fabric=stacked(fabrics)), sampled=None)
 
 
-def fabric_of(cluster: Cluster, network: Network) -> Fabric:
+def fabric_of(cluster: Cluster, network: NetworkOption) -> Fabric:
     """Return the central record of a network."""
     engine = cluster.on(network).engine
     assert isinstance(engine, GpuSystem)
@@ -68,7 +68,7 @@ def step_seconds(cluster: Cluster, scenario: Scenario, plans: Plans) -> Floats:
 
 
 def terms_between(
-    cluster: Cluster, scenario: Scenario, plans: Plans, slower: Network, faster: Network
+    cluster: Cluster, scenario: Scenario, plans: Plans, slower: NetworkOption, faster: NetworkOption
 ) -> list[TermShare]:
     """Return what the difference of two networks consists of with one plan, the largest first.
 
@@ -112,7 +112,7 @@ class Counterfactual:
 
 
 def counterfactuals(
-    cluster: Cluster, scenario: Scenario, plans: Plans, slower: Network, faster: Network
+    cluster: Cluster, scenario: Scenario, plans: Plans, slower: NetworkOption, faster: NetworkOption
 ) -> Counterfactual:
     """Return what the faster network gains, and would gain with nothing hidden and nothing accumulated."""
     fabrics = [fabric_of(cluster, slower), fabric_of(cluster, faster)]
@@ -138,9 +138,9 @@ def turning_of(
     cluster: Cluster,
     scenario: Scenario,
     plans: Plans,
-    rungs: Sequence[Network],
+    rungs: Sequence[NetworkOption],
     threshold: float,
-    pair: tuple[Network, Network] | None,
+    pair: tuple[NetworkOption, NetworkOption] | None,
 ) -> Turning:
     """Return where the advice turns along a ladder of networks and along accumulation."""
     known = {rung: fabric_of(cluster, rung) for rung in rungs}
@@ -178,7 +178,7 @@ def _along_accumulation(
     plans: Plans,
     fabrics: Sequence[Fabric],
     threshold: float,
-    pair: tuple[Network, Network] | None,
+    pair: tuple[NetworkOption, NetworkOption] | None,
 ) -> list[AccumulationPoint]:
     own = int(plans.accumulation[0])
     accumulations = sorted({*ACCUMULATIONS, own})

@@ -12,8 +12,8 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, decide
-from app.sizing.fabric_choice.options import Network
+from app.sizing.deciding import Decision, decide
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.spread import residual_normals, sampled_fabric
 from app.sizing.fabric_choice.trees import built_oversubscription
 from app.sizing.failures import Reliability
@@ -43,7 +43,7 @@ class Cluster:
         assert isinstance(engine, GpuSystem)
         return engine
 
-    def on(self, network: Network) -> Hardware:
+    def on(self, network: NetworkOption) -> Hardware:
         """Return the machines on a network, as far oversubscribed as its switches make it."""
         entry = self.hardware.entry
         built = built_oversubscription(self.context.catalog, entry, self.hardware.machines, network)
@@ -55,7 +55,7 @@ class Cluster:
             ports_per_node=network.ports,
         )
 
-    def decided(self, network: Network) -> Sizing:
+    def decided(self, network: NetworkOption) -> Decision:
         """Return the workload with its best plan on a network; a plan that was given stays."""
         system = self.request.system.model_copy(
             update={"fabric": network.fabric, "ports_per_node": network.ports}
@@ -64,7 +64,7 @@ class Cluster:
         sizing = decide(request, self.profile, self.on(network), self.context)
         return replace(sizing, scenario=self.sampled(sizing.scenario, network))
 
-    def sampled(self, scenario: Scenario, network: Network) -> Scenario:
+    def sampled(self, scenario: Scenario, network: NetworkOption) -> Scenario:
         """Return a scenario on a network with samples of what is uncertain of it."""
         engine = self.on(network).engine
         assert isinstance(engine, GpuSystem)
@@ -77,8 +77,8 @@ class Cluster:
 class Timed:
     """A workload on one network."""
 
-    network: Network
-    sizing: Sizing
+    network: NetworkOption
+    sizing: Decision
     """With the plan that is best here, or that was given."""
     run: Run
     same_plan: Run
@@ -95,7 +95,7 @@ class Timed:
         return float(self.plans.global_batch[0])
 
 
-def run_on(cluster: Cluster, sizing: Sizing, plans: Plans, reference: Plans) -> Run:
+def run_on(cluster: Cluster, sizing: Decision, plans: Plans, reference: Plans) -> Run:
     """Return the run of a plan on the network of a sizing, central and as samples.
 
     What the software's figures do not explain is that of the reference's plan on every network: each of them
@@ -120,7 +120,7 @@ def run_on(cluster: Cluster, sizing: Sizing, plans: Plans, reference: Plans) -> 
     )
 
 
-def timed(cluster: Cluster, networks: Sequence[Network], reference: Plans) -> list[Timed]:
+def timed(cluster: Cluster, networks: Sequence[NetworkOption], reference: Plans) -> list[Timed]:
     """Return the workload on each network, with its own best plan and with that of the reference."""
     found = []
     for network in networks:

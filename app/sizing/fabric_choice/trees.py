@@ -5,10 +5,12 @@ from __future__ import annotations
 from app.catalog import Catalog, SystemEntry
 from app.errors import BadInput
 from app.sizing.bill.network import NetworkBill, has_bill, network_bill
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.options import NetworkOption
 
 
-def bill_of(catalog: Catalog, entry: SystemEntry, machines: int, network: Network) -> NetworkBill | None:
+def bill_of(
+    catalog: Catalog, entry: SystemEntry, machines: int, network: NetworkOption
+) -> NetworkBill | None:
     """Return the parts of a network; None where nobody sells it by the switch, or not of this size."""
     if not has_bill(catalog, network.fabric):
         return None
@@ -26,7 +28,9 @@ def bill_of(catalog: Catalog, entry: SystemEntry, machines: int, network: Networ
         return None
 
 
-def built_oversubscription(catalog: Catalog, entry: SystemEntry, machines: int, network: Network) -> float:
+def built_oversubscription(
+    catalog: Catalog, entry: SystemEntry, machines: int, network: NetworkOption
+) -> float:
     """Return ports towards machines per uplink as built: none on a single switch, which has no uplinks."""
     if network.oversubscription == 1.0:
         return 1.0

@@ -9,10 +9,10 @@ import numpy as np
 
 from app.engine.records import Floats
 from app.sizing.document import CheckWarning, Quantity
-from app.sizing.fabric_choice.deciding import Field, GainOver, Verdict, verdict
+from app.sizing.fabric_choice.deciding import GainOver, NetworkAlternatives, NetworkVerdict, verdict
 from app.sizing.fabric_choice.documents import NetworkPrice
-from app.sizing.fabric_choice.measuring import Fitted
-from app.sizing.fabric_choice.options import Network
+from app.sizing.fabric_choice.measuring import SoftwareFit
+from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.purchase import RunCost, cost_of_run
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.fabric_choice.spread import own_normals
@@ -36,13 +36,13 @@ class Weighed:
 
     request: FabricChoiceRequest
     cluster: Cluster
-    field: Field
+    field: NetworkAlternatives
     predicted: Mapping[str, Timed]
     """As predicted before measured runs were fitted."""
-    fitted: Fitted | None
-    own: Network
+    fitted: SoftwareFit | None
+    own: NetworkOption
     """Network of the estimate."""
-    verdict: Verdict
+    verdict: NetworkVerdict
     reference: str
     """Network that gains are stated over."""
     priced: Mapping[str, Priced]
@@ -92,11 +92,11 @@ class Weighed:
 def weigh(
     request: FabricChoiceRequest,
     cluster: Cluster,
-    field: Field,
+    field: NetworkAlternatives,
     predicted: Mapping[str, Timed],
-    fitted: Fitted | None,
-    own: Network,
-    named: Network | None,
+    fitted: SoftwareFit | None,
+    own: NetworkOption,
+    named: NetworkOption | None,
 ) -> Weighed:
     """Return networks judged and priced."""
     found = verdict(field, own.id, None if named is None else named.id)
@@ -117,7 +117,7 @@ def weigh(
     )
 
 
-def _priced(cluster: Cluster, field: Field, one: Timed, warnings: list[CheckWarning]) -> Priced:
+def _priced(cluster: Cluster, field: NetworkAlternatives, one: Timed, warnings: list[CheckWarning]) -> Priced:
     run, name = one.run, one.network.id
     seconds, samples = run.total, run.total_samples
     step = quantity(run.step_seconds, run.step_samples, "s")
@@ -132,7 +132,7 @@ def _priced(cluster: Cluster, field: Field, one: Timed, warnings: list[CheckWarn
     return Priced(step, rate, quantity(seconds, samples, "s"), cost)
 
 
-def _measured_samples(cluster: Cluster, field: Field, one: Timed, seconds: float) -> Floats:
+def _measured_samples(cluster: Cluster, field: NetworkAlternatives, one: Timed, seconds: float) -> Floats:
     """Return samples of the time of a run whose throughput was measured."""
     measured = field.measured[one.network.id]
     error = field.noise if measured.error is None else measured.error

@@ -11,7 +11,7 @@ from app.engine.records import Floats
 from app.sizing.context import SizingContext
 from app.sizing.families import CORE_FAMILIES, IPU_SERIES
 from app.sizing.fitting.least_squares import Solution, fit, predicted
-from app.sizing.fitting.runs import Run, group_weights, run_of
+from app.sizing.fitting.runs import FitRun, group_weights, run_of
 from app.sizing.validation.report import weighted_quantile
 
 SMALL = 8
@@ -19,14 +19,14 @@ SMALL = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class LogErrors:
     """Log-errors of some runs under one way to leave runs out; not a number where there is none."""
 
     name: str
-    runs: tuple[Run, ...]
+    runs: tuple[FitRun, ...]
     values: Floats
 
-    def part(self, chosen: Callable[[Run], bool]) -> Quantiles:
+    def part(self, chosen: Callable[[FitRun], bool]) -> Quantiles:
         """Return the quantiles over the runs that a condition holds for."""
         kept = [
             (run, value)
@@ -57,27 +57,27 @@ class Quantiles:
     bias: float | None
 
 
-def core(run: Run) -> bool:
+def core(run: FitRun) -> bool:
     """Return True for a run of the core families on a GPU."""
     return run.family in CORE_FAMILIES and run.chip not in IPU_SERIES
 
 
-def on_ipu(run: Run) -> bool:
+def on_ipu(run: FitRun) -> bool:
     """Return True for a run on IPUs."""
     return run.chip in IPU_SERIES
 
 
-def large(run: Run) -> bool:
+def large(run: FitRun) -> bool:
     """Return True for a run of a core family on more than one machine of GPUs."""
     return core(run) and run.devices > SMALL
 
 
-def in_sample(solution: Solution) -> Errors:
+def in_sample(solution: Solution) -> LogErrors:
     """Return the errors of the fit itself."""
-    return Errors("in sample", solution.runs, solution.errors)
+    return LogErrors("in sample", solution.runs, solution.errors)
 
 
-def by_group(solution: Solution) -> Errors:
+def by_group(solution: Solution) -> LogErrors:
     """Return the error of each run when the runs of its group are left out."""
     names = np.array([run.group for run in solution.runs])
     values = np.empty(len(names))
@@ -86,20 +86,22 @@ def by_group(solution: Solution) -> Errors:
         point = solution.without(out)
         for place in np.flatnonzero(out):
             values[place] = predicted(solution.runs[place], solution.figures, point)[0]
-    return Errors("left out by group", solution.runs, values)
+    return LogErrors("left out by group", solution.runs, values)
 
 
-def by_scale(solution: Solution) -> Errors:
+def by_scale(solution: Solution) -> LogErrors:
     """Return the error of each large run when the fit sees none beyond one machine."""
     small = fit([run for run in solution.runs if run.devices <= SMALL], solution.figures)
     values = [
         predicted(run, small.figures, small.point)[0] if run.devices > SMALL else np.nan
         for run in solution.runs
     ]
-    return Errors("fitted on one machine", solution.runs, np.array(values))
+    return LogErrors("fitted on one machine", solution.runs, np.array(values))
 
 
-def by_profile(solution: Solution, rows: Mapping[str, Mapping[str, str]], context: SizingContext) -> Errors:
+def by_profile(
+    solution: Solution, rows: Mapping[str, Mapping[str, str]], context: SizingContext
+) -> LogErrors:
     """Return the error of each run when its software is unknown.
 
     The profile and all that extends it are taken out of the rules and its runs out of the fit; the
@@ -117,7 +119,7 @@ def by_profile(solution: Solution, rows: Mapping[str, Mapping[str, str]], contex
             run = run_of(rows[solution.runs[place].id], unknown)
             if run is not None:
                 runs[place], values[place] = run, predicted(run, solution.figures, point)[0]
-    return Errors("software unknown", tuple(runs), values)
+    return LogErrors("software unknown", tuple(runs), values)
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
@@ -134,7 +136,7 @@ def _owner(profile: str, context: SizingContext) -> str:
     return profile
 
 
-def worth(solution: Solution, errors: Errors) -> dict[tuple[str, str], float]:
+def worth(solution: Solution, errors: LogErrors) -> dict[tuple[str, str], float]:
     """Return by how much the left-out error grows when a figure is tied to what it is expected like.
 
     In the linearised model, with all others refitted: the growth of the absolute errors of all runs, groups

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from app.engine.records import Floats
 from app.sizing.families import FITTED_FAMILIES
 from app.sizing.fitting.figures import Figures
-from app.sizing.fitting.runs import Run, group_weights
+from app.sizing.fitting.runs import FitRun, group_weights
 
 Mask = npt.NDArray[np.bool_]
 
@@ -44,7 +44,7 @@ ENOUGH = 1e-5
 class Solution:
     """The fitted coordinates and the objective's shape around them."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[FitRun, ...]
     figures: Figures
     point: Floats
     errors: Floats
@@ -81,7 +81,7 @@ class Solution:
         return np.asarray(self.figures.pulls.T @ self.figures.distances(self.point))
 
 
-def fit(runs: Sequence[Run], figures: Figures) -> Solution:
+def fit(runs: Sequence[FitRun], figures: Figures) -> Solution:
     """Return the best figures for some runs."""
     groups = group_weights(runs)
     point, damping = figures.start(), 1e-3
@@ -108,7 +108,7 @@ def fit(runs: Sequence[Run], figures: Figures) -> Solution:
     return Solution(tuple(runs), figures, point, errors, slopes, groups * _robust(errors))
 
 
-def linearised(runs: Sequence[Run], figures: Figures, point: Floats) -> tuple[Floats, Floats]:
+def linearised(runs: Sequence[FitRun], figures: Figures, point: Floats) -> tuple[Floats, Floats]:
     """Return the error of each run, (R,), and its derivatives, (R, K)."""
     errors, slopes = np.empty(len(runs)), np.zeros((len(runs), len(figures.keys)))
     for row, run in enumerate(runs):
@@ -126,14 +126,14 @@ def linearised(runs: Sequence[Run], figures: Figures, point: Floats) -> tuple[Fl
     return errors, cut(runs, slopes)
 
 
-def cut(runs: Sequence[Run], slopes: Floats) -> Floats:
+def cut(runs: Sequence[FitRun], slopes: Floats) -> Floats:
     """Return derivatives without those by which a less well known family would bend figures of others."""
     fitted = np.array([run.family in FITTED_FAMILIES for run in runs], dtype=bool)
     informed = np.any(slopes[fitted] != 0, axis=0)
     return np.where(~fitted[:, np.newaxis] & informed, 0.0, slopes)
 
 
-def predicted(run: Run, figures: Figures, coordinates: Floats) -> Floats:
+def predicted(run: FitRun, figures: Figures, coordinates: Floats) -> Floats:
     """Return ln(predicted / measured time) of a run at samples of coordinates, (S, K)."""
     values = figures.values(np.atleast_2d(coordinates))
     chosen = {key[1]: values[:, figures.place[key]] for key in run.keys if key in figures.place}

@@ -12,10 +12,10 @@ import numpy as np
 from app.engine.records import Floats
 from app.sizing.context import SizingContext
 from app.sizing.fitting.figures import Figures
-from app.sizing.fitting.held_out import Errors, by_group, by_profile, by_scale, in_sample, worth
+from app.sizing.fitting.held_out import LogErrors, by_group, by_profile, by_scale, in_sample, worth
 from app.sizing.fitting.least_squares import Solution, fit
 from app.sizing.fitting.residuals import fit_residuals, half_width, misses
-from app.sizing.fitting.runs import Key, Run, runs_of
+from app.sizing.fitting.runs import FitRun, Key, runs_of
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""
@@ -38,7 +38,7 @@ CLASS_REGIMES = ("gpu_class_known", "gpu_unfitted_class")
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FigureFit:
     """The result for one figure."""
 
     value: float
@@ -55,12 +55,12 @@ class Fitted:
 class Refit:
     """All fitted figures, the widths of the bands and the errors they stand on."""
 
-    figures: Mapping[Key, Fitted]
+    figures: Mapping[Key, FigureFit]
     residuals: Mapping[str, float]
-    in_sample: Errors
-    by_group: Errors
-    by_profile: Errors
-    by_scale: Errors
+    in_sample: LogErrors
+    by_group: LogErrors
+    by_profile: LogErrors
+    by_scale: LogErrors
     unknown_widths: Mapping[str, float]
     """Half the 80 % band of each run whose software was taken as unknown, as a log-error."""
 
@@ -102,14 +102,14 @@ def deviations(solution: Solution) -> Floats:
     return np.asarray(np.maximum(np.diag(solution.curvature) ** -0.5, LEAST_DEVIATION))
 
 
-def _fitted(solution: Solution, spread: Floats, value: Mapping[Key, float]) -> dict[Key, Fitted]:
+def _fitted(solution: Solution, spread: Floats, value: Mapping[Key, float]) -> dict[Key, FigureFit]:
     figures = solution.figures
     values = figures.values(solution.point)
     distances = figures.distances(solution.point)
     found = {}
     for place, key in enumerate(figures.keys):
         used = [run for run in solution.runs if rests_on(run, key, figures)]
-        found[key] = Fitted(
+        found[key] = FigureFit(
             value=float(f"{values[place]:.4g}"),
             deviation=float(f"{spread[place]:.2g}"),
             runs=len(used),
@@ -120,7 +120,7 @@ def _fitted(solution: Solution, spread: Floats, value: Mapping[Key, float]) -> d
     return found
 
 
-def rests_on(run: Run, key: Key, figures: Figures) -> bool:
+def rests_on(run: FitRun, key: Key, figures: Figures) -> bool:
     """Return True where a figure depends on a run: by itself, or as the middle of those that do."""
     place = figures.place[key]
     for own in run.keys:
@@ -132,7 +132,7 @@ def rests_on(run: Run, key: Key, figures: Figures) -> bool:
     return False
 
 
-def software_text(text: str, fitted: Mapping[Key, Fitted]) -> str:
+def software_text(text: str, fitted: Mapping[Key, FigureFit]) -> str:
     """Return the text of software.csv with the fitted values, deviations and the runs they rest on."""
 
     def change(row: dict[str, str]) -> dict[str, str]:

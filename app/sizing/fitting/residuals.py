@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.records import Floats
-from app.sizing.fitting.held_out import Errors
+from app.sizing.fitting.held_out import LogErrors
 from app.sizing.fitting.least_squares import Solution, linearised
-from app.sizing.fitting.runs import Run, group_weights
+from app.sizing.fitting.runs import FitRun, group_weights
 from app.sizing.spread import TAILS
 
 PRIOR = 0.08
@@ -38,13 +38,13 @@ TRIES = 61
 class Miss:
     """One left-out run: by how much it was missed, and how far the fitted figures explain that."""
 
-    run: Run
+    run: FitRun
     error: float
     variance: float
     """Of the log-error, from the figures alone."""
 
 
-def misses(errors: Errors, solution: Solution, deviations: Floats) -> list[Miss]:
+def misses(errors: LogErrors, solution: Solution, deviations: Floats) -> list[Miss]:
     """Return left-out errors with the variance that the figures of each run give."""
     kept = [(run, value) for run, value in zip(errors.runs, errors.values, strict=True) if np.isfinite(value)]
     _, slopes = linearised([run for run, _ in kept], solution.figures, solution.point)

@@ -17,7 +17,7 @@ from app.sizing.regimes import regimes
 from app.sizing.scenario import Scenario
 from app.sizing.validation.cases import (
     THROUGHPUT,
-    Case,
+    MeasurementCase,
     Unsupported,
     number,
     read_case,
@@ -30,7 +30,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FitRun:
     """One measured run, ready to be predicted."""
 
     id: str
@@ -55,13 +55,13 @@ def free_keys(profile: SoftwareProfile) -> tuple[Key, ...]:
     )
 
 
-def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[Run]:
+def runs_of(rows: Sequence[Mapping[str, str]], context: SizingContext) -> list[FitRun]:
     """Return the measured throughputs and steps that can be predicted."""
     found = (run_of(row, context) for row in rows)
     return [run for run in found if run is not None]
 
 
-def run_of(row: Mapping[str, str], context: SizingContext) -> Run | None:
+def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
     """Return a row of measured.csv as a run; None where it has no rate or cannot be predicted."""
     measured = number(row.get("value", ""))
     if measured is None or measured <= 0 or row.get("metric") not in THROUGHPUT:
@@ -75,7 +75,7 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> Run | None:
     except (Unsupported, AppError):
         return None
     sign = 1.0 if case.metric == "step_time_s" else -1.0
-    return Run(
+    return FitRun(
         id=case.id,
         group=case.group,
         family=case.family,
@@ -89,7 +89,7 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> Run | None:
 
 
 def _log_error(
-    case: Case,
+    case: MeasurementCase,
     scenario: Scenario,
     plans: Plans,
     context: SizingContext,
@@ -107,7 +107,7 @@ def _log_error(
     return np.asarray(sign * (np.log(value) - measured))
 
 
-def group_weights(runs: Sequence[Run]) -> Floats:
+def group_weights(runs: Sequence[FitRun]) -> Floats:
     """Return weights with which each group of runs counts once."""
     sizes: dict[str, int] = {}
     for run in runs:

@@ -23,7 +23,7 @@ NO_NETWORKS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CustomerLimits:
     """What the customer allows; None where nothing is said."""
 
     deadline_s: float | None = None
@@ -32,7 +32,7 @@ class Limits:
 
 def advise(
     comparison: Comparison,
-    limits: Limits,
+    limits: CustomerLimits,
     chosen: str | None,
     networks: Mapping[str, str] = NO_NETWORKS,
 ) -> Advice:
@@ -120,7 +120,7 @@ def seconds(row: ComparisonRow) -> float:
     return (row.hours or 0.0) * HOUR
 
 
-def meets(row: ComparisonRow, limits: Limits) -> bool:
+def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
     """Tell whether an option keeps within what is allowed; an unknown cost keeps within no budget."""
     cost = amount(row)
     in_time = limits.deadline_s is None or seconds(row) <= limits.deadline_s
@@ -177,7 +177,7 @@ class Chosen:
     """Options that keep within the limits."""
 
 
-def reasons_for(chosen: Chosen, comparison: Comparison, limits: Limits) -> list[Message]:
+def reasons_for(chosen: Chosen, comparison: Comparison, limits: CustomerLimits) -> list[Message]:
     """Return why an option is recommended, and what to beware of in that."""
     taken, by_rule, alone = chosen.taken, chosen.by_rule, chosen.alone
     cheapest, fastest = only(chosen.costs), only(chosen.times)
@@ -297,7 +297,7 @@ def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
 
 
 def reasons_against(
-    row: ComparisonRow, taken: ComparisonRow | None, comparison: Comparison, limits: Limits
+    row: ComparisonRow, taken: ComparisonRow | None, comparison: Comparison, limits: CustomerLimits
 ) -> list[Message]:
     """Return why not to buy an option; nothing where nothing speaks against it."""
     if row.hours is None:
@@ -332,7 +332,7 @@ def does_not_fit(row: ComparisonRow) -> Message:
 
 
 def against(
-    row: ComparisonRow, taken: ComparisonRow, comparison: Comparison, limits: Limits
+    row: ComparisonRow, taken: ComparisonRow, comparison: Comparison, limits: CustomerLimits
 ) -> list[Message]:
     """Return what speaks against an option beside the one that is taken."""
     cost, best = amount(row), amount(taken)

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from app import __version__
 from app.catalog import Catalog
 from app.errors import NotFound
-from app.sizing.compare import Option, compare, comparison_warnings, row_labels
+from app.sizing.compare import ComparisonEntry, compare, comparison_warnings, row_labels
 from app.sizing.context import SizingContext
 from app.sizing.cost.documents import Cost, CostFigure
 from app.sizing.document import CheckWarning, Comparison, ComparisonRow, Estimate, SourceRef
 from app.sizing.one_basis import BasisAsked, on_one_basis
-from app.sizing.proposal.advice import Limits, advise
+from app.sizing.proposal.advice import CustomerLimits, advise
 from app.sizing.proposal.bill import option_bills
 from app.sizing.proposal.branding import accent_of
 from app.sizing.proposal.documents import (
@@ -45,7 +45,7 @@ SEVERITIES = ("serious", "caution", "info")
 
 def build_content(
     asked: ProposalRequest,
-    options: Sequence[Option],
+    options: Sequence[ComparisonEntry],
     context: SizingContext,
     *,
     title: str,
@@ -75,7 +75,7 @@ def build_content(
     advice = with_evidence(
         advise(
             comparison,
-            Limits(asked.deadline_s, asked.budget),
+            CustomerLimits(asked.deadline_s, asked.budget),
             asked.recommended,
             networks_instead(named, rows),
         ),
@@ -179,7 +179,7 @@ def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
 
 
 def needed_requests(
-    options: Sequence[Option], labels: Sequence[str], shown: Sequence[str]
+    options: Sequence[ComparisonEntry], labels: Sequence[str], shown: Sequence[str]
 ) -> list[dict[str, object]]:
     """Return what was asked of the rows that are shown and of those they are scaled from."""
     asked = {label: option.request for label, option in zip(labels, options, strict=True)}

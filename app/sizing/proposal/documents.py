@@ -247,7 +247,7 @@ class ProposalEvents(Document):
     items: list[ProposalEvent] = Field(description="In the order it happened.")
 
 
-class Line(Document):
+class ProposalLine(Document):
     """One figure of a proposal with its name: what tables, CSV and the replay are made of."""
 
     path: str = Field(description="Where it stands in the content.")

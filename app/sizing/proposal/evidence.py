@@ -11,7 +11,7 @@ from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning, ComparisonRow, SourceRef, Text
 from app.sizing.fabric_choice.documents import Advice as NetworkAdvice
 from app.sizing.fabric_choice.documents import FabricChoice, FabricOption, NetworkLine
-from app.sizing.fabric_choice.measuring import Measured, measured_gain, noise_of
+from app.sizing.fabric_choice.measuring import NetworkRuns, measured_gain, noise_of
 from app.sizing.fabric_choice.sentences import percent
 from app.sizing.proposal.documents import Advice, Reasoned
 from app.sizing.proposal.evidence_documents import (
@@ -59,7 +59,7 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
         "gain": percent(answer.relative_gain),
         "threshold": percent(answer.threshold),
     }
-    found = measured_gain(Measured(best), Measured(reference), noise_of(context))
+    found = measured_gain(NetworkRuns(best), NetworkRuns(reference), noise_of(context))
     return GainFound(
         basis="runs",
         label=answer.label,

@@ -8,7 +8,7 @@ from functools import partial
 from pydantic import JsonValue
 
 from app.sizing.document import ComparisonRow, Quantity
-from app.sizing.proposal.documents import Line, ProposalContent
+from app.sizing.proposal.documents import ProposalContent, ProposalLine
 from app.sizing.proposal.evidence_documents import GainFound
 
 ESTIMATED = ("step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy")
@@ -24,7 +24,7 @@ PLANNED = (
 )
 
 
-def lines_of(content: ProposalContent) -> list[Line]:
+def lines_of(content: ProposalContent) -> list[ProposalLine]:
     """Return every figure of a proposal in the order of the document."""
     return [
         *of_advice(content),
@@ -36,19 +36,23 @@ def lines_of(content: ProposalContent) -> list[Line]:
     ]
 
 
-def plain(path: str, section: str, option: str | None, name: str, value: JsonValue, unit: str = "") -> Line:
+def plain(
+    path: str, section: str, option: str | None, name: str, value: JsonValue, unit: str = ""
+) -> ProposalLine:
     """Return a line without a range."""
-    return Line(
+    return ProposalLine(
         path=path, section=section, option=option, name=name, value=value, low=None, high=None, unit=unit
     )
 
 
-def ranged(path: str, section: str, option: str | None, name: str, one: Quantity | None) -> Iterator[Line]:
+def ranged(
+    path: str, section: str, option: str | None, name: str, one: Quantity | None
+) -> Iterator[ProposalLine]:
     """Return the line of a quantity, where there is one."""
     if one is None:
         return
     exact = one.low == one.high
-    yield Line(
+    yield ProposalLine(
         path=path,
         section=section,
         option=option,
@@ -60,7 +64,7 @@ def ranged(path: str, section: str, option: str | None, name: str, one: Quantity
     )
 
 
-def of_advice(content: ProposalContent) -> Iterator[Line]:
+def of_advice(content: ProposalContent) -> Iterator[ProposalLine]:
     """Return what is recommended."""
     for name in ("recommended", "cheapest", "fastest"):
         yield plain(f"advice.{name}", "advice", None, name, getattr(content.advice, name))
@@ -68,13 +72,13 @@ def of_advice(content: ProposalContent) -> Iterator[Line]:
         yield plain(f"advice.avoid.{position}.label", "advice", one.label, "avoid", one.reasons[0].message)
 
 
-def of_rows(content: ProposalContent) -> Iterator[Line]:
+def of_rows(content: ProposalContent) -> Iterator[ProposalLine]:
     """Return the figures of every option."""
     for position, row in enumerate(content.comparison.rows):
         place = f"comparison.rows.{position}"
         if row.hours is not None:
             exact = row.low == row.high
-            yield Line(
+            yield ProposalLine(
                 path=f"{place}.hours",
                 section="comparison",
                 option=row.label,
@@ -88,7 +92,7 @@ def of_rows(content: ProposalContent) -> Iterator[Line]:
         yield from of_estimate(row, f"{place}.estimate")
 
 
-def of_estimate(row: ComparisonRow, place: str) -> Iterator[Line]:
+def of_estimate(row: ComparisonRow, place: str) -> Iterator[ProposalLine]:
     """Return the figures of an estimate."""
     one = row.estimate
     if one is None:
@@ -123,10 +127,10 @@ def of_estimate(row: ComparisonRow, place: str) -> Iterator[Line]:
             yield plain(f"{place}.plan.{name}", "plan", label, name, getattr(one.plan, name))
 
 
-def of_ratios(content: ProposalContent) -> Iterator[Line]:
+def of_ratios(content: ProposalContent) -> Iterator[ProposalLine]:
     """Return how many times as long one option takes as another."""
     for position, one in enumerate(content.comparison.ratios):
-        yield Line(
+        yield ProposalLine(
             path=f"comparison.ratios.{position}.ratio",
             section="comparison",
             option=f"{one.slower} / {one.faster}",
@@ -138,7 +142,7 @@ def of_ratios(content: ProposalContent) -> Iterator[Line]:
         )
 
 
-def of_evidence(content: ProposalContent) -> Iterator[Line]:
+def of_evidence(content: ProposalContent) -> Iterator[ProposalLine]:
     """Return the customer's measured runs and what they say."""
     if content.evidence is None:
         return
@@ -157,7 +161,7 @@ def of_evidence(content: ProposalContent) -> Iterator[Line]:
             yield plain(f"{place}.gap_{name}", MEASURED, run.label, f"fit.gap_{name}", gap, "1")
 
 
-def of_gain(one: GainFound, place: str) -> Iterator[Line]:
+def of_gain(one: GainFound, place: str) -> Iterator[ProposalLine]:
     """Return the figures of one verdict on alternatives."""
     plainly = partial(plain, section=MEASURED)
     kind = one.basis
@@ -190,7 +194,7 @@ def of_gain(one: GainFound, place: str) -> Iterator[Line]:
         yield from ranged(f"{at}.unit_price", MEASURED, one.against, f"{name}.unit_price", part.unit_price)
 
 
-def of_bills(content: ProposalContent) -> Iterator[Line]:
+def of_bills(content: ProposalContent) -> Iterator[ProposalLine]:
     """Return the parts of every option."""
     for position, bill in enumerate(content.bills):
         for index, line in enumerate(bill.lines):
@@ -213,7 +217,7 @@ def of_bills(content: ProposalContent) -> Iterator[Line]:
                 )
 
 
-def of_term(content: ProposalContent) -> Iterator[Line]:
+def of_term(content: ProposalContent) -> Iterator[ProposalLine]:
     """Return what every option costs over the term."""
     if content.term is None:
         return

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from app.sizing.proposal.documents import Change, Line, ProposalContent
+from app.sizing.proposal.documents import Change, ProposalContent, ProposalLine
 from app.sizing.proposal.lines import lines_of, plain
 
 ROUNDING = 1e-9
 """Relative difference of two numbers that are the same: JSON keeps every digit, sums may not."""
 
 
-def compared_lines(content: ProposalContent) -> dict[tuple[str, str | None, str], Line]:
+def compared_lines(content: ProposalContent) -> dict[tuple[str, str | None, str], ProposalLine]:
     """Return the lines of a content by what they are about: places shift where options come and go."""
-    lines: Iterable[Line] = [
+    lines: Iterable[ProposalLine] = [
         *lines_of(content),
         *(
             plain(
@@ -47,7 +47,7 @@ def changes_between(then: ProposalContent, now: ProposalContent) -> tuple[int, l
     return len(before.keys() | after.keys()), changes
 
 
-def change_of(then: Line | None, now: Line | None) -> Change | None:
+def change_of(then: ProposalLine | None, now: ProposalLine | None) -> Change | None:
     """Return what is different about a line; None where nothing is."""
     line = then or now
     assert line is not None, "a key comes from one of both"
@@ -74,7 +74,7 @@ def change_of(then: Line | None, now: Line | None) -> Change | None:
     )
 
 
-def ends(line: Line | None) -> list[JsonValue]:
+def ends(line: ProposalLine | None) -> list[JsonValue]:
     """Return the ends of the range of a line; empty ones where it is exact."""
     return [None, None] if line is None else [line.low, line.high]
 

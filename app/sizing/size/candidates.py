@@ -15,13 +15,10 @@ from app.errors import AppError, BadInput
 from app.profiles.model import ModelProfile
 from app.sizing.context import SizingContext
 from app.sizing.cost.figures import taken
+from app.sizing.cost.prices import prices
 from app.sizing.cost.terms import spot_interruptions, terms_of
-from app.sizing.costing import (
-    Charges,
-    prices,
-    system_power,
-)
-from app.sizing.deciding import Question, question_of
+from app.sizing.costing import Charges, system_power
+from app.sizing.deciding import PlanQuestion, question_of
 from app.sizing.document import CheckWarning, Quantity
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware, known_id
@@ -39,7 +36,7 @@ class Group:
 
     hardware: Hardware
     """One machine or the smallest system of them."""
-    question: Question
+    question: PlanQuestion
     reliability: Reliability
 
     @cached_property

@@ -13,7 +13,7 @@ from app.errors import Message
 from app.sizing.document import Text
 from app.sizing.quantities import duration, money, significant
 from app.sizing.size.documents import Change, Nearest, SizingOption
-from app.sizing.size.judging import Judged, Limits, Verdict, held_kind
+from app.sizing.size.judging import Judged, LimitVerdict, SizingLimits, held_kind
 from app.sizing.size.request import BudgetKind, SizingRequest
 from app.sizing.size.sentences import paid, priced
 
@@ -32,7 +32,7 @@ def least_limit(values: Floats, allowed: NDArray[np.bool_], probability: float) 
     return float(kept[needed - 1]) if 0 < needed <= kept.size else math.inf
 
 
-def enough_budget(option: Judged, limits: Limits, kind: BudgetKind | None = None) -> float:
+def enough_budget(option: Judged, limits: SizingLimits, kind: BudgetKind | None = None) -> float:
     """Return the least budget that an option keeps as surely as is asked; infinite for none. [currency]"""
     costs = option.money(kind or held_kind(option, limits))[1]
     return least_limit(costs, _kept(option.seconds_samples, limits.deadline), limits.probability)
@@ -41,8 +41,8 @@ def enough_budget(option: Judged, limits: Limits, kind: BudgetKind | None = None
 def nearest_of(
     options: Sequence[SizingOption],
     sampled: Sequence[Judged],
-    verdict: Verdict,
-    limits: Limits,
+    verdict: LimitVerdict,
+    limits: SizingLimits,
     request: SizingRequest,
 ) -> Nearest:
     """Return the nearest option, and changes of which each alone would let an option meet what is asked."""
@@ -102,7 +102,7 @@ def nearest_of(
 
 
 def purchase_needed(
-    options: Sequence[SizingOption], sampled: Sequence[Judged], limits: Limits, request: SizingRequest
+    options: Sequence[SizingOption], sampled: Sequence[Judged], limits: SizingLimits, request: SizingRequest
 ) -> Change | None:
     """Return the least budget that buys an option, where only rented ones keep the budget."""
     if limits.budget is None or limits.kind is not None:
@@ -115,7 +115,7 @@ def purchase_needed(
 def _least_budget(
     options: Sequence[SizingOption],
     sampled: Sequence[Judged],
-    limits: Limits,
+    limits: SizingLimits,
     kind: BudgetKind,
     request: SizingRequest,
 ) -> Change | None:
@@ -147,7 +147,7 @@ PAYS: Mapping[tuple[BudgetKind, str], str] = {
 """What a budget pays for: kind and acquisition → sentence."""
 
 
-def _both(option: SizingOption, sampled: Judged, limits: Limits, request: SizingRequest) -> Change:
+def _both(option: SizingOption, sampled: Judged, limits: SizingLimits, request: SizingRequest) -> Change:
     """Return the deadline and the budget that the nearest option keeps together, where neither alone does."""
     kind = held_kind(sampled, limits)
     seconds, costs = sampled.seconds_samples, sampled.money(kind)[1]
@@ -185,7 +185,7 @@ def _both(option: SizingOption, sampled: Judged, limits: Limits, request: Sizing
     )
 
 
-def _enough_time(option: Judged, limits: Limits) -> float:
+def _enough_time(option: Judged, limits: SizingLimits) -> float:
     """Return the least deadline that an option keeps with its budget as surely as is asked. [s]"""
     allowed = _kept(option.money(held_kind(option, limits))[1], limits.budget)
     if limits.budget is None:

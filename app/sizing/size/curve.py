@@ -12,13 +12,13 @@ from app.sizing.document import CheckWarning
 from app.sizing.quantities import quantity
 from app.sizing.size.candidates import Candidate
 from app.sizing.size.documents import ScalingCurve, ScalingPoint
-from app.sizing.size.searching import Option
+from app.sizing.size.searching import CandidateResult
 
 ADJUSTED = "batch_not_divisible"
 
 
 def curve_of(
-    options: Sequence[Option], impossible: Sequence[Candidate], currency: str
+    options: Sequence[CandidateResult], impossible: Sequence[Candidate], currency: str
 ) -> ScalingCurve | None:
     """Return the scaling curve of one system; None where it holds the model at no count."""
     fitting = [option for option in options if option.fits]
@@ -41,7 +41,7 @@ def curve_of(
     )
 
 
-def batch_limit(options: Sequence[Option], impossible: Sequence[Candidate]) -> int | None:
+def batch_limit(options: Sequence[CandidateResult], impossible: Sequence[Candidate]) -> int | None:
     """Return the smallest count from which on the global batch divides over no count of the lattice."""
     without = {entry.hardware.count for entry in impossible}
     without |= {option.candidate.hardware.count for option in options if ADJUSTED in option.found.codes}
@@ -50,7 +50,7 @@ def batch_limit(options: Sequence[Option], impossible: Sequence[Candidate]) -> i
     return min(beyond, default=None)
 
 
-def _point(option: Option, first: Option, currency: str) -> ScalingPoint:
+def _point(option: CandidateResult, first: CandidateResult, currency: str) -> ScalingPoint:
     hardware, reference = option.candidate.hardware, first.candidate.hardware
     run = option.found.run
     assert run is not None, "points of a curve fit"
@@ -70,7 +70,7 @@ def _point(option: Option, first: Option, currency: str) -> ScalingPoint:
     )
 
 
-def _limited(count: int, name: str, largest: Option) -> CheckWarning:
+def _limited(count: int, name: str, largest: CandidateResult) -> CheckWarning:
     return CheckWarning.of(
         "batch_limits_scaling",
         "caution",

@@ -8,19 +8,19 @@ from itertools import pairwise
 
 from app.catalog import ChipKind
 from app.sizing.size.candidates import Candidate, Candidates
-from app.sizing.size.judging import Limits, judge
+from app.sizing.size.judging import SizingLimits, judge
 from app.sizing.size.lattice import between
-from app.sizing.size.searching import Option, Searcher
+from app.sizing.size.searching import CandidateResult, Searcher
 
 
 @dataclass(slots=True)
-class Explored:
+class Exploration:
     """Options found, and candidates without a legal plan."""
 
-    options: list[Option] = field(default_factory=list)
+    options: list[CandidateResult] = field(default_factory=list)
     impossible: list[Candidate] = field(default_factory=list)
 
-    def of(self, system: str) -> dict[int, Option]:
+    def of(self, system: str) -> dict[int, CandidateResult]:
         """Return the options of one system by count."""
         entries = (option for option in self.options if option.candidate.hardware.entry.id == system)
         return {option.candidate.hardware.count: option for option in entries}
@@ -29,13 +29,13 @@ class Explored:
 class Explorer:
     """Explores the candidates of one request."""
 
-    def __init__(self, candidates: Candidates, searcher: Searcher, limits: Limits) -> None:
+    def __init__(self, candidates: Candidates, searcher: Searcher, limits: SizingLimits) -> None:
         self._candidates = candidates
         self._searcher = searcher
         self._limits = limits
-        self.explored = Explored()
+        self.explored = Exploration()
 
-    def explore(self, systems: Mapping[str, Sequence[int]], refine: bool) -> Explored:
+    def explore(self, systems: Mapping[str, Sequence[int]], refine: bool) -> Exploration:
         """Search the lattice, then counts between one that misses and the next that meets."""
         self._search([self._candidates.candidate(name, count) for name in systems for count in systems[name]])
         if refine and self._limits.given:

@@ -15,7 +15,7 @@ from app.sizing.size.request import BudgetKind
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SizingLimits:
     """What is to be kept, and how surely."""
 
     deadline: float | None
@@ -52,7 +52,7 @@ class Judged(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LimitVerdict:
     """What a set of options comes to under limits; arrays have one entry per option."""
 
     seconds: Floats
@@ -74,12 +74,12 @@ class Verdict:
     """Option that fits and comes nearest to what is asked."""
 
 
-def held_kind(option: Judged, limits: Limits) -> BudgetKind:
+def held_kind(option: Judged, limits: SizingLimits) -> BudgetKind:
     """Return which of an option's costs a budget is held against."""
     return limits.kind or ("purchase" if option.owned else "run")
 
 
-def ranking(options: Sequence[Judged], limits: Limits) -> BudgetKind:
+def ranking(options: Sequence[Judged], limits: SizingLimits) -> BudgetKind:
     """Return the kind of cost by which options are ranked.
 
     The kind that was asked for; else the one a budget is held against, where it is the same for all; else
@@ -91,7 +91,7 @@ def ranking(options: Sequence[Judged], limits: Limits) -> BudgetKind:
     return kinds.pop() if len(kinds) == 1 else "run"
 
 
-def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
+def judge(options: Sequence[Judged], limits: SizingLimits) -> LimitVerdict:
     """Judge options against deadline and budget.
 
     Both are counted on the same samples: the probability is the share of them in which the run is in time and
@@ -104,7 +104,7 @@ def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
     shares = np.array([_shares(option, limits) for option in options], dtype=float).reshape(-1, 3)
     probability, in_time, within = shares.T
     meets = fits & (probability >= limits.probability) if limits.given else fits
-    return Verdict(
+    return LimitVerdict(
         seconds=seconds,
         ranked_by=ranked_by,
         costs=costs,
@@ -119,7 +119,7 @@ def judge(options: Sequence[Judged], limits: Limits) -> Verdict:
     )
 
 
-def _shares(option: Judged, limits: Limits) -> tuple[float, float, float]:
+def _shares(option: Judged, limits: SizingLimits) -> tuple[float, float, float]:
     """Return the share of samples that keep both limits, the deadline, and the budget."""
     everything = np.ones(1, dtype=bool)
     in_time = everything if limits.deadline is None else option.seconds_samples <= limits.deadline
@@ -142,7 +142,7 @@ def _nearest(
     fits: NDArray[np.bool_],
     probability: Floats,
     seconds: Floats,
-    limits: Limits,
+    limits: SizingLimits,
 ) -> int | None:
     """Return the option with the highest probability, then with the least excess over the limits."""
     places = np.flatnonzero(fits)

@@ -14,7 +14,7 @@ from app.sizing.document import Text
 from app.sizing.quantities import chance, duration, money, quantity, significant
 from app.sizing.size.changes import enough_budget
 from app.sizing.size.documents import Margin, OptionPrice, PriceLimit, SizingOption
-from app.sizing.size.judging import Judged, Limits, Verdict, held_kind
+from app.sizing.size.judging import Judged, LimitVerdict, SizingLimits, held_kind
 from app.sizing.size.request import BudgetKind
 from app.sizing.size.sentences import priced
 
@@ -82,7 +82,7 @@ TURNS = {
 def winner_of(
     stated: Sequence[SizingOption],
     options: Sequence[Judged],
-    verdict: Verdict,
+    verdict: LimitVerdict,
     first: int,
     *,
     by_time: bool,
@@ -103,8 +103,8 @@ def winner_of(
 def margin_of(
     stated: Sequence[SizingOption],
     options: Sequence[Judged],
-    verdict: Verdict,
-    limits: Limits,
+    verdict: LimitVerdict,
+    limits: SizingLimits,
     winner: int,
     *,
     by_time: bool,
@@ -166,7 +166,7 @@ def _values(option: Judged, by: Measure) -> tuple[float, Floats]:
 
 
 def _rivals(
-    stated: Sequence[SizingOption], options: Sequence[Judged], verdict: Verdict, winner: int, by: Measure
+    stated: Sequence[SizingOption], options: Sequence[Judged], verdict: LimitVerdict, winner: int, by: Measure
 ) -> list[int]:
     """Return the best option that meets of each other system, the best first; else of other counts."""
     meeting = [
@@ -197,8 +197,8 @@ def _level(winner: Judged, rival: Judged, by: Measure) -> bool:
 def _limits(
     stated: Sequence[SizingOption],
     options: Sequence[Judged],
-    verdict: Verdict,
-    limits: Limits,
+    verdict: LimitVerdict,
+    limits: SizingLimits,
     winner: int,
     *,
     lead: float,
@@ -234,7 +234,7 @@ def _limits(
     return [limit for _, limit in sorted(found, key=lambda entry: abs(math.log(entry[0])))]
 
 
-def _in_time(verdict: Verdict, place: int, limits: Limits) -> bool:
+def _in_time(verdict: LimitVerdict, place: int, limits: SizingLimits) -> bool:
     return bool(np.isfinite(verdict.seconds[place])) and bool(verdict.deadline[place] >= limits.probability)
 
 
@@ -245,7 +245,7 @@ def _apart(option: SizingOption, winner: SizingOption) -> bool:
     return (option.price.item, option.price.per) != (winner.price.item, winner.price.per)
 
 
-def _within(option: SizingOption, sampled: Judged, limits: Limits) -> float:
+def _within(option: SizingOption, sampled: Judged, limits: SizingLimits) -> float:
     """Return the highest price of an option, over the one taken, that keeps the budget."""
     if limits.budget is None:
         return math.inf

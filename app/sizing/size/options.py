@@ -11,13 +11,13 @@ from app.sizing.quantities import quantity, scaled
 from app.sizing.request import PlanInput
 from app.sizing.size.documents import OptionCosts, SizingOption
 from app.sizing.size.request import SizingRequest
-from app.sizing.size.searching import Option
+from app.sizing.size.searching import CandidateResult
 
 GPU_FIELDS = ("interleave", "sharding_ranks")
 IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
 
-def option_document(option: Option, request: SizingRequest) -> SizingOption:
+def option_document(option: CandidateResult, request: SizingRequest) -> SizingOption:
     """Return an option as a document; what depends on limits is left as if none were given."""
     candidate, sizing, run = option.candidate, option.found.sizing, option.found.run
     hardware, scenario, choice = candidate.hardware, sizing.scenario, sizing.choice
@@ -78,7 +78,7 @@ def option_document(option: Option, request: SizingRequest) -> SizingOption:
     )
 
 
-def plan_input(option: Option) -> PlanInput:
+def plan_input(option: CandidateResult) -> PlanInput:
     """Return the plan of an option as a request states it."""
     plans = option.found.sizing.choice.plans
     others = IPU_FIELDS if option.found.sizing.scenario.is_ipu else GPU_FIELDS

@@ -11,7 +11,7 @@ import numpy as np
 from app.engine.records import Floats
 from app.sizing.size.changes import nearest_of, purchase_needed
 from app.sizing.size.documents import FrontPoint, Margin, Sizing, SizingOption
-from app.sizing.size.judging import Limits, Verdict, held_kind, judge
+from app.sizing.size.judging import LimitVerdict, SizingLimits, held_kind, judge
 from app.sizing.size.margin import margin_of, winner_of
 from app.sizing.size.request import BudgetKind, SizingRequest
 
@@ -61,9 +61,9 @@ def sampled_option(document: SizingOption, samples: Samples | None) -> SampledOp
     return SampledOption(document, *(samples if samples is not None else (none, none, none)))
 
 
-def limits_of(request: SizingRequest) -> Limits:
+def limits_of(request: SizingRequest) -> SizingLimits:
     """Return what a request asks to be kept."""
-    return Limits(request.deadline_s, request.budget, request.probability, request.budget_kind)
+    return SizingLimits(request.deadline_s, request.budget, request.probability, request.budget_kind)
 
 
 def restated(document: Sizing, options: Sequence[SampledOption], request: SizingRequest) -> Sizing:
@@ -125,7 +125,7 @@ def samples_of(stored: Mapping[str, object]) -> dict[str, Samples]:
     return found
 
 
-def _stated(option: SampledOption, verdict: Verdict, place: int, limits: Limits) -> SizingOption:
+def _stated(option: SampledOption, verdict: LimitVerdict, place: int, limits: SizingLimits) -> SizingOption:
     document = option.document
 
     def share(values: Floats, given: bool) -> float | None:

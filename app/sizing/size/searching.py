@@ -17,7 +17,7 @@ from app.profiles.model import ModelProfile
 from app.sizing.batches import critical_batch_checks
 from app.sizing.checks import model_checks, plan_checks, run_checks, validation_checks
 from app.sizing.context import SizingContext
-from app.sizing.deciding import Sizing, choose
+from app.sizing.deciding import Decision, choose
 from app.sizing.document import CheckWarning
 from app.sizing.nearest import Status, distance, outside_checks, runs_of_kind, status_of
 from app.sizing.regimes import regimes
@@ -34,10 +34,10 @@ Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class GroupFinding:
     """What a search found for so many machines of a group."""
 
-    sizing: Sizing
+    sizing: Decision
     run: Run | None
     """None where the model does not fit."""
     status: Status
@@ -46,11 +46,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Option:
+class CandidateResult:
     """A candidate with what was found for it."""
 
     candidate: Candidate
-    found: Found
+    found: GroupFinding
 
     @property
     def fits(self) -> bool:
@@ -110,7 +110,7 @@ class Searcher:
         self.profile = profile
         self.context = context
         self._evaluators: dict[Group, GpuEvaluator] = {}
-        self._found: dict[Key, Found | None] = {}
+        self._found: dict[Key, GroupFinding | None] = {}
         self._distances: dict[tuple[str, str], Floats] = {}
         self.refusal: AppError | None = None
         """The last reason for which a count has no plan."""
@@ -120,7 +120,7 @@ class Searcher:
         """Searches made so far."""
         return len(self._found)
 
-    def options(self, candidates: Iterable[Candidate]) -> list[Option | None]:
+    def options(self, candidates: Iterable[Candidate]) -> list[CandidateResult | None]:
         """Return the option of each candidate; None where no plan is legal."""
         wanted = list(candidates)
         fresh: dict[Group, dict[Key, Candidate]] = {}
@@ -133,9 +133,9 @@ class Searcher:
             sizings = {key: sizing for key, sizing in decided.items() if sizing is not None}
             self._found |= dict(zip(sizings, self._run(group, list(sizings.values())), strict=True))
         answers = ((candidate, self._found[_key(candidate)]) for candidate in wanted)
-        return [None if found is None else Option(candidate, found) for candidate, found in answers]
+        return [None if found is None else CandidateResult(candidate, found) for candidate, found in answers]
 
-    def _decide(self, candidate: Candidate) -> Sizing | None:
+    def _decide(self, candidate: Candidate) -> Decision | None:
         group = candidate.group
         question = group.question
         if group not in self._evaluators and not question.scenario.is_ipu:
@@ -149,7 +149,7 @@ class Searcher:
             self.refusal = error
             return None
 
-    def _run(self, group: Group, sizings: Sequence[Sizing]) -> list[Found]:
+    def _run(self, group: Group, sizings: Sequence[Decision]) -> list[GroupFinding]:
         if not sizings:
             return []
         names = [self._regimes(sizing) for sizing in sizings]
@@ -165,7 +165,7 @@ class Searcher:
             for place, sizing in enumerate(sizings)
         ]
 
-    def _runs(self, group: Group, sizings: Sequence[Sizing], names: Sequence[list[str]]) -> list[Run]:
+    def _runs(self, group: Group, sizings: Sequence[Decision], names: Sequence[list[str]]) -> list[Run]:
         scenario, training = group.question.scenario, group.question.training
         normals = common_normals()
         plans = Plans.joined([sizing.choice.plans for sizing in sizings])
@@ -192,7 +192,7 @@ class Searcher:
         )
         return [runs.one(place) for place in range(len(sizings))]
 
-    def _batch_checks(self, sizing: Sizing, run: Run) -> list[CheckWarning]:
+    def _batch_checks(self, sizing: Decision, run: Run) -> list[CheckWarning]:
         training = sizing.training
         if training.target is not None or training.tokens is None:
             return []
@@ -216,12 +216,12 @@ class Searcher:
         others, counts = self._distances[key].T
         return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
 
-    def _regimes(self, sizing: Sizing) -> list[str]:
+    def _regimes(self, sizing: Decision) -> list[str]:
         return regimes(sizing.scenario, sizing.choice.plans, self.profile.family, self.context.measured)
 
     def _judged(
-        self, group: Group, sizing: Sizing, run: Run | None, names: list[str], error: float | None
-    ) -> Found:
+        self, group: Group, sizing: Decision, run: Run | None, names: list[str], error: float | None
+    ) -> GroupFinding:
         hardware, context = sizing.hardware, self.context
         devices = int(sizing.choice.plans.devices[0])
         nearest = self._nearest(hardware.entry.chip, sizing.scenario.software, devices)
@@ -240,7 +240,7 @@ class Searcher:
             warnings += validation_checks(status, error, hardware.entry.chip_kind, contradicted)
             warnings += model_checks(sizing.scenario)
         codes = [warning.code for warning in warnings] + ([] if run is not None else ["does_not_fit"])
-        return Found(sizing=sizing, run=run, status=status, codes=tuple(dict.fromkeys(codes)))
+        return GroupFinding(sizing=sizing, run=run, status=status, codes=tuple(dict.fromkeys(codes)))
 
 
 def _key(candidate: Candidate) -> Key:

@@ -15,8 +15,8 @@ from app.errors import AppError, FieldError, NotFound
 from app.sizing.compare import (
     SECONDS_PER_HOUR,
     Amount,
+    ComparisonEntry,
     Hours,
-    Option,
     Scaling,
     comparison_row,
     comparison_warnings,
@@ -38,13 +38,13 @@ NOT_FITTING = "does_not_fit"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class OptionRefusal:
     """An option that cannot be estimated, with the reason."""
 
     error: AppError
 
 
-Made = Mapping[str, Estimate | Refused | None]
+Made = Mapping[str, Estimate | OptionRefusal | None]
 """By key of the option: its estimate, why there is none, or None for a stated figure."""
 
 
@@ -77,7 +77,7 @@ def answered(
     check_pair(pair, keys)
     labels = labels_of(content, catalog)
     rows = [
-        Option(requests[key], estimate if isinstance(estimate := made[key], Estimate) else None)
+        ComparisonEntry(requests[key], estimate if isinstance(estimate := made[key], Estimate) else None)
         for key in keys
     ]
     hours = dict(zip(keys, _hours(rows, keys, content.base.scaling_efficiency), strict=True))
@@ -143,7 +143,7 @@ def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
             raise NotFound.named("option", key, keys, "pair")
 
 
-def _hours(rows: Sequence[Option], keys: Sequence[str], efficiency: float) -> list[Hours]:
+def _hours(rows: Sequence[ComparisonEntry], keys: Sequence[str], efficiency: float) -> list[Hours]:
     """Return the hours of each option; errors name options instead of rows."""
     try:
         return Scaling(rows, keys, efficiency).hours()
@@ -217,8 +217,8 @@ def _pair(
     return (fastest or ranked[0]), next(key for key in ranked if key != (fastest or ranked[0]))
 
 
-def _refusal(made: Estimate | Refused | None) -> Text | None:
-    if isinstance(made, Refused):
+def _refusal(made: Estimate | OptionRefusal | None) -> Text | None:
+    if isinstance(made, OptionRefusal):
         return Text.of(made.error.message)
     if made is None or made.fits:
         return None

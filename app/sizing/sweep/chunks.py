@@ -13,9 +13,9 @@ from app.errors import AppError, Message
 from app.profiles.presets import models_directory
 from app.sizing.context import SizingContext, load_context
 from app.sizing.estimate import estimate
-from app.sizing.sweep.points import Point
+from app.sizing.sweep.points import SweepPoint
 from app.sizing.sweep.rows import SweepRow, problem_row, refused_row, row_of
-from app.sizing.sweep.uploads import Uploads
+from app.sizing.sweep.uploads import UploadSet
 
 logger = logging.getLogger("rackline.sweep")
 
@@ -27,8 +27,8 @@ ContextMaker = Callable[[], SizingContext]
 class Chunk:
     """A few points that one worker computes in one go."""
 
-    points: tuple[Point, ...]
-    uploads: Uploads
+    points: tuple[SweepPoint, ...]
+    uploads: UploadSet
     losses: int = 0
     """How often it was lost with its worker."""
 
@@ -65,7 +65,7 @@ def compute(chunk: Chunk, make_context: ContextMaker) -> Computed:
     return Computed([row_at(point, context) for point in chunk.points], versions_of(own))
 
 
-def row_at(point: Point, context: SizingContext) -> SweepRow:
+def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
     """Return the row of a point; a refusal, or a fault of ours, is a row as well."""
     try:
         return row_of(point, estimate(point.request, context))

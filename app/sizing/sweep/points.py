@@ -35,7 +35,7 @@ LENGTHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One combination and the estimate it asks for."""
 
     position: int
@@ -105,7 +105,7 @@ class Sweep:
             "scenario": len(request.scenarios),
         }
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> Iterator[SweepPoint]:
         """Return the points in their order; scenarios vary fastest, then prices, systems, models."""
         request = self.request
         models = [(model_label(one, place), _digest(one), one) for place, one in enumerate(request.models)]
@@ -121,7 +121,7 @@ class Sweep:
                             model_name, model_digest, sized.label, sized.digest, str(sized.count),
                             price_digest, scenario_digest, request.currency,
                         )  # fmt: skip
-                        yield Point(
+                        yield SweepPoint(
                             position=position,
                             key=hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24],
                             model=model_name,

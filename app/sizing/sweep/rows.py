@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from app import __version__
 from app.errors import AppError, Message
 from app.sizing.document import Document, Estimate, Quantity, Text
-from app.sizing.sweep.points import Point
+from app.sizing.sweep.points import SweepPoint
 
 
 class SweepProblem(Document):
@@ -119,7 +119,7 @@ PLAN = (
 """Fields of a plan that have a column."""
 
 
-def row_of(point: Point, answer: Estimate) -> SweepRow:
+def row_of(point: SweepPoint, answer: Estimate) -> SweepRow:
     """Return the row of a point that has an estimate."""
     plan = answer.plan
     memory, time = answer.memory, answer.time_to_train
@@ -154,14 +154,14 @@ def row_of(point: Point, answer: Estimate) -> SweepRow:
     )
 
 
-def refused_row(point: Point, error: AppError, catalog_version: str) -> SweepRow:
+def refused_row(point: SweepPoint, error: AppError, catalog_version: str) -> SweepRow:
     """Return the row of a point that has none, with the first thing that is wrong."""
     field = error.errors[0].field if error.errors else ""
     message = error.errors[0].message if error.errors else error.message
     return problem_row(point, field, message, catalog_version)
 
 
-def problem_row(point: Point, field: str, message: Message, catalog_version: str) -> SweepRow:
+def problem_row(point: SweepPoint, field: str, message: Message, catalog_version: str) -> SweepRow:
     """Return the row of a point without an estimate."""
     asked = point.request
     empty = {
@@ -182,7 +182,7 @@ def problem_row(point: Point, field: str, message: Message, catalog_version: str
     )
 
 
-def _asked(point: Point) -> dict[str, object]:
+def _asked(point: SweepPoint) -> dict[str, object]:
     return {
         "position": point.position,
         "key": point.key,
@@ -200,7 +200,7 @@ def _value(quantity: Quantity | None) -> float | None:
     return quantity.value if quantity is not None else None
 
 
-class Column(BaseModel):
+class SweepColumn(BaseModel):
     """One column of the results as a table."""
 
     name: str
@@ -208,17 +208,17 @@ class Column(BaseModel):
     """Type of its values: str, int, float or bool."""
 
 
-def columns() -> list[Column]:
+def columns() -> list[SweepColumn]:
     """Return the columns of the results: the fields of a row, a problem as two of them."""
-    found: list[Column] = []
+    found: list[SweepColumn] = []
     for name, field in SweepRow.model_fields.items():
         if name == "problem":
-            found += [Column(name="problem_field", kind=str), Column(name="problem", kind=str)]
+            found += [SweepColumn(name="problem_field", kind=str), SweepColumn(name="problem", kind=str)]
         elif name == "warnings":
-            found.append(Column(name=name, kind=str))
+            found.append(SweepColumn(name=name, kind=str))
         else:
             kinds = [kind for kind in (get_args(field.annotation) or (field.annotation,)) if kind]
-            found.append(Column(name=name, kind=next(kind for kind in kinds if kind is not type(None))))
+            found.append(SweepColumn(name=name, kind=next(kind for kind in kinds if kind is not type(None))))
     return found
 
 

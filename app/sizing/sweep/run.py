@@ -11,9 +11,9 @@ from typing import Protocol
 
 from app.errors import AppError, Message
 from app.sizing.sweep.chunks import Chunk, Computed, ContextMaker, compute, versions_of
-from app.sizing.sweep.points import Point
+from app.sizing.sweep.points import SweepPoint
 from app.sizing.sweep.rows import SweepRow, problem_row
-from app.sizing.sweep.uploads import Uploads
+from app.sizing.sweep.uploads import UploadSet
 
 CHUNK_POINTS = 8
 """Points of a chunk: some tenths of a second of work, so that progress shows and little is lost."""
@@ -67,11 +67,11 @@ def never() -> bool:
 
 
 def run_sweep(
-    points: Iterable[Point],
+    points: Iterable[SweepPoint],
     make_context: ContextMaker,
     crew: Crew,
     *,
-    uploads: Uploads | None = None,
+    uploads: UploadSet | None = None,
     done: Collection[str] = (),
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[list[SweepRow]]:
@@ -83,7 +83,7 @@ def run_sweep(
     left = (point for point in points if point.key not in done)
     flight = _Flight(crew, make_context, versions_of(make_context()))
     try:
-        chunks = _chunked(left, uploads or Uploads())
+        chunks = _chunked(left, uploads or UploadSet())
         while not cancelled():
             flight.fill(chunks)
             if not flight.flying:
@@ -210,6 +210,6 @@ def unable(error: Exception) -> WorkersFailed:
     return WorkersFailed(Message("the workers cannot compute: {reason}", {"reason": reason}))
 
 
-def _chunked(points: Iterator[Point], uploads: Uploads) -> Iterator[Chunk]:
+def _chunked(points: Iterator[SweepPoint], uploads: UploadSet) -> Iterator[Chunk]:
     while taken := tuple(itertools.islice(points, CHUNK_POINTS)):
         yield Chunk(taken, uploads.needed(point.request for point in taken))

@@ -10,7 +10,7 @@ from app.catalog import PriceBook
 from app.catalog.software import SoftwareProfile
 from app.errors import FieldError, NotFound
 from app.profiles.model import ModelProfile
-from app.profiles.samples import WorkloadSample
+from app.profiles.samples import LengthSample
 from app.sizing.context import SizingContext, unknown_book, unknown_profile, unknown_workload
 from app.sizing.request import EstimateRequest
 from app.sizing.sweep.request import SweepRequest
@@ -19,19 +19,19 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Uploads:
+class UploadSet:
     """Model profiles, samples of data, fitted software profiles and price books by identifier."""
 
     profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
-    samples: Mapping[str, WorkloadSample] = field(default_factory=dict)
+    samples: Mapping[str, LengthSample] = field(default_factory=dict)
     calibrations: Mapping[str, SoftwareProfile] = field(default_factory=dict)
     books: Mapping[str, PriceBook] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, request: SweepRequest, context: SizingContext) -> Uploads:
+    def of(cls, request: SweepRequest, context: SizingContext) -> UploadSet:
         """Find every upload that a sweep names."""
         profiles: dict[str, ModelProfile] = {}
-        samples: dict[str, WorkloadSample] = {}
+        samples: dict[str, LengthSample] = {}
         calibrations: dict[str, SoftwareProfile] = {}
         workloads = [(f"models.{place}", model.workload) for place, model in enumerate(request.models)]
         workloads += [(f"scenarios.{place}", one.workload) for place, one in enumerate(request.scenarios)]
@@ -55,10 +55,10 @@ class Uploads:
                 _keep(books, own.price_book_id, context.find_book, field)
         return cls(profiles, samples, calibrations, books)
 
-    def needed(self, requests: Iterable[EstimateRequest]) -> Uploads:
+    def needed(self, requests: Iterable[EstimateRequest]) -> UploadSet:
         """Return those that some estimates name."""
         asked = list(requests)
-        return Uploads(
+        return UploadSet(
             _among(self.profiles, (one.model.profile_id for one in asked)),
             _among(self.samples, (one.workload.workload_id for one in asked)),
             _among(self.calibrations, (one.software for one in asked)),

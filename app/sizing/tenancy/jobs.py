@@ -54,7 +54,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobSequence:
     """Jobs of one run in the order they come."""
 
     arrival: Floats
@@ -65,7 +65,7 @@ class Jobs:
 
 def draw(
     streams: Sequence[Stream], horizon: float, seed: tuple[int, int], broken: Interruptions | None
-) -> Jobs:
+) -> JobSequence:
     """Draw the jobs of one run: Poisson arrivals, durations of each stream, interruptions within them.
 
     Each stream has random numbers of its own, so that a change to one leaves the others as they were.
@@ -83,7 +83,7 @@ def draw(
     arrival = np.concatenate(arrivals)
     order = np.argsort(arrival, kind="stable")
     owner = np.repeat(np.arange(len(streams)), [len(one) for one in arrivals])
-    return Jobs(arrival[order], np.concatenate(durations)[order], owner[order])
+    return JobSequence(arrival[order], np.concatenate(durations)[order], owner[order])
 
 
 def poisson_times(random: np.random.Generator, rate: float, horizon: float) -> Floats:

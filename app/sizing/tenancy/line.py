@@ -12,7 +12,7 @@ import numpy as np
 
 from app.engine.pools import Block, Pool
 from app.engine.records import Floats
-from app.sizing.tenancy.jobs import Jobs, Stream
+from app.sizing.tenancy.jobs import JobSequence, Stream
 
 PASSING = 100
 """Waiting jobs that are tried at most when one in front is blocked."""
@@ -22,7 +22,7 @@ PASSING = 100
 class Ran:
     """When each job of a run began."""
 
-    jobs: Jobs
+    jobs: JobSequence
     start: Floats
 
     @property
@@ -36,7 +36,7 @@ class Ran:
         return self.start + self.jobs.duration
 
 
-class Line:
+class PoolQueue:
     """Jobs in front of a pool of devices.
 
     ``fifo``: nobody passes. ``backfill``: while the first job waits for devices that running jobs will
@@ -46,7 +46,7 @@ class Line:
     A job that is first and blocked keeps that place until it starts.
     """
 
-    def __init__(self, jobs: Jobs, streams: Sequence[Stream], pool: Pool, discipline: str) -> None:
+    def __init__(self, jobs: JobSequence, streams: Sequence[Stream], pool: Pool, discipline: str) -> None:
         self.now = 0.0
         self.pool = pool
         self.fair = discipline == "fair"
@@ -156,6 +156,6 @@ class Line:
         raise AssertionError("every job fits an empty pool: the request is checked for it")
 
 
-def run_line(jobs: Jobs, streams: Sequence[Stream], pool: Pool, discipline: str) -> Ran:
+def run_line(jobs: JobSequence, streams: Sequence[Stream], pool: Pool, discipline: str) -> Ran:
     """Return one run of the line."""
-    return Ran(jobs, Line(jobs, streams, pool, discipline).run())
+    return Ran(jobs, PoolQueue(jobs, streams, pool, discipline).run())

@@ -13,7 +13,7 @@ from app.sizing.document import CheckWarning, Estimate
 from app.sizing.hardware import known_id
 from app.sizing.tenancy import statistics
 from app.sizing.tenancy.documents import ClosedForm, CountPoint, QueueAnswer, TeamWait
-from app.sizing.tenancy.jobs import DAY, HOUR, Interruptions, Jobs, Stream, draw
+from app.sizing.tenancy.jobs import DAY, HOUR, Interruptions, JobSequence, Stream, draw
 from app.sizing.tenancy.line import Ran, run_line
 from app.sizing.tenancy.request import QueueRequest
 from app.sizing.tenancy.room import Site
@@ -55,7 +55,7 @@ class Experiment:
     target: float
 
     @cached_property
-    def jobs(self) -> list[Jobs]:
+    def jobs(self) -> list[JobSequence]:
         """Jobs of each run: the same for every number of machines."""
         return [
             draw(self.streams, self.window.end, (self.seed, run), self.broken) for run in range(self.runs)

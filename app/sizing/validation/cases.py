@@ -13,7 +13,7 @@ from app.sizing.validation.rules import Rules
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
 """Columns that hold or betray the measured value; a case never sees them, but for the one word in
-the notes that says what a rate counts (see :attr:`Case.includes_evaluation`)."""
+the notes that says what a rate counts (see :attr:`MeasurementCase.includes_evaluation`)."""
 
 
 def without_answers(row: Mapping[str, str]) -> dict[str, str]:
@@ -101,7 +101,7 @@ RECOMPUTE = (("full", 2.0), ("selective", 1.0), ("yes", 2.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class MeasurementCase:
     """One measured run by its configuration."""
 
     id: str
@@ -157,7 +157,7 @@ def for_stages(completed: Mapping[str, str], stages: int) -> dict[str, str]:
     return found
 
 
-def read_case(row: Mapping[str, str], rules: Rules) -> Case:
+def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     """Return the case of a row of measured.csv; raise Unsupported where it cannot be built."""
     measured = row.get("system", "").strip()
     known = rules.systems.get(measured)
@@ -198,7 +198,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> Case:
         "family": row.get("family", ""),
         "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
     }
-    return Case(
+    return MeasurementCase(
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),
         family=row.get("family", ""),

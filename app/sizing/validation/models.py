@@ -6,14 +6,14 @@ from app.engine.operators import Stack, TransformerShape
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile
 from app.profiles.presets import presets
-from app.sizing.validation.cases import Case, Unsupported
+from app.sizing.validation.cases import MeasurementCase, Unsupported
 
 TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}
 GATED_ROUNDING = 256
 """Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
 
 
-def find_model(case: Case) -> ModelProfile:
+def find_model(case: MeasurementCase) -> ModelProfile:
     """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
     known, named = presets(), case.preset
@@ -26,7 +26,7 @@ def find_model(case: Case) -> ModelProfile:
     )
 
 
-def _differs(profile: ModelProfile, case: Case) -> bool:
+def _differs(profile: ModelProfile, case: MeasurementCase) -> bool:
     body = profile.body
     if not isinstance(body, TransformerBody):
         return False
@@ -39,7 +39,7 @@ def _differs(profile: ModelProfile, case: Case) -> bool:
     return stated != (body.shape.hidden, body.shape.layers, body.shape.heads, body.shape.vocabulary)
 
 
-def transformer_from_columns(case: Case) -> ModelProfile:
+def transformer_from_columns(case: MeasurementCase) -> ModelProfile:
     """Return a transformer from layers, hidden, heads, length and parameters."""
     if case.hidden is None or case.layers is None or case.heads is None or case.hidden % case.heads:
         raise Unsupported(
@@ -79,7 +79,7 @@ def transformer_from_columns(case: Case) -> ModelProfile:
     )
 
 
-def _gated_width(case: Case, vocabulary: int) -> int:
+def _gated_width(case: MeasurementCase, vocabulary: int) -> int:
     """Feed-forward width from the parameter count, else eight thirds of the hidden size."""
     hidden, layers = float(case.hidden or 1), float(case.layers or 1)
     width = hidden * 8.0 / 3.0

@@ -23,7 +23,7 @@ from app.sizing.planning import choose_plan, space_of
 from app.sizing.risk import risk_of
 from app.sizing.runtime import evaluations_time, samples_at_batch
 from app.sizing.scenario import Scenario
-from app.sizing.validation.cases import Case, Unsupported
+from app.sizing.validation.cases import MeasurementCase, Unsupported
 from app.sizing.validation.models import find_model
 
 LARGEST_MICRO_BATCH = 64.0
@@ -33,10 +33,10 @@ LARGEST_MICRO_BATCH = 64.0
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictionSamples:
     """What was predicted, as the engine's central value and samples."""
 
-    case: Case
+    case: MeasurementCase
     scenario: Scenario
     model: ModelProfile
     plans: Plans
@@ -47,7 +47,7 @@ class Prediction:
 
 
 def build(
-    case: Case, context: SizingContext, profile: SoftwareProfile
+    case: MeasurementCase, context: SizingContext, profile: SoftwareProfile
 ) -> tuple[Scenario, ModelProfile, Plans]:
     """Return the scenario, model and plan of a case."""
     model = find_model(case)
@@ -78,14 +78,14 @@ def build(
 
 
 def predict(
-    case: Case, context: SizingContext, profile: SoftwareProfile, normals: Mapping[str, Floats]
-) -> Prediction:
+    case: MeasurementCase, context: SizingContext, profile: SoftwareProfile, normals: Mapping[str, Floats]
+) -> PredictionSamples:
     """Return the prediction of a case in its own metric."""
     scenario, model, plans = build(case, context, profile)
     central = scenario.step(plans).total
     sampled = scenario.step(plans, normals).total
     convert = conversion(case, scenario, plans, context)
-    return Prediction(
+    return PredictionSamples(
         case=case,
         scenario=scenario,
         model=model,
@@ -96,7 +96,7 @@ def predict(
     )
 
 
-def run_deviation(case: Case, context: SizingContext) -> float:
+def run_deviation(case: MeasurementCase, context: SizingContext) -> float:
     """Return the log-deviation of a whole run beside that of its steps."""
     if case.metric == "gpu_hours":
         return log_deviation(context.catalog.reliability_defaults(ChipKind.GPU).operational_share)
@@ -105,7 +105,7 @@ def run_deviation(case: Case, context: SizingContext) -> float:
     return 0.0
 
 
-def _tokens(case: Case, model: ModelProfile) -> Tokens | None:
+def _tokens(case: MeasurementCase, model: ModelProfile) -> Tokens | None:
     seq_len = case.seq_len or model.default_seq_len
     if seq_len is None:
         return None
@@ -116,7 +116,7 @@ def _tokens(case: Case, model: ModelProfile) -> Tokens | None:
     return model.tokens(seq_len, float(mean) if mean else None)
 
 
-def _plans(case: Case, scenario: Scenario, context: SizingContext) -> Plans:
+def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) -> Plans:
     data = case.data or case.devices / (case.tensor * case.pipeline)
     data = max(1.0, float(data))
     completed = case.completed
@@ -198,7 +198,7 @@ def _is_convolutional(scenario: Scenario) -> bool:
     return not scenario.is_ipu and bool(np.any(scenario.table.kind == Kind.CONVOLUTION))
 
 
-def _split_samples(case: Case, batch: float, data: float) -> Plans:
+def _split_samples(case: MeasurementCase, batch: float, data: float) -> Plans:
     """Return the plan of a run with fewer samples than devices: each sample is cut into parts.
 
     The parts of one sample are a power of two within one machine; devices left over only evaluate.
@@ -207,7 +207,7 @@ def _split_samples(case: Case, batch: float, data: float) -> Plans:
     return Plans.of(data=np.array([batch * parts]), micro_batch=1.0 / parts)
 
 
-def _searched(case: Case, scenario: Scenario, context: SizingContext, batch: int) -> Plans | None:
+def _searched(case: MeasurementCase, scenario: Scenario, context: SizingContext, batch: int) -> Plans | None:
     """Return the plan a search finds where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {}
     if case.recompute is not None and not scenario.is_ipu:
@@ -230,7 +230,7 @@ def _fits(scenario: Scenario, plans: Plans) -> bool:
 
 
 def conversion(
-    case: Case, scenario: Scenario, plans: Plans, context: SizingContext
+    case: MeasurementCase, scenario: Scenario, plans: Plans, context: SizingContext
 ) -> Callable[[Floats], Floats]:
     """Return the function from step seconds to the case's metric."""
     batch = float(plans.global_batch[0])
@@ -280,7 +280,7 @@ def conversion(
     return conversions[case.metric]
 
 
-def target_samples(case: Case, scenario: Scenario, batch: float, context: SizingContext) -> float:
+def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, context: SizingContext) -> float:
     """Return the samples a run trains on.
 
     To a target: the epochs of its recipe, or the published points at its batch; else the stated total.

@@ -58,7 +58,7 @@ class RowResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ErrorSummary:
     """Errors of a set of rows, each group weighted once."""
 
     name: str
@@ -79,19 +79,19 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     return float(np.interp(share, middles, values))
 
 
-def summary(name: str, rows: Sequence[RowResult]) -> Summary:
+def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
     """Return the summary of some rows."""
     compared = [row for row in rows if row.log_error is not None]
     supported = sum(row.supported for row in rows)
     if not compared:
-        return Summary(name, len(rows), supported, 0, None, None, None, None)
+        return ErrorSummary(name, len(rows), supported, 0, None, None, None, None)
     sizes: dict[str, int] = defaultdict(int)
     for row in compared:
         sizes[row.group] += 1
     weights = np.array([1.0 / sizes[row.group] for row in compared])
     errors = np.array([row.log_error for row in compared], dtype=float)
     inside = np.array([(row.low or 0.0) <= (row.measured or 0.0) <= (row.high or 0.0) for row in compared])
-    return Summary(
+    return ErrorSummary(
         name=name,
         rows=len(rows),
         supported=supported,
@@ -103,7 +103,7 @@ def summary(name: str, rows: Sequence[RowResult]) -> Summary:
     )
 
 
-def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[Summary]:
+def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[ErrorSummary]:
     """Return a summary per value of a key."""
     parts: dict[str, list[RowResult]] = defaultdict(list)
     for row in rows:

@@ -12,18 +12,18 @@ import numpy as np
 from app.engine.uncertainty import band
 from app.errors import AppError, BadInput
 from app.sizing.context import SizingContext
-from app.sizing.regimes import Measured, regimes
+from app.sizing.regimes import MeasurementCoverage, regimes
 from app.sizing.spread import common_normals, own_column, residual_samples
 from app.sizing.validation.cases import (
     THROUGHPUT,
-    Case,
+    MeasurementCase,
     Unsupported,
     number,
     read_case,
     without_answers,
 )
 from app.sizing.validation.predict import predict
-from app.sizing.validation.report import RowResult, Summary, chain_correlations, summaries, summary
+from app.sizing.validation.report import ErrorSummary, RowResult, chain_correlations, summaries, summary
 
 REQUIRED = ("id", "family", "system", "accelerators", "metric")
 MOST_ROWS = 100_000
@@ -34,16 +34,16 @@ class ValidationReport:
     """All rows and their summaries."""
 
     rows: tuple[RowResult, ...]
-    by_family_and_chip: tuple[Summary, ...]
-    by_metric: tuple[Summary, ...]
-    overall: Summary
+    by_family_and_chip: tuple[ErrorSummary, ...]
+    by_metric: tuple[ErrorSummary, ...]
+    overall: ErrorSummary
     chains: Mapping[str, float]
 
     def to_json(self) -> dict[str, object]:
         """Return the report as the command answers it."""
 
-        def one(part: Summary) -> dict[str, object]:
-            return {name: getattr(part, name) for name in Summary.__slots__}
+        def one(part: ErrorSummary) -> dict[str, object]:
+            return {name: getattr(part, name) for name in ErrorSummary.__slots__}
 
         return {
             "rows": [row.to_json() for row in self.rows],
@@ -95,7 +95,7 @@ def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> Valid
     )
 
 
-def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measured) -> RowResult:
+def predict_row(row: Mapping[str, str], context: SizingContext, measured: MeasurementCoverage) -> RowResult:
     """Return the prediction of one row, or the reason why there is none."""
     empty = RowResult(
         id=row.get("id", ""),
@@ -146,7 +146,7 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
 SLOWER_IS_MORE = frozenset({"step_time_s", "time_to_train_min", "gpu_hours"})
 
 
-def _chain(case: Case) -> str:
+def _chain(case: MeasurementCase) -> str:
     """Name of the chain a row belongs to: all alike but for devices and batch."""
     return " | ".join(
         (

@@ -24,11 +24,11 @@ from app.store.archives.form import (
     FORMAT_VERSION,
     MANIFEST,
     PART_BYTES,
-    Column,
+    ArchiveColumn,
+    ArchivePart,
+    ArchiveSummary,
+    ArchiveTable,
     Manifest,
-    Part,
-    Summary,
-    Table,
     columns_of,
     line_of,
     quoted,
@@ -39,7 +39,7 @@ from app.store.migrate import revision_of, without_limits
 from app.store.types import now
 from app.store.upload_files import UploadFiles, forced, private
 
-Rows = Callable[[str, list[Column]], Iterator[tuple[Any, ...]]]
+Rows = Callable[[str, list[ArchiveColumn]], Iterator[tuple[Any, ...]]]
 
 LEVEL = 5
 """Of compression: most of the size at half the time of the highest."""
@@ -49,7 +49,7 @@ class ArchiveWriter:
     """Puts parts into a tar and remembers them for the manifest."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, ArchivePart] = {}
         self._tar = tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT)  # noqa: SIM115
 
     def add(self, name: str, content: BinaryIO, size: int) -> None:
@@ -58,7 +58,7 @@ class ArchiveWriter:
         info.size, info.mode = size, 0o600
         hashed = HashingReader(content)
         self._tar.addfile(info, hashed)
-        self.parts[name] = Part(size=size, sha256=hashed.digest.hexdigest())
+        self.parts[name] = ArchivePart(size=size, sha256=hashed.digest.hexdigest())
 
     def close(self) -> None:
         """Write the end of the tar."""
@@ -79,7 +79,7 @@ class HashingReader(io.RawIOBase):
         return piece
 
 
-def make_backup(store: Store, files: UploadFiles, target: Path) -> Summary:
+def make_backup(store: Store, files: UploadFiles, target: Path) -> ArchiveSummary:
     """Write everything that is kept to one archive; the server may go on meanwhile."""
     if target.exists():
         raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target))
@@ -106,10 +106,10 @@ def make_backup(store: Store, files: UploadFiles, target: Path) -> Summary:
     return summary
 
 
-def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Path) -> Summary:
+def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Path) -> ArchiveSummary:
     """Write an archive to a stream; the folder takes a copy of a SQLite database meanwhile."""
     archive = ArchiveWriter(stream)
-    summary = Summary()
+    summary = ArchiveSummary()
     # No file goes while the lock is held, so that those the rows name are there to be copied.
     with files.shared():
         with snapshot(store, folder) as (connection, rows):
@@ -120,7 +120,7 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
             for table in reflected(connection):
                 columns = columns_of(table)
                 count = write_rows(archive, table.name, rows(table.name, columns), columns)
-                tables.append(Table(name=table.name, columns=columns, rows=count))
+                tables.append(ArchiveTable(name=table.name, columns=columns, rows=count))
             named = named_files(connection)
         for workspace, sha256 in sorted(named):
             with open_upload(files, workspace, sha256) as content:
@@ -156,7 +156,7 @@ def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
 
 
 def write_rows(
-    archive: ArchiveWriter, name: str, rows: Iterator[tuple[Any, ...]], columns: list[Column]
+    archive: ArchiveWriter, name: str, rows: Iterator[tuple[Any, ...]], columns: list[ArchiveColumn]
 ) -> int:
     """Put the rows of a table in, in as many parts as they need; return how many there are."""
     count = number = 0
@@ -220,7 +220,7 @@ def snapshot(store: Store, folder: Path) -> Iterator[tuple[sa.Connection, Rows]]
 def sqlite_rows(connection: sa.Connection) -> Rows:
     """Return how rows are read from SQLite: as they are stored."""
 
-    def rows(table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+    def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
         names = ", ".join(quoted(connection, column.name) for column in columns)
         driver: Any = connection.connection.driver_connection
         yield from driver.execute(f"SELECT {names} FROM {quoted(connection, table)}")
@@ -231,7 +231,7 @@ def sqlite_rows(connection: sa.Connection) -> Rows:
 def postgres_rows(connection: sa.Connection) -> Rows:
     """Return how rows are read from PostgreSQL: by COPY, as text."""
 
-    def rows(table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+    def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
         names = ", ".join(quoted(connection, column.name) for column in columns)
         driver: Any = connection.connection.driver_connection
         with (

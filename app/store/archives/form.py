@@ -53,7 +53,7 @@ KINDS: Sequence[tuple[type[sa.types.TypeEngine[Any]], Kind]] = (
 """Types of columns as databases tell them; the first that fits."""
 
 
-class Column(BaseModel):
+class ArchiveColumn(BaseModel):
     """A column of a table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,17 +62,17 @@ class Column(BaseModel):
     kind: Kind
 
 
-class Table(BaseModel):
+class ArchiveTable(BaseModel):
     """A table: its columns in the order of the values, and its rows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")
-    columns: list[Column] = Field(min_length=1, max_length=200)
+    columns: list[ArchiveColumn] = Field(min_length=1, max_length=200)
     rows: int = Field(ge=0)
 
 
-class Part(BaseModel):
+class ArchivePart(BaseModel):
     """A part of the archive."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -92,13 +92,13 @@ class Manifest(BaseModel):
     engine_version: str
     database: Literal["sqlite", "postgresql"]
     schema_revision: str = Field(max_length=40)
-    tables: list[Table] = Field(max_length=1000)
+    tables: list[ArchiveTable] = Field(max_length=1000)
     """In an order in which every row comes after those it refers to."""
-    parts: dict[str, Part] = Field(max_length=MOST_PARTS)
+    parts: dict[str, ArchivePart] = Field(max_length=MOST_PARTS)
 
 
 @dataclass(slots=True)
-class Summary:
+class ArchiveSummary:
     """What was kept or taken in."""
 
     rows: int = 0
@@ -152,13 +152,13 @@ def native(value: Any, kind: Kind) -> Any:
     return datetime.fromisoformat(str(value)) if kind == "moment" else value
 
 
-def line_of(values: Sequence[Any], columns: Sequence[Column]) -> bytes:
+def line_of(values: Sequence[Any], columns: Sequence[ArchiveColumn]) -> bytes:
     """Return a row as a line."""
     written = [neutral(value, column.kind) for value, column in zip(values, columns, strict=True)]
     return json.dumps(written, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def values_of(line: bytes, columns: Sequence[Column]) -> list[Any]:
+def values_of(line: bytes, columns: Sequence[ArchiveColumn]) -> list[Any]:
     """Return the values of a line."""
     try:
         written = json.loads(line)
@@ -169,7 +169,7 @@ def values_of(line: bytes, columns: Sequence[Column]) -> list[Any]:
         raise damaged("a row cannot be read") from None
 
 
-class Member:
+class ArchiveMember:
     """A part while it is read from the stream."""
 
     def __init__(self, stream: BinaryIO, name: str, size: int) -> None:
@@ -197,7 +197,7 @@ class Member:
             raise damaged("a part ends within a row")
 
 
-def members(stream: BinaryIO) -> Iterator[Member]:
+def members(stream: BinaryIO) -> Iterator[ArchiveMember]:
     """Return the parts of a tar one after the other: plain files only, of bounded number and size.
 
     Each must be used up before the next is asked for; what is left of it is skipped.
@@ -213,7 +213,7 @@ def members(stream: BinaryIO) -> Iterator[Member]:
         most = MOST_MANIFEST_BYTES if info.name == MANIFEST else MOST_PART_BYTES
         if info.type != tarfile.REGTYPE or not 0 <= info.size <= most:
             raise damaged("it holds something else than files of a bounded size")
-        member = Member(stream, info.name, info.size)
+        member = ArchiveMember(stream, info.name, info.size)
         yield member
         for _ in member.pieces():
             pass
@@ -253,9 +253,9 @@ def reflected(connection: sa.Connection) -> list[sa.Table]:
     return [table for table in metadata.sorted_tables if not table.name.startswith(left_out)]
 
 
-def columns_of(table: sa.Table) -> list[Column]:
+def columns_of(table: sa.Table) -> list[ArchiveColumn]:
     """Return the columns of a table."""
-    return [Column(name=column.name, kind=kind_of(column)) for column in table.columns]
+    return [ArchiveColumn(name=column.name, kind=kind_of(column)) for column in table.columns]
 
 
 def quoted(connection: sa.Connection, name: str) -> str:

@@ -18,10 +18,10 @@ from sqlalchemy.engine import make_url
 from app.errors import BadInput, Conflict, Message, Unavailable
 from app.store.archives.form import (
     MANIFEST,
+    ArchiveMember,
+    ArchiveSummary,
+    ArchiveTable,
     Manifest,
-    Member,
-    Summary,
-    Table,
     columns_of,
     damaged,
     members,
@@ -39,10 +39,10 @@ from app.store.upload_files import LOCK, UploadFiles
 AT_ONCE = 500
 """Rows of one statement."""
 
-Put = Callable[[Table, Iterator[list[Any]]], int]
+Put = Callable[[ArchiveTable, Iterator[list[Any]]], int]
 
 
-def restore_backup(archive: Path, url: str, data_dir: Path) -> Summary:
+def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
     """Take in an archive: its rows into a database, its files under the directory of the data."""
     manifest = check_archive(archive, free_bytes(data_dir))
     if not knows(manifest.schema_revision):
@@ -162,14 +162,14 @@ def remove_database(path: Path) -> None:
 
 def take_in(
     archive: Path, manifest: Manifest, connection: sa.Connection, put: Put, files: UploadFiles
-) -> Summary:
+) -> ArchiveSummary:
     """Read an archive that has been checked, and take in every part."""
     here = {table.name: columns_of(table) for table in reflected(connection)}
     stated = {table.name: table for table in manifest.tables}
     for table in manifest.tables:
         if sorted(here.get(table.name, []), key=str) != sorted(table.columns, key=str):
             raise damaged(f"the table {table.name} is not that of its version")
-    summary = Summary(schema_revision=manifest.schema_revision)
+    summary = ArchiveSummary(schema_revision=manifest.schema_revision)
     with opened(archive) as stream:
         for member in members(stream):
             place = member.name.split("/")
@@ -202,7 +202,7 @@ def plainly() -> Iterator[None]:
         raise (damaged("rows do not fit together") if reason is None else Unavailable(reason)) from None
 
 
-def take_file(files: UploadFiles, place: Sequence[str], member: Member) -> None:
+def take_file(files: UploadFiles, place: Sequence[str], member: ArchiveMember) -> None:
     """Keep an uploaded file at the address it says it has."""
     _, workspace, folder, sha256 = place
     content = b"".join(member.pieces())
@@ -218,7 +218,7 @@ def take_file(files: UploadFiles, place: Sequence[str], member: Member) -> None:
 def sqlite_put(connection: sa.Connection) -> Put:
     """Return how rows are put into SQLite."""
 
-    def put(table: Table, rows: Iterator[list[Any]]) -> int:
+    def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
         names = ", ".join(quoted(connection, column.name) for column in table.columns)
         places = ", ".join("?" for _ in table.columns)
         statement = f"INSERT INTO {quoted(connection, table.name)} ({names}) VALUES ({places})"
@@ -241,7 +241,7 @@ def sqlite_put(connection: sa.Connection) -> Put:
 def postgres_put(connection: sa.Connection) -> Put:
     """Return how rows are put into PostgreSQL: by COPY."""
 
-    def put(table: Table, rows: Iterator[list[Any]]) -> int:
+    def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
         names = ", ".join(quoted(connection, column.name) for column in table.columns)
         driver: Any = connection.connection.driver_connection
         count = 0

@@ -8,10 +8,9 @@ from fastapi import Body, Path, Query, Request
 from starlette.responses import Response
 
 from app.services import bills
-from app.services.bills import BillSummary
-from app.services.listing import Page
 from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest
+from app.sizing.kept.documents import BillSummary, Page
 from app.web.api.examples import BILL, BILL_OF_POD
 from app.web.api.responses import ASK, CHANGE, LIST, READ
 from app.web.api.routers import api_router

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import Body, Path
 
 from app.services import calibrations
-from app.services.calibrations import CalibrationSummary
-from app.services.listing import Page
 from app.sizing.calibration_documents import AnyCalibration, AnyCalibrationRequest
+from app.sizing.kept.documents import CalibrationSummary, Page
 from app.web.api.examples import CALIBRATION, FABRIC_GAIN
 from app.web.api.responses import ASK, LIST, READ
 from app.web.api.routers import api_router

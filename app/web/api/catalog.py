@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Depends, Path
 
-from app.services.listing import Page
 from app.sizing.catalogue.documents import (
     Chip,
     Fabric,
@@ -17,6 +16,7 @@ from app.sizing.catalogue.documents import (
     System,
 )
 from app.sizing.document import SourceRef
+from app.sizing.kept.documents import Page
 from app.web.api.responses import LIST, READ
 from app.web.api.routers import api_router
 from app.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery

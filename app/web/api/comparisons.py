@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import Body, Depends, Path, Query, Response
 
 from app.services import comparisons
-from app.services.comparisons import BOUNDS, BasisAsked, ComparisonSummary
-from app.services.listing import Page
+from app.services.comparisons import BOUNDS, BasisAsked
 from app.sizing.document import Comparison
+from app.sizing.kept.documents import ComparisonSummary, Page
 from app.sizing.questions import LEAST_SHARE, ComparisonPatch, ComparisonRequest
 from app.web.api.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import Body, Depends, Path
 
 from app.services import estimates
-from app.services.estimates import EstimateSummary
-from app.services.listing import Page
 from app.sizing.document import Estimate
+from app.sizing.kept.documents import EstimateSummary, Page
 from app.sizing.request import EstimateRequest
 from app.web.api.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.web.api.responses import ASK, LIST, READ

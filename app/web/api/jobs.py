@@ -9,7 +9,7 @@ from fastapi import Path, Request
 from starlette.responses import Response
 
 from app.services import sweeps
-from app.services.sweeps import Job
+from app.sizing.sweep.documents import Job
 from app.web import event_stream
 from app.web.api.responses import READ, event_stream_content
 from app.web.api.routers import api_router

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from app.services import keys
-from app.services.listing import Page
 from app.sizing.integration.documents import ApiKey, NewApiKey
 from app.sizing.integration.request import KeyRequest, RotationRequest
+from app.sizing.kept.documents import Page
 from app.web.api.examples import KEY, ROTATION
 from app.web.api.responses import ASK, LIST, READ
 from app.web.api.routers import api_router

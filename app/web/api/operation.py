@@ -11,14 +11,14 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.core import GaugeMetricFamily, Metric
 from starlette.responses import Response
 
-from app.errors import Unauthorized
+from app.errors import SignInNeeded
 from app.jobs import Jobs
 from app.services.operation import jobs_in_states
 from app.services.workbench import Workbench
 from app.telemetry import exposition
 from app.web.auth import BEARER
 from app.web.deps import BenchDep
-from app.web.problems import Forbidden
+from app.web.problems import NotAllowed
 from app.web.routers import name_of
 from app.web.security import FORWARDED
 
@@ -39,12 +39,12 @@ def admit(request: Request, token: str) -> None:
         given = request.headers.get("authorization", "")
         bearer = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else ""
         if not hmac.compare_digest(bearer.encode(), token.encode()):
-            raise Unauthorized("the figures of the server are read with their own token")
+            raise SignInNeeded("the figures of the server are read with their own token")
         return
     host = request.client.host if request.client else ""
     # Through a proxy everybody comes from this machine.
     if not is_loopback(host) or any(FORWARDED.fullmatch(name) for name in request.headers):
-        raise Forbidden("the figures of the server are read from its own machine, or with a token")
+        raise NotAllowed("the figures of the server are read from its own machine, or with a token")
 
 
 def is_loopback(host: str) -> bool:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Body, Path, Query, Response
 
 from app.services import freezing, proposals, replaying, sharing
-from app.services.listing import Page
-from app.services.proposals import ProposalSummary, Standing
+from app.services.proposals import Standing
+from app.sizing.kept.documents import Page, ProposalSummary
 from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Replay, Share
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
 from app.web.api.examples import PROPOSAL, PROPOSAL_CHANGED, SHARE

@@ -10,10 +10,10 @@ from app.errors import (
     Conflict,
     Message,
     NotFound,
+    SignInNeeded,
     Stale,
     TooLarge,
     TooMany,
-    Unauthorized,
     Unavailable,
     Unprocessable,
 )
@@ -21,7 +21,7 @@ from app.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
 
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
-    401: Unauthorized("this server answers to its members only; sign in or send an API key"),
+    401: SignInNeeded("this server answers to its members only; sign in or send an API key"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
         "replicas",

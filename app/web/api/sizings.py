@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Body, Depends, Path, Query
 
 from app.services import sizings
-from app.services.listing import Page
-from app.services.sizings import OPTIONS, SizingSummary
+from app.services.sizings import OPTIONS
+from app.sizing.kept.documents import Page, SizingSummary
 from app.sizing.size.documents import ScalingCurve, Sizing
 from app.sizing.size.request import SizingRequest
 from app.web.api.examples import SCALING, SIZING

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Body, Path, Query, Response
 
 from app.services import deletions, studies, study_states
-from app.services.listing import Page
 from app.sizing.document import Comparison
+from app.sizing.kept.documents import Page
 from app.sizing.study.documents import Study, StudyAnswer, StudySummary, StudyVersions
 from app.sizing.study.request import (
     ComparisonOfState,

@@ -10,8 +10,8 @@ from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
 from app.services import sweeps
-from app.services.listing import Page
-from app.services.sweeps import SweepAnswer, SweepState
+from app.sizing.kept.documents import Page
+from app.sizing.sweep.documents import SweepAnswer, SweepState
 from app.sizing.sweep.request import SweepRequest
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from app.services import trail
-from app.services.listing import Page
+from app.sizing.kept.documents import Page
 from app.sizing.trail.documents import TrailEvent
 from app.web.api.responses import LIST
 from app.web.api.routers import api_router
@@ -32,7 +32,7 @@ Moment = Annotated[datetime, BeforeValidator(as_written)]
 router = api_router("audit", "/audit-events")
 
 
-class Narrowing:
+class TrailParameters:
     """Which events are meant: parameters of the address."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Narrowing:
         self.chosen = trail.asked(given, since, until)
 
 
-NarrowingDep = Annotated[Narrowing, Depends()]
+NarrowingDep = Annotated[TrailParameters, Depends()]
 
 
 @router.get("", summary="Who did what", responses=LIST)

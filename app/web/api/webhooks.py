@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from app.services import webhooks
-from app.services.listing import Page
 from app.sizing.integration.documents import Delivery, NewWebhook, Webhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
+from app.sizing.kept.documents import Page
 from app.web.api.examples import ROTATION, WEBHOOK, WEBHOOK_CHANGED
 from app.web.api.responses import ASK, CHANGE, LIST, READ
 from app.web.api.routers import api_router

@@ -22,7 +22,6 @@ from app.web.auth import (
     visitor_of,
 )
 from app.web.contexts import Form
-from app.web.identity_contexts import AccountPage
 from app.web.pages.account_views import account_page, second_factor_page
 from app.web.pages.entrances import same_twice
 from app.web.pages.sign_in import FormDep, private, secret_of, text_of, waiting
@@ -38,12 +37,6 @@ DoneQuery = Annotated[str, Query(max_length=20)]
 def token_of(request: Request) -> str:
     """Return the token of this browser's session."""
     return request.cookies.get(cookie_name(request), "")
-
-
-def page_of(request: Request, identity: Identity, account_id: str) -> AccountPage:
-    """Return the page of an account as it is."""
-    found = profile.get_account(identity, account_id, token_of(request))
-    return account_page(found, get_principal(request).workspace_id)
 
 
 def refused(request: Request, identity: Identity, account_id: str, form: str, error: AppError) -> Response:

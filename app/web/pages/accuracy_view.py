@@ -13,14 +13,14 @@ from app.services.accuracy import (
     SETS,
     UNITS,
     AccuracyFindings,
-    Choice,
     FittedFigure,
     Prediction,
+    RunChoice,
     counted,
     scaled,
 )
 from app.services.catalogue import Catalogue
-from app.web.accuracy_contexts import AccuracyPage, ChainView, Filter, FittedFile, RunView
+from app.web.accuracy_contexts import AccuracyPage, ChainView, FittedFile, RunFilter, RunView
 from app.web.contexts import Choice as Entry
 from app.web.contexts import FigureView
 
@@ -73,7 +73,7 @@ def accuracy_page(
     return AccuracyPage(
         choice=choice,
         filters=filters(choice, allowed, catalogue, voice),
-        narrowed=choice != Choice(),
+        narrowed=choice != RunChoice(),
         measured=data.measured,
         headline=data.headline,
         in_sample=data.kinds[IN_SAMPLE],
@@ -98,8 +98,8 @@ def accuracy_page(
 
 
 def filters(
-    choice: Choice, allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
-) -> list[Filter]:
+    choice: RunChoice, allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
+) -> list[RunFilter]:
     """Return the lists to choose from."""
     chips = catalogue.chips.documents
 
@@ -119,7 +119,7 @@ def filters(
         "errors": voice.gettext("Errors shown"),
     }
     return [
-        Filter(
+        RunFilter(
             name,
             labels[name],
             getattr(choice, name),

@@ -11,7 +11,7 @@ from app.reports.drawings.svg import Drawing
 from app.reports.drawings.topology import topology
 from app.reports.wording import Voice
 from app.sizing.bill.documents import Bill, Rack
-from app.web.bill_contexts import BillGroup, BillPage, RackRow
+from app.web.bill_contexts import BillPage, BillSection, RackRow
 from app.web.contexts import Choice, DrawingView
 from app.web.pages.presenting import grouped
 
@@ -42,10 +42,10 @@ def drawing_view(name: str, drawing: Drawing, table: str) -> DrawingView:
     return DrawingView(name, drawing.title, drawing, table)
 
 
-def groups(bill: Bill) -> list[BillGroup]:
+def groups(bill: Bill) -> list[BillSection]:
     """Return lines under their groups."""
     listed = {name: list(lines) for name, lines in itertools.groupby(bill.lines, key=lambda line: line.group)}
-    return [BillGroup(total, listed[total.group]) for total in bill.groups]
+    return [BillSection(total, listed[total.group]) for total in bill.groups]
 
 
 def rack_rows(racks: Sequence[Rack], voice: Voice) -> list[RackRow]:

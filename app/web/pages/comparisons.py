@@ -8,17 +8,12 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import AppError, BadInput, FieldError
-from app.services.comparisons import (
-    USUAL_BASIS,
-    BasisAsked,
-    ComparisonSummary,
-    get_comparison,
-    list_comparisons,
-)
+from app.services.comparisons import USUAL_BASIS, BasisAsked, get_comparison, list_comparisons
 from app.services.estimates import get_estimate_request, scale_estimate
-from app.services.listing import USUAL_ITEMS, Page
+from app.services.listing import USUAL_ITEMS
 from app.services.workbench import Workbench
 from app.sizing.document import Comparison, Estimate
+from app.sizing.kept.documents import ComparisonSummary, Page
 from app.web.contexts import ComparisonsPage, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of

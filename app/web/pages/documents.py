@@ -45,7 +45,7 @@ LISTED = 2
 """Level of the headings a table of contents lists, beside the title of each file."""
 
 
-class Section(Document):
+class DocumentSection(Document):
     """A part of a document under its heading."""
 
     anchor: str
@@ -59,7 +59,7 @@ class WrittenDocument(Document):
     """A document as it was written."""
 
     title: str
-    sections: list[Section]
+    sections: list[DocumentSection]
 
 
 @functools.cache
@@ -199,7 +199,7 @@ def written(name: str) -> WrittenDocument:
     return WrittenDocument(title=sections[0].heading, sections=sections)
 
 
-def cut(path: Path, several: bool) -> list[Section]:
+def cut(path: Path, several: bool) -> list[DocumentSection]:
     """Return the sections of a file: one where a page has several files, else one per listed heading."""
     text = text_of(path)
     lines = text.splitlines()
@@ -211,7 +211,7 @@ def cut(path: Path, several: bool) -> list[Section]:
     ]
     ends = [start for start, _, _ in starts[1:]] + [len(lines)]
     return [
-        Section(
+        DocumentSection(
             anchor=path.stem if number == 0 else slug(heading),
             heading=heading,
             markdown="\n".join(lines[begin:end]).strip(),

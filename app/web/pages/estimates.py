@@ -8,15 +8,10 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from app.services.estimates import (
-    EstimateSummary,
-    create_estimate,
-    get_estimate,
-    get_estimate_request,
-    list_estimates,
-)
-from app.services.listing import USUAL_ITEMS, Page
+from app.services.estimates import create_estimate, get_estimate, get_estimate_request, list_estimates
+from app.services.listing import USUAL_ITEMS
 from app.sizing.document import Estimate
+from app.sizing.kept.documents import EstimateSummary, Page
 from app.sizing.request import EstimateRequest
 from app.web.contexts import EstimatesPage
 from app.web.deps import BenchDep, WorkspaceDep

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from app.errors import AppError
 from app.services import keys
-from app.services.listing import Page
 from app.sizing.integration.documents import ApiKey
 from app.sizing.integration.request import KeyRequest, RotationRequest
+from app.sizing.kept.documents import Page
 from app.web.deps import ALL, BenchDep, CursorQuery, WorkspaceDep
 from app.web.pages.forms import typed
 from app.web.pages.integration_views import asked, keys_page, refusal

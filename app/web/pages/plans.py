@@ -44,7 +44,7 @@ OF_ESTIMATE = "/estimates/{identifier}/plans"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explored:
+class PlanExploration:
     """A question in an address, and as much of its answer as there is."""
 
     path: str
@@ -176,7 +176,7 @@ def explore(
     values: Values,
     origin: Origin | None,
     ask: Callable[[], SearchRequest],
-) -> Explored:
+) -> PlanExploration:
     """Answer the question of an address as far as it goes."""
     asked: SearchRequest | None = None
     search: Search | None = None
@@ -192,13 +192,13 @@ def explore(
         compared = plans_asked.compared_with(values, search, own)
     except AppError as refused:
         error = refused
-    return Explored(
+    return PlanExploration(
         path=path, values=values, origin=origin, asked=asked, search=search, cells=cells, own=own,
         compared=compared, error=error,
     )  # fmt: skip
 
 
-def page_of(bench: Workbench, voice: Voice, explored: Explored) -> PlansPage:
+def page_of(bench: Workbench, voice: Voice, explored: PlanExploration) -> PlansPage:
     """Return the page of a search; the form alone where there is none."""
     path, values, search = explored.path, explored.values, explored.search
     query = plans_asked.written_query(values)

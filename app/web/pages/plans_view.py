@@ -18,15 +18,15 @@ from app.web.contexts import Choice, FigureView
 from app.web.pages.plans_asked import AGAINST, FILTERS, Values, filters_of, written_query
 from app.web.pages.presenting import MOST_ROWS, view
 from app.web.plan_contexts import (
-    Advice,
-    Chip,
-    Filter,
+    FilterChip,
+    HardwareAdvice,
     MapLink,
     MapRow,
     MapView,
+    PlanFilter,
+    PlanReason,
     PlanRow,
     PointRow,
-    Why,
 )
 
 MOST_CHOICES = 40
@@ -56,10 +56,10 @@ def address(path: str, values: Values, changes: Mapping[str, str | None], anchor
     return path + (f"?{query}" if query else "") + (f"#{anchor}" if anchor else "")
 
 
-def chips_of(path: str, values: Values, voice: Voice) -> list[Chip]:
+def chips_of(path: str, values: Values, voice: Voice) -> list[FilterChip]:
     """Return the filters that are on."""
     return [
-        Chip(name, value_in_words(text, voice), address(path, values, {name: None}))
+        FilterChip(name, value_in_words(text, voice), address(path, values, {name: None}))
         for name, text in filters_of(values).items()
     ]
 
@@ -71,7 +71,7 @@ def value_in_words(text: str, voice: Voice) -> str:
     return ", ".join(known.get(one) or (voice.label(one, "plan") if one.isalpha() else one) for one in parts)
 
 
-def filters_for(values: Values, search: Search | None, voice: Voice) -> list[Filter]:
+def filters_for(values: Values, search: Search | None, voice: Voice) -> list[PlanFilter]:
     """Return the fields that can be narrowed: those in which plans differ, and those that are narrowed."""
     offered = {one.field: one.values for one in search.dimensions} if search else {}
     found = []
@@ -83,7 +83,7 @@ def filters_for(values: Values, search: Search | None, voice: Voice) -> list[Fil
         if chosen and chosen not in written_values:
             written_values.insert(0, chosen)
         choices = [Choice(one, value_in_words(one, voice)) for one in written_values]
-        found.append(Filter(name, choices, chosen))
+        found.append(PlanFilter(name, choices, chosen))
     return found
 
 
@@ -146,7 +146,7 @@ def plan_query(plan: PlanSummary) -> str:
     return urlencode({name: _in_address(value) for name, value in fields.items()})
 
 
-def why_of(search: Search, place: int, voice: Voice) -> Why | None:
+def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
     """Return why the first plan wins over another."""
     if not 2 <= place <= len(search.plans):
         return None
@@ -156,7 +156,7 @@ def why_of(search: Search, place: int, voice: Voice) -> Why | None:
     title = voice.say(Message("Plan {place}: seconds of a step above those of plan 1", {"place": place}))
     drawn = figures.differences(parts, voice.gettext("Time above that of plan 1"), voice)
     count = len(drawn["layout"]["yaxis"]["tickvals"]) + 1
-    return Why(
+    return PlanReason(
         place=place,
         sentence=reasons(parts, place, voice),
         uncertain=_uncertain(search, other, place, voice),
@@ -213,15 +213,15 @@ def point_rows(search: Search) -> list[PointRow]:
     return [PointRow(plan_in_short(one.plan), one.step_time, one.memory) for one in search.pareto]
 
 
-def advice_of(search: Search, voice: Voice) -> list[Advice]:
+def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:
     """Return what other hardware would change, the most first."""
     prefix = "ipu." if search.system.generation in IPU else ""
     ranked = sorted(search.what_if, key=lambda one: -one.gain)
     return [_advice(one, SENTENCES.get(prefix + one.change, SENTENCES[one.change]), voice) for one in ranked]
 
 
-def _advice(one: WhatIf, template: str, voice: Voice) -> Advice:
-    return Advice(
+def _advice(one: WhatIf, template: str, voice: Voice) -> HardwareAdvice:
+    return HardwareAdvice(
         change=Message(template, {"factor": one.factor}),
         gain=one.gain if one.gain >= NOTHING else 0.0,
         step_time=one.step_time,

@@ -12,11 +12,11 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, BadInput, Message
 from app.services import price_books
-from app.services.listing import Page
 from app.services.workbench import Workbench
 from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookRequest
 from app.sizing.complaints import from_validation
+from app.sizing.kept.documents import Page
 from app.web.contexts import Form
 from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of

@@ -14,11 +14,12 @@ from app.errors import AppError, Message
 from app.services import freezing, proposals, replaying, sharing
 from app.services.calibrations import list_calibrations
 from app.services.comparisons import get_comparison, list_comparisons
-from app.services.listing import Page as Stretch
 from app.services.price_books import list_books
-from app.services.proposals import ProposalSummary, Standing
+from app.services.proposals import Standing
 from app.services.workbench import Workbench
 from app.sizing.document import Comparison
+from app.sizing.kept.documents import Page as Stretch
+from app.sizing.kept.documents import ProposalSummary
 from app.sizing.proposal.documents import Proposal, Replay
 from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
 from app.web.contexts import Choice, Form

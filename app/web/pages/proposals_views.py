@@ -12,7 +12,7 @@ from app.reports.figures.layout import Figure
 from app.reports.figures.proposals import term_cost
 from app.reports.wording import Voice, voice
 from app.reports.wording.proposals import View, write_proposal
-from app.reports.wording.proposals.blocks import Drawing
+from app.reports.wording.proposals.blocks import ChartBlock
 from app.reports.wording.proposals.naming import line_name, value_written
 from app.reports.wording.proposals.options import running, weighed
 from app.sizing.proposal.documents import Change, Proposal, ProposalEvent, Replay
@@ -30,7 +30,10 @@ def written(proposal: Proposal) -> View:
 def figures_of(proposal: Proposal, view: View) -> dict[str, FigureView]:
     """Return the charts of a proposal by the names of their drawings."""
     drawings = {
-        block.id: block for section in view.sections for block in section.blocks if isinstance(block, Drawing)
+        block.id: block
+        for section in view.sections
+        for block in section.blocks
+        if isinstance(block, ChartBlock)
     }
     return {
         name: FigureView(

@@ -21,7 +21,7 @@ from app.web.locale import language_of
 from app.web.pages.forms import typed
 from app.web.pages.proposals_views import shared_page
 from app.web.pages.start import read_fields
-from app.web.problems import Forbidden
+from app.web.problems import NotAllowed
 from app.web.proposal_contexts import LockedPage
 from app.web.rates import count_reading
 from app.web.rendering import render
@@ -69,7 +69,7 @@ def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple
     """Return the proposal of a link and its workspace, or refuse before the passphrase is given."""
     found = opened(request, bench, token, form)
     if found.proposal is None:
-        raise Forbidden("open the link in a browser and give its passphrase first")
+        raise NotAllowed("open the link in a browser and give its passphrase first")
     return found.proposal, found.workspace_id
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from app.services.listing import Page
+from app.sizing.kept.documents import Page
 
 
 def older(path: str, stretch: Page[Any]) -> str:

@@ -12,9 +12,10 @@ from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.services import studies, study_states
-from app.services.listing import USUAL_ITEMS, Page
+from app.services.listing import USUAL_ITEMS
 from app.services.workbench import Workbench
 from app.sizing.complaints import from_validation
+from app.sizing.kept.documents import Page
 from app.sizing.strict_json import read_json
 from app.sizing.study.documents import StudySummary
 from app.sizing.study.request import (

@@ -9,7 +9,7 @@ from app.errors import Message
 from app.reports.figures.comparisons import time_scale
 from app.reports.figures.sweeps import called, cost_of, time_against_cost, time_of
 from app.reports.wording import Voice
-from app.services.sweeps import SweepAnswer, SweepState
+from app.sizing.sweep.documents import SweepAnswer, SweepState
 from app.sizing.sweep.rows import SweepRow
 from app.web.contexts import FigureView
 from app.web.sweep_contexts import Narrowed, RowView, SweepPage

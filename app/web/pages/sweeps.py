@@ -15,11 +15,11 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.services import sweeps
-from app.services.listing import Page
-from app.services.sweeps import SweepAnswer, SweepState
 from app.services.workbench import Workbench
 from app.sizing.complaints import from_validation
+from app.sizing.kept.documents import Page
 from app.sizing.strict_json import read_json
+from app.sizing.sweep.documents import SweepAnswer, SweepState
 from app.sizing.sweep.request import MOST_POINTS, SweepRequest
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
@@ -50,7 +50,7 @@ REFRESH_ROWS = 24
 """Rows that must have come before the table is read again."""
 
 
-class Narrowing:
+class RowParameters:
     """Which rows a page shows: parameters of its address."""
 
     def __init__(
@@ -137,7 +137,7 @@ def show_sweep_data(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
-    params: Annotated[Narrowing, Depends()],
+    params: Annotated[RowParameters, Depends()],
 ) -> SweepAnswer:
     """Return the sweep of the page of the same address."""
     return found(bench, workspace, identifier, params)
@@ -149,7 +149,7 @@ def show_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
-    params: Annotated[Narrowing, Depends()],
+    params: Annotated[RowParameters, Depends()],
 ) -> Response:
     """Show how far a sweep is, and its rows."""
     answer = found(bench, workspace, identifier, params)
@@ -161,7 +161,7 @@ def show_sweep(
     return render(request, "sweep.html", page)
 
 
-def found(bench: Workbench, workspace: str, identifier: str, params: Narrowing) -> SweepAnswer:
+def found(bench: Workbench, workspace: str, identifier: str, params: RowParameters) -> SweepAnswer:
     """Return a sweep with the rows that a page shows."""
     return sweeps.get_sweep(
         bench,

@@ -14,8 +14,9 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from app.errors import BadInput
 from app.reports.wording import Voice
 from app.services import trail
-from app.services.listing import USUAL_ITEMS, Page
+from app.services.listing import USUAL_ITEMS
 from app.services.workbench import Workbench
+from app.sizing.kept.documents import Page
 from app.sizing.trail.documents import TrailEvent
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, CursorQuery, WorkspaceDep
@@ -36,7 +37,7 @@ PLACES = {
 """Kind of object → where it is looked at."""
 
 
-class Asked:
+class TrailQuery:
     """Which events the address asks for; days are of UTC."""
 
     def __init__(
@@ -60,7 +61,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 KINDS = ("person", "key", "link", "local", "operator", "system")
 
-AskedDep = Annotated[Asked, Depends()]
+AskedDep = Annotated[TrailQuery, Depends()]
 
 
 def day(text: str, field: str) -> datetime | None:

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from app.errors import AppError
 from app.services import webhooks
-from app.services.listing import Page
 from app.sizing.integration.documents import Webhook
 from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
+from app.sizing.kept.documents import Page
 from app.web.deps import ALL, BenchDep, CursorQuery, WorkspaceDep
 from app.web.pages.forms import typed
 from app.web.pages.integration_views import asked, refusal, webhook_page, webhooks_page

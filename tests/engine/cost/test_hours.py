@@ -17,9 +17,10 @@ from app.engine.cost import (
     rented_hourly_cost,
     run_cost,
 )
-from app.engine.units import convert
+from app.engine.units import HOUR, YEAR
 from app.errors import BadInput
 
+MONTH = YEAR / 12
 rates = st.floats(1e-6, 0.5)
 lifetimes = st.floats(0.5, 50.0)
 
@@ -32,9 +33,9 @@ DGX_CLUSTER = OwnedSystem(
     lifetime=4.0,
     support_rate=0.1,
     power=16 * 5350.0 * 1.58,
-    electricity_price=float(convert(0.0806, "1/kWh", "1/J")),
+    electricity_price=0.0806 / (1000 * HOUR),
     reserved_power=16 * 6500.0,
-    space_price=float(convert(184.1, "1/(kW month)", "1/(W s)")),
+    space_price=184.1 / (1000 * MONTH),
     staff=0.24,
     staff_pay=160_000.0,
     utilisation=0.75,
@@ -131,8 +132,8 @@ def test_arrays_of_prices_cost_as_each_of_them() -> None:
 
 def test_a_day_of_rented_instances() -> None:
     # 16 p4d.24xlarge at 21.96 and 10 TB at 0.08 per GB-month
-    stored = float(convert(10.0, "TB", "B"))
-    price = float(convert(0.08, "1/(GB month)", "1/(B s)"))
+    stored = 10e12
+    price = 0.08 / (1e9 * MONTH)
     lines = rented_hourly_cost(16, 21.96, stored, price, 1.0)
     assert float(lines["instances"]) == pytest.approx(351.36)
     assert float(lines["storage"]) == pytest.approx(800 / 730.5, rel=1e-9)

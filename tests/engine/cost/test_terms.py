@@ -11,14 +11,12 @@ from app.engine.cost import (
     accelerator_hour_cost,
     capital_charge,
     monthly_payment,
-    present_value,
     present_worth_factor,
 )
 from app.errors import BadInput
 
 rates = st.floats(1e-6, 0.5)
 terms = st.floats(0.5, 50.0)
-amounts = st.floats(0.0, 1e9)
 
 
 @pytest.mark.parametrize(
@@ -31,14 +29,6 @@ def test_present_worth_tables(rate: float, years: float, factor: float) -> None:
 def test_present_worth_limits() -> None:
     assert float(present_worth_factor(0.0, 7.0)) == 7.0
     assert float(present_worth_factor(0.08, math.inf)) == pytest.approx(12.5)
-    assert float(present_value(1000.0, 80.0, 500.0, 0.08, math.inf)) == pytest.approx(2000.0)
-    assert float(present_value(1000.0, 0.0, 0.0, 0.0, math.inf)) == 1000.0
-
-
-@given(amounts, amounts, terms)
-def test_without_interest_money_is_added_up(initial: float, yearly: float, years: float) -> None:
-    total = initial + yearly * years - initial / 10
-    assert float(present_value(initial, yearly, initial / 10, 0.0, years)) == pytest.approx(total, abs=1e-3)
 
 
 @given(st.floats(1.0, 1e9), st.floats(0.0, 1.0), rates, terms)
@@ -46,8 +36,8 @@ def test_yearly_charges_are_worth_the_purchase_less_its_sale(
     price: float, share: float, rate: float, years: float
 ) -> None:
     charges = capital_charge(price, share, rate, years) * present_worth_factor(rate, years)
-    worth = present_value(price, 0.0, price * share, rate, years)
-    assert float(charges) == pytest.approx(float(worth), rel=1e-6, abs=1e-6 * price)
+    worth = price - price * share / (1 + rate) ** years
+    assert float(charges) == pytest.approx(worth, rel=1e-6, abs=1e-6 * price)
 
 
 @given(st.floats(1.0, 1e9), rates, st.integers(1, 600))
@@ -59,17 +49,15 @@ def test_monthly_payments_repay_the_sum(principal: float, rate: float, months: i
     assert payment >= principal / months * (1 - 1e-12)
 
 
-@given(amounts, terms, rates, st.floats(1e-4, 0.1))
-def test_higher_interest_makes_later_payments_worth_less(
-    yearly: float, years: float, rate: float, more: float
-) -> None:
-    less = float(present_value(0.0, yearly, 0.0, rate + more, years))
-    assert less <= float(present_value(0.0, yearly, 0.0, rate, years)) * (1 + 1e-12)
+@given(terms, rates, st.floats(1e-4, 0.1))
+def test_higher_interest_makes_later_payments_worth_less(years: float, rate: float, more: float) -> None:
+    less = float(present_worth_factor(rate + more, years))
+    assert less <= float(present_worth_factor(rate, years)) * (1 + 1e-12)
 
 
 def test_arrays_are_scalars_side_by_side() -> None:
-    many = present_value(np.array([100.0, 200.0]), 10.0, 0.0, np.array([0.0, 0.1]), 5.0)
-    assert many.tolist() == pytest.approx([150.0, float(present_value(200.0, 10.0, 0.0, 0.1, 5.0))])
+    many = present_worth_factor(np.array([0.0, 0.1]), 5.0)
+    assert many.tolist() == pytest.approx([5.0, float(present_worth_factor(0.1, 5.0))])
     assert accelerator_hour_cost(np.array([8.0, 16.0]), 8).tolist() == [1.0, 2.0]
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from app.catalog import Catalog, load_catalog
 from app.engine.pools import BuddyPool, NodePool
-from app.engine.queueing import mean_wait, queue_length, wait_percentile
+from app.engine.queueing import mean_wait, wait_percentile
 from app.errors import AppError, BadInput, Conflict
 from app.sizing.tenancy.documents import QueueAnswer
-from app.sizing.tenancy.jobs import DAY, HOUR, MONTH, Interruptions, Jobs, Stream, draw
+from app.sizing.tenancy.jobs import DAY, HOUR, MONTH, Interruptions, JobSequence, Stream, draw
 from app.sizing.tenancy.line import Ran, run_line
 from app.sizing.tenancy.queue import simulate
 from app.sizing.tenancy.request import QueueRequest
@@ -46,9 +46,7 @@ def test_four_nodes_are_four_servers() -> None:
     assert ninetieth == pytest.approx(float(wait_percentile(one.rate, one.mean, 4, 0.9)), rel=0.1)
     lengths = [float(waiting(run, np.array([0.0, horizon]))[0]) for run in runs]
     arrived = [len(run.wait) / horizon for run in runs]
-    assert lengths == pytest.approx(
-        [float(queue_length(a, w)) for a, w in zip(arrived, waits, strict=True)], rel=0.01
-    )
+    assert lengths == pytest.approx(np.multiply(arrived, waits), rel=0.01)
     load = np.mean([busy(run, [one], 32, np.array([0.0, horizon]))[0] for run in runs])
     assert load == pytest.approx(one.rate * one.mean / 4, rel=0.03)
 
@@ -99,7 +97,7 @@ def run_of(discipline: str, pool: NodePool | BuddyPool, *jobs: tuple[float, floa
         Stream(str(at), 1.0, 1.0, None, "fixed", devices, devices, 1)
         for at, (_, _, devices) in enumerate(jobs)
     ]
-    drawn = Jobs(
+    drawn = JobSequence(
         np.array([one[0] for one in jobs]),
         np.array([one[1] for one in jobs]),
         np.arange(len(jobs), dtype=np.int64),
@@ -115,7 +113,9 @@ def test_a_short_job_passes_where_it_delays_nobody() -> None:
 
 def test_the_team_that_has_used_least_is_first() -> None:
     streams = [Stream(name, 1.0, 1.0, None, "fixed", 8, 8, 1) for name in "AB"]
-    drawn = Jobs(np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 10.0), np.array([0, 0, 0, 1], dtype=np.int64))
+    drawn = JobSequence(
+        np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 10.0), np.array([0, 0, 0, 1], dtype=np.int64)
+    )
     start = run_line(drawn, streams, NodePool(1, 8), "fair").start.tolist()
     # A's second job was already first when B came; its third lets B go ahead.
     assert start == [0.0, 10.0, 30.0, 20.0]
@@ -207,5 +207,5 @@ def test_refusals_stand_at_their_field(
 
 
 def test_a_run_has_waits_of_its_own() -> None:
-    ran = Ran(Jobs(np.array([1.0]), np.array([3.0]), np.array([0], dtype=np.int64)), np.array([2.0]))
+    ran = Ran(JobSequence(np.array([1.0]), np.array([3.0]), np.array([0], dtype=np.int64)), np.array([2.0]))
     assert (ran.wait.tolist(), ran.end.tolist()) == ([1.0], [5.0])

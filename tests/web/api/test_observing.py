@@ -15,12 +15,12 @@ import pytest
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, ValidationError
 
-from app.errors import Unauthorized
+from app.errors import SignInNeeded
 from app.logs import set_up_logs, traceback_text
 from app.main import create_app
 from app.settings import Settings
 from app.web.api.operation import admit
-from app.web.problems import Forbidden
+from app.web.problems import NotAllowed
 from tests.loops import run
 
 from .conftest import Ask
@@ -207,7 +207,7 @@ def admitted(address: str, token: str = "", **headers: str) -> bool:
     request = Request({"type": "http", "client": (address, 1), "headers": raw})
     try:
         admit(request, token)
-    except (Forbidden, Unauthorized):
+    except (NotAllowed, SignInNeeded):
         return False
     return True
 

@@ -121,7 +121,7 @@ def test_context_is_what_the_template_reads(name: str, context: type) -> None:
         whole += text("_tenancy.html")
     read = set(re.findall(r"\bpage\.(\w+)", whole))
     fields = {field.name for field in dataclasses.fields(context)}
-    shared = {field.name for field in dataclasses.fields(contexts.Page)}
+    shared = {field.name for field in dataclasses.fields(contexts.BasePage)}
     assert read - fields == set()
     assert fields - shared - read == set()
 

@@ -50,7 +50,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class QuoteBlock:
     """The author's own words, paragraph by paragraph."""
 
     title: str
@@ -59,7 +59,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictBlock:
     """The recommendation: an option, why, and its figures."""
 
     title: str
@@ -118,7 +118,7 @@ class References:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class ChartBlock:
     """A chart, with what it shows in words for who cannot see it."""
 
     id: str
@@ -127,11 +127,11 @@ class Drawing:
     type: Literal["drawing"] = "drawing"
 
 
-Block = Grid | Paragraph | Quote | Verdict | Against | Flags | References | Drawing
+Block = Grid | Paragraph | QuoteBlock | VerdictBlock | Against | Flags | References | ChartBlock
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SectionBlock:
     """A part of the document."""
 
     id: str
@@ -161,8 +161,8 @@ class View:
     footer: str
     fingerprint: str
     """First digits of the hash; what a draft is called where there is none."""
-    sections: Sequence[Section]
+    sections: Sequence[SectionBlock]
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> SectionBlock | None:
         """Return a part by its name."""
         return next((section for section in self.sections if section.id == name), None)

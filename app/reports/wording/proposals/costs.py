@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from app.errors import Message
 from app.reports.wording.proposals import alternatives
-from app.reports.wording.proposals.blocks import Block, Cell, Drawing, Grid, Head, Paragraph, Section
+from app.reports.wording.proposals.blocks import Block, Cell, ChartBlock, Grid, Head, Paragraph, SectionBlock
 from app.reports.wording.voice import MISSING, Voice
 from app.sizing.document import Quantity
 from app.sizing.proposal.documents import BillItem, OptionBill, ProposalContent, Term
 
 
-def bill(content: ProposalContent, voice: Voice) -> Section | None:
+def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     """Return the parts of every option with their prices."""
     if not content.bills:
         return None
@@ -42,7 +42,7 @@ def bill(content: ProposalContent, voice: Voice) -> Section | None:
             "Options that are not recommended are summed by group; CSV and XLSX list every part."
         )
         blocks.append(Paragraph(more, quiet=True))
-    return Section("bill", voice.gettext("Bill of materials"), blocks)
+    return SectionBlock("bill", voice.gettext("Bill of materials"), blocks)
 
 
 def standing(one: OptionBill, voice: Voice) -> str:
@@ -112,7 +112,7 @@ def money(one: Quantity | None, voice: Voice) -> Cell:
     return Cell(voice.central(one), voice.spread(one))
 
 
-def term(content: ProposalContent, voice: Voice) -> Section | None:
+def term(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     """Return what every option costs over the term, part by part."""
     found = content.term
     if found is None:
@@ -127,9 +127,9 @@ def term(content: ProposalContent, voice: Voice) -> Section | None:
         Paragraph(voice.sentence(said)),
         totals(found, voice),
         lines(found, content.currency, voice),
-        Drawing("term", voice.gettext("Cost over the term"), alternatives.term(content, voice)),
+        ChartBlock("term", voice.gettext("Cost over the term"), alternatives.term(content, voice)),
     ]
-    return Section("term", voice.gettext("Cost over the term"), blocks)
+    return SectionBlock("term", voice.gettext("Cost over the term"), blocks)
 
 
 def totals(found: Term, voice: Voice) -> Grid:

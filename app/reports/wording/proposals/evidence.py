@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.errors import Message
-from app.reports.wording.proposals.blocks import Block, Cell, Grid, Head, Paragraph, Section
+from app.reports.wording.proposals.blocks import Block, Cell, Grid, Head, Paragraph, SectionBlock
 from app.reports.wording.scales import decimals_of
 from app.reports.wording.voice import MISSING, Voice
 from app.sizing.document import Quantity
@@ -27,7 +27,7 @@ def measured_run(value: float, voice: Voice) -> str:
     return voice.decimal(value, decimals_of(value, DIGITS), trim=True)
 
 
-def measured(content: ProposalContent, voice: Voice) -> Section | None:
+def measured(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     """Return the customer's own runs and what follows from them."""
     found = content.evidence
     if found is None:
@@ -37,7 +37,7 @@ def measured(content: ProposalContent, voice: Voice) -> Section | None:
         blocks += gain(one, place, voice)
     if found.fit is not None:
         blocks += fit(found.fit, voice)
-    return Section("measured", voice.gettext("Measured runs"), blocks)
+    return SectionBlock("measured", voice.gettext("Measured runs"), blocks)
 
 
 def gain(one: GainFound, place: int, voice: Voice) -> list[Block]:

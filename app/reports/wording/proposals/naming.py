@@ -9,7 +9,7 @@ from app.reports.wording.proposals.options import scale_of_times
 from app.reports.wording.values import written
 from app.reports.wording.voice import Voice
 from app.sizing.document import Quantity
-from app.sizing.proposal.documents import Line, ProposalContent
+from app.sizing.proposal.documents import ProposalContent, ProposalLine
 from app.sizing.quantities import HOUR
 
 RANGE = ".range"
@@ -54,7 +54,7 @@ def line_name(section: str, name: str, voice: Voice) -> str:
     return voice.label(name, PLACES.get(section, "line"))
 
 
-def line_value(line: Line, content: ProposalContent, voice: Voice) -> str:
+def line_value(line: ProposalLine, content: ProposalContent, voice: Voice) -> str:
     """Return the value of a line as the tables of the document write it, without its range."""
     if line.name == "avoid":
         # The line has the reason in English, for programs; people read it in their own words.

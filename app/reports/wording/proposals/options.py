@@ -8,7 +8,7 @@ from app.errors import Message
 from app.reports.figures.comparisons import hours_of, time_scale
 from app.reports.wording.labels import words
 from app.reports.wording.proposals import alternatives
-from app.reports.wording.proposals.blocks import Block, Cell, Drawing, Grid, Head, Paragraph, Section
+from app.reports.wording.proposals.blocks import Block, Cell, ChartBlock, Grid, Head, Paragraph, SectionBlock
 from app.reports.wording.scales import Scale
 from app.reports.wording.values import written
 from app.reports.wording.voice import MISSING, Voice
@@ -32,7 +32,7 @@ def figure(one: Quantity | None, voice: Voice, scale: Scale | None = None) -> Ce
     return Cell(voice.central(one, scale), voice.spread(one, scale))
 
 
-def comparison(content: ProposalContent, voice: Voice) -> Section:
+def comparison(content: ProposalContent, voice: Voice) -> SectionBlock:
     """Return the options as a table, the ratios between them and their charts."""
     rows = content.comparison.rows
     modelled = [row.estimate for row in rows if row.estimate is not None]
@@ -68,14 +68,14 @@ def comparison(content: ProposalContent, voice: Voice) -> Section:
         )
         blocks.append(Paragraph(voice.sentence(said), quiet=True))
     if any(row.estimate is not None and row.estimate.cost is not None for row in rows):
-        blocks.append(Drawing("cost", voice.gettext("Cost of the run"), alternatives.cost(content, voice)))
-    return Section("comparison", voice.gettext("Comparison of the options"), blocks)
+        blocks.append(ChartBlock("cost", voice.gettext("Cost of the run"), alternatives.cost(content, voice)))
+    return SectionBlock("comparison", voice.gettext("Comparison of the options"), blocks)
 
 
-def time_chart(content: ProposalContent, voice: Voice) -> Drawing:
+def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
     """Return the chart of the times."""
     told = alternatives.time(content, scale_of_times(content), voice)
-    return Drawing("time", voice.gettext("Time to train"), told)
+    return ChartBlock("time", voice.gettext("Time to train"), told)
 
 
 def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
@@ -187,7 +187,7 @@ def _trained(models: Sequence[ModelSummary], voice: Voice) -> list[tuple[str, li
     return [(voice.gettext("Trained parameters"), cells)]
 
 
-def logic(content: ProposalContent, voice: Voice) -> Section | None:
+def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     """Return the chain from the model to the time: what was multiplied with what."""
     found = running(content)
     costs = {row.label: cost for row in content.comparison.rows if (cost := row.own_cost) is not None}
@@ -250,12 +250,12 @@ def logic(content: ProposalContent, voice: Voice) -> Section | None:
     )
     if any(one.breakdown for _, one in found):
         caption = voice.gettext("Share of the time to train by part")
-        blocks.append(Drawing("breakdown", caption, alternatives.breakdown(found, voice)))
+        blocks.append(ChartBlock("breakdown", caption, alternatives.breakdown(found, voice)))
     shown = weighed(content)
     if shown is not None and shown.sensitivity:
         said = voice.say(Message("What the time of {option} hangs on", {"option": shown.label}))
-        blocks.append(Drawing("sensitivity", said, alternatives.sensitivity(shown, voice)))
-    return Section("logic", voice.gettext("Sizing logic"), blocks)
+        blocks.append(ChartBlock("sensitivity", said, alternatives.sensitivity(shown, voice)))
+    return SectionBlock("logic", voice.gettext("Sizing logic"), blocks)
 
 
 def number_or_missing(value: float | None, voice: Voice) -> str:
@@ -296,7 +296,7 @@ def parts(
     ]
 
 
-def plans(content: ProposalContent, voice: Voice) -> Section | None:
+def plans(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     """Return how each option is laid out, choice by choice."""
     found = [(label, one) for label, one in running(content) if one.plan is not None]
     if not found:
@@ -322,7 +322,7 @@ def plans(content: ProposalContent, voice: Voice) -> Section | None:
     if silent:
         blocks.append(Paragraph(voice.gettext("Where the description of the model is silent:")))
         blocks += [Paragraph(said_of(text, voice), quiet=True) for text in silent.values()]
-    return Section("plan", voice.gettext("Appendix: the plan"), blocks)
+    return SectionBlock("plan", voice.gettext("Appendix: the plan"), blocks)
 
 
 def said_of(text: Text, voice: Voice) -> str:

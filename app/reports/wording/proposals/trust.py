@@ -13,7 +13,7 @@ from app.reports.wording.proposals.blocks import (
     Paragraph,
     Reference,
     References,
-    Section,
+    SectionBlock,
 )
 from app.reports.wording.values import written
 from app.reports.wording.voice import MISSING, Voice
@@ -23,7 +23,7 @@ NEAREST = 3
 """Measured runs that are named per option."""
 
 
-def risks(content: ProposalContent, voice: Voice) -> Section:
+def risks(content: ProposalContent, voice: Voice) -> SectionBlock:
     """Return every warning."""
     flags = [
         Flag(
@@ -40,10 +40,10 @@ def risks(content: ProposalContent, voice: Voice) -> Section:
     )
     if content.branding.note is not None:
         blocks.append(Paragraph(voice.sentence(content.branding.note), quiet=True))
-    return Section("risks", voice.gettext("Risks and warnings"), blocks)
+    return SectionBlock("risks", voice.gettext("Risks and warnings"), blocks)
 
 
-def assumptions(content: ProposalContent, voice: Voice) -> Section:
+def assumptions(content: ProposalContent, voice: Voice) -> SectionBlock:
     """Return everything that was taken for granted."""
     everywhere = len([row for row in content.comparison.rows if row.estimate is not None])
     rows = [
@@ -71,10 +71,10 @@ def assumptions(content: ProposalContent, voice: Voice) -> Section:
     blocks: list[Block] = [Paragraph(said if rows else nothing)]
     if rows:
         blocks.append(Grid("assumptions", voice.gettext("Values taken"), heads, rows))
-    return Section("assumptions", voice.gettext("Assumptions"), blocks)
+    return SectionBlock("assumptions", voice.gettext("Assumptions"), blocks)
 
 
-def sources(content: ProposalContent, voice: Voice) -> Section:
+def sources(content: ProposalContent, voice: Voice) -> SectionBlock:
     """Return where the figures come from."""
     entries = [
         Reference(
@@ -102,10 +102,10 @@ def sources(content: ProposalContent, voice: Voice) -> Section:
         blocks.append(Paragraph(voice.sentence(said)))
     if entries:
         blocks.append(References(entries))
-    return Section("sources", voice.gettext("Sources"), blocks)
+    return SectionBlock("sources", voice.gettext("Sources"), blocks)
 
 
-def method(proposal: Proposal, voice: Voice) -> Section:
+def method(proposal: Proposal, voice: Voice) -> SectionBlock:
     """Return how the figures come about, how far they have been right, and how to check this document."""
     content = proposal.content
     blocks: list[Block] = [
@@ -164,4 +164,4 @@ def method(proposal: Proposal, voice: Voice) -> Section:
             quiet=True,
         )
     )
-    return Section("method", voice.gettext("Method and accuracy"), blocks)
+    return SectionBlock("method", voice.gettext("Method and accuracy"), blocks)

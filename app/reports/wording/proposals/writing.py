@@ -12,9 +12,9 @@ from app.reports.wording.proposals.blocks import (
     Block,
     Facts,
     Paragraph,
-    Quote,
-    Section,
-    Verdict,
+    QuoteBlock,
+    SectionBlock,
+    VerdictBlock,
     View,
 )
 from app.reports.wording.voice import Voice
@@ -29,7 +29,7 @@ def write_proposal(proposal: Proposal, voice: Voice) -> View:
     """Return a proposal in words."""
     content = proposal.content
     sections = [
-        Section("summary", voice.gettext("Summary"), summary(content, voice)),
+        SectionBlock("summary", voice.gettext("Summary"), summary(content, voice)),
         options.comparison(content, voice),
         evidence.measured(content, voice),
         options.logic(content, voice),
@@ -82,7 +82,7 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     row = next((row for row in content.comparison.rows if row.label == advice.recommended), None)
     none = "A tie" if advice.tied else "None of the options"
     blocks: list[Block] = [
-        Verdict(
+        VerdictBlock(
             title=voice.gettext("Recommendation"),
             option=row.label if row is not None else voice.gettext(none),
             lines=[voice.sentence(reason) for reason in advice.reasons],
@@ -91,7 +91,7 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     ]
     if content.reason:
         lines = [line.strip() for line in content.reason.splitlines() if line.strip()]
-        blocks.append(Quote(voice.gettext("Why this choice"), lines))
+        blocks.append(QuoteBlock(voice.gettext("Why this choice"), lines))
     if advice.avoid:
         blocks.append(
             Against(voice.gettext("What not to buy"), [against(one, voice) for one in advice.avoid])

@@ -16,11 +16,18 @@ import numpy as np
 from app.catalog.software import SoftwareProfile
 from app.engine.records import FloatLike, Floats
 from app.errors import AppError
-from app.sizing.calibrated import Fit, MeasuredStep, fit_profile
+from app.sizing.calibrated import MeasuredStep, ProfileFit, fit_profile
 from app.sizing.context import SizingContext
 from app.sizing.regimes import regimes
 from app.sizing.spread import common_normals
-from app.sizing.validation.cases import THROUGHPUT, Case, Unsupported, number, read_case, without_answers
+from app.sizing.validation.cases import (
+    THROUGHPUT,
+    MeasurementCase,
+    Unsupported,
+    number,
+    read_case,
+    without_answers,
+)
 from app.sizing.validation.predict import build, conversion
 
 RUNS = 3
@@ -76,7 +83,7 @@ def check_calibration(
     rows: Sequence[Mapping[str, str]], context: SizingContext, *, least: int = LARGE, runs: int = RUNS
 ) -> list[LeftOut]:
     """Return every code that has enough small runs and a large one, predicted before and after."""
-    codes: dict[tuple[str, str, str, str], dict[Configuration, tuple[Case, float]]] = {}
+    codes: dict[tuple[str, str, str, str], dict[Configuration, tuple[MeasurementCase, float]]] = {}
     for row in rows:
         measured = number(row.get("value", ""))
         if row.get("metric") not in THROUGHPUT or not measured or row.get("confidence") == "memory":
@@ -117,13 +124,13 @@ def residual_deviation(codes: Sequence[LeftOut]) -> float:
     return float(np.sqrt(max(float(np.mean(variances)), 0.0)))
 
 
-def configuration(case: Case) -> Configuration:
+def configuration(case: MeasurementCase) -> Configuration:
     """Return what tells two runs of one code apart, devices first."""
     sizes = (case.seq_len, case.image_size, case.global_batch, case.micro_batch)
     return (case.devices, case.model, case.precision, *(float(size or 0.0) for size in sizes))
 
 
-def unknown_software(case: Case, context: SizingContext) -> SoftwareProfile | None:
+def unknown_software(case: MeasurementCase, context: SizingContext) -> SoftwareProfile | None:
     """Return the class preset of a run whose software text no rule knows; None where it has none."""
     name = context.rules.profile({"family": case.family, "chip": case.chip, "model": case.model})
     profile = None if name is None else context.software.profile(name)
@@ -133,7 +140,7 @@ def unknown_software(case: Case, context: SizingContext) -> SoftwareProfile | No
 def _left_out(
     key: tuple[str, str, str, str],
     preset: SoftwareProfile,
-    cases: Sequence[tuple[Case, float]],
+    cases: Sequence[tuple[MeasurementCase, float]],
     context: SizingContext,
     least: int,
     runs: int,
@@ -175,7 +182,9 @@ def _left_out(
     )
 
 
-def _predicted(case: Case, step: MeasuredStep, preset: SoftwareProfile, fit: Fit) -> PredictedRun:
+def _predicted(
+    case: MeasurementCase, step: MeasuredStep, preset: SoftwareProfile, fit: ProfileFit
+) -> PredictedRun:
     normals = common_normals()
     before = float(step.predict(preset, {})[0])
     after = float(step.predict(fit.profile, {})[0])
@@ -184,7 +193,7 @@ def _predicted(case: Case, step: MeasuredStep, preset: SoftwareProfile, fit: Fit
 
 
 def measured_step(
-    case: Case, measured: float, profile: SoftwareProfile, context: SizingContext
+    case: MeasurementCase, measured: float, profile: SoftwareProfile, context: SizingContext
 ) -> MeasuredStep:
     """Return a measured run, ready to be predicted with other figures."""
     scenario, _, plans = build(case, context, profile)
