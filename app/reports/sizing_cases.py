@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from app.engine.units import DAY
 from app.reports.markdown import table
 from app.reports.wording.voice import Voice, voice
 from app.sizing.context import SizingContext
@@ -14,7 +15,6 @@ from app.sizing.size.request import SizingRequest
 from app.sizing.size.sentences import sentences
 
 PAGE = "docs/sizings.md"
-DAY = 86_400.0
 IMAGES = {"epochs": 90, "dataset_samples": 1_281_167}
 
 CONSIDERED: Mapping[str, Any] = {

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from app import __version__
-from app.engine.units import YEAR
+from app.engine.units import DAY, YEAR
 from app.errors import BadInput, Message
 from app.sizing.checks import time_checks
 from app.sizing.context import SizingContext
@@ -25,7 +25,6 @@ from app.sizing.document import (
     TraceStep,
     Validation,
 )
-from app.sizing.failures import DAY
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import significant, spread_quantity
 from app.sizing.request import EstimateRequest

@@ -20,26 +20,16 @@ from app.engine.cost import (
 )
 from app.engine.energy import emissions, facility_power, run_energy
 from app.engine.records import Floats
-from app.engine.units import HOURS_PER_YEAR, YEAR
+from app.engine.units import GIGABYTE, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
 from app.sizing.cost.documents import Carbon, CostLine
 from app.sizing.cost.figures import shown, taken
-from app.sizing.cost.prices import (
-    GIGABYTE,
-    KILOWATT_HOUR,
-    MONTH,
-    DollarPrices,
-    in_dollars,
-    training_power,
-)
+from app.sizing.cost.prices import DollarPrices, in_dollars, training_power
 from app.sizing.cost.terms import STORAGE
 from app.sizing.document import Cost, Quantity
 from app.sizing.failures import DECILES, log_deviation
 from app.sizing.hardware import Hardware
 from app.sizing.quantities import quantity
 from app.sizing.quote import Currency, quote, quote_line
-
-MONTHS = 12.0
-TERABYTE = 1e12
 
 
 def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str | None = None) -> Spread:

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from app.catalog import Figure, ReliabilityDefaults
 from app.engine.gpu.case import MASTER_BYTES, STATE_BYTES
+from app.engine.units import DAY, MINUTE, TERABYTE
 from app.errors import BadInput
 from app.sizing.request import AssumptionsInput
 
-DAY = 86_400.0
-HOUR = 3_600.0
-MINUTE = 60.0
-TERABYTE = 1e12
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
 

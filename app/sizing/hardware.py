@@ -12,12 +12,11 @@ from app.catalog import Catalog, ChipKind, SystemEntry
 from app.catalog.software import SoftwareCatalog
 from app.engine.plans import Plans
 from app.engine.records import Fabric, Floats, GpuSystem, Intra, IpuChip
+from app.engine.units import GIGABYTE
 from app.errors import BadInput, Conflict, NotFound
 
 BRIDGE = "BRIDGE"
 """Word in the description of a PCIe machine whose GPUs are joined in pairs."""
-
-GIGABYTE = 1e9
 
 
 def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:

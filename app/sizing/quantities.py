@@ -9,7 +9,7 @@ import numpy as np
 from app.catalog import Spread
 from app.engine.records import Floats
 from app.engine.uncertainty import band
-from app.engine.units import YEAR
+from app.engine.units import DAY, HOUR, MINUTE, YEAR
 from app.errors import Message
 from app.sizing.document import Quantity
 
@@ -57,8 +57,6 @@ def significant(value: float, digits: int = 3) -> float:
     """Return a value to a number of significant digits, as a sentence shows it."""
     return float(f"{value:.{digits}g}")
 
-
-MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 
 TIMES = (
     (90.0, 1.0, "s"),

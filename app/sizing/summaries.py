@@ -10,6 +10,7 @@ from app.catalog import Catalog, Figure
 from app.engine.pipeline import bubble_slots
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
+from app.engine.units import HOUR
 from app.sizing.asked_plan import recompute_name, sharding_name
 from app.sizing.checks import stage_layers_of
 from app.sizing.context import SizingContext
@@ -27,7 +28,7 @@ from app.sizing.document import (
     SystemSummary,
     Validation,
 )
-from app.sizing.failures import HOUR, log_deviation
+from app.sizing.failures import log_deviation
 from app.sizing.hardware import Hardware
 from app.sizing.nearest import EstimateFacts, compare_runs, family_error, nearest_runs, reach, status_of
 from app.sizing.planning import memory_of

@@ -6,13 +6,12 @@ from pydantic import JsonValue
 
 from app.catalog import CostDefaults, Figure, ReliabilityDefaults
 from app.engine.reliability import job_failure_rate
-from app.engine.units import YEAR
+from app.engine.units import DAY, KILOWATT_HOUR, MINUTE, TERABYTE, YEAR
 from app.errors import Message
-from app.sizing.cost.prices import KILOWATT_HOUR, DollarPrices
+from app.sizing.cost.prices import DollarPrices
 from app.sizing.cost.terms import STORAGE
 from app.sizing.deciding import Decision
 from app.sizing.document import Default
-from app.sizing.failures import DAY, MINUTE
 from app.sizing.hardware import Hardware
 from app.sizing.planning import default_margin
 from app.sizing.request import EstimateRequest
@@ -114,9 +113,6 @@ def stored_tb(found: DollarPrices) -> float:
     """Return the storage that is counted. [TB]"""
     owned = found.capital.get(STORAGE, 0.0) / found.defaults.storage_flash.si
     return round((owned or found.stored) / TERABYTE, 9)
-
-
-TERABYTE = 1e12
 
 
 def _figure(figure: Figure | None) -> Message:

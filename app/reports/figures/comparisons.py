@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from app.engine.units import HOUR
 from app.reports.figures import palette
 from app.reports.figures.layout import Figure, axis, figure, legend_above, names, plain, wrapped
 from app.reports.wording import Voice
 from app.reports.wording.scales import Scale, scale_of
 from app.sizing.document import Comparison, ComparisonRow, Estimate, Quantity, Roofline
-from app.sizing.quantities import HOUR
 
 LOGARITHMIC_FROM = 40.0
 """Ratio of the slowest to the fastest option from which bars would hide the fast ones."""

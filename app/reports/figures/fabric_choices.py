@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from app.engine.units import GIGABYTE
 from app.reports.figures import palette
 from app.reports.figures.layout import Figure, axis, figure, legend_above, names
 from app.reports.wording import Voice
@@ -14,7 +15,6 @@ from app.sizing.fabric_choice.documents import AccumulationPoint, FabricChoice, 
 EXPOSED = {"tensor": "tensor_comm", "pipeline": "pipeline_comm", "data": "data_comm"}
 """Kind of communication → part of a step, whose colour it has."""
 
-GIGABYTE = 1e9
 APART = 1.3
 """Ratio of two bandwidths from which both are written under the axis."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.engine.units import GIGABYTE
 from app.reports.figures import palette
 from app.reports.figures.bars import WIDTH
 from app.reports.figures.layout import Figure, axis, figure, legend_above, names, plain
@@ -18,7 +19,6 @@ SHADES = (0.02, 0.05, 0.10, 0.25, 0.50)
 """How far a cell may be behind the fastest to have this shade or a darker one; more is palest."""
 
 LINE = "rgba(128,136,148,0.9)"
-GIGABYTE = 1e9
 LONGEST = 2.0
 """Step time up to which the front is drawn, over the shortest; the table goes on."""
 

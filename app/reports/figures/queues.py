@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from app.engine.units import DAY, HOUR
 from app.reports.figures import palette
 from app.reports.figures.layout import Figure, axis, figure, legend_above, names, plain
 from app.reports.wording import Voice
 from app.reports.wording.scales import Scale
 from app.sizing.document import Quantity
-from app.sizing.quantities import DAY, HOUR
 from app.sizing.tenancy.documents import QueueAnswer
 
 LONG = 4.0 * DAY

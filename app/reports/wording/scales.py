@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from app.engine.units import YEAR
-from app.sizing.quantities import HOUR as HOUR
 from app.sizing.quantities import TIMES as SPOKEN
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from app.catalog import Acquisition, Catalog, ChipKind, Figure, Spread, SystemEntry
+from app.engine.units import KILOWATT
 from app.errors import BadInput, Conflict, Message
 from app.sizing.bill import racks
 from app.sizing.bill.around import installation, management_parts, spare_parts, storage_parts
@@ -26,7 +27,6 @@ from app.sizing.document import Quantity, Text
 from app.sizing.hardware import MOST_DEVICES, known_id
 from app.sizing.trace import source_ref
 
-KILOWATT = 1000.0
 GIGABIT_PER_SECOND = 1.25e8
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.catalog import Catalog, ChipKind, SystemEntry
+from app.engine.units import KILOWATT
 from app.errors import Message
 from app.sizing.bill.documents import FabricPlan
 from app.sizing.bill.lines import BillPart
 from app.sizing.bill.racks import Packed, RackLimits
 from app.sizing.bill.request import BillRequest
 from app.sizing.document import CheckWarning
-
-KILOWATT = 1000.0
 
 
 def bill_warnings(

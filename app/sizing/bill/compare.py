@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from app.catalog import Catalog
+from app.engine.units import KILOWATT
 from app.errors import Conflict, Message
 from app.sizing.bill.around import CLUSTER
 from app.sizing.bill.documents import Bill, BillComparison, GroupPair, Ratio
 from app.sizing.bill.sums import GROUPS
 from app.sizing.document import CheckWarning, Quantity
 
-KILOWATT = 1000.0
 ROUNDING = 1e-9
 """What division may leave of a difference that is exactly the margin."""
 

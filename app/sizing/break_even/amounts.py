@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from app.catalog import RENTALS, CostDefaults, Figure
 from app.catalog.entries import ChipKind
-from app.engine.units import HOUR, YEAR
+from app.engine.units import HOUR, KILOWATT, KILOWATT_HOUR, MONTHS, YEAR
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.sizing.break_even.capacity import used_share
 from app.sizing.break_even.documents import AmountLine
-from app.sizing.break_even.lines import MONTHS, line
+from app.sizing.break_even.lines import line
 from app.sizing.break_even.request import BreakEvenRequest, CloudInput, HardwareInput, RunningInput
 from app.sizing.context import SizingContext
 from app.sizing.cost.capital import capital_of
@@ -23,7 +23,6 @@ from app.sizing.hardware import Hardware
 from app.sizing.request import AssumptionsInput
 from app.sizing.trace import source_ref
 
-KILOWATT, KILOWATT_HOUR = 1e3, 3.6e6
 KILOWATT_MONTH = KILOWATT * YEAR / MONTHS
 
 

@@ -9,12 +9,11 @@ from dataclasses import replace
 from app.catalog.entries import ChipKind
 from app.engine.cost.break_even import BuildOrRent, break_even_month
 from app.engine.cost.growing_payments import full_month
-from app.engine.units import YEAR
+from app.engine.units import MONTHS, YEAR
 from app.errors import Message
 from app.sizing.break_even.amounts import BreakEvenAmounts
 from app.sizing.break_even.capacity import used_share
 from app.sizing.break_even.documents import CashPoint
-from app.sizing.break_even.lines import MONTHS
 from app.sizing.break_even.request import BreakEvenRequest
 from app.sizing.context import SizingContext
 from app.sizing.document import CheckWarning

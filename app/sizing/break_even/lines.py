@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.engine.units import HOURS_PER_YEAR
+from app.engine.units import HOURS_PER_YEAR, MONTHS
 from app.errors import Message
 from app.sizing.break_even.documents import AmountLine
 from app.sizing.break_even.request import BreakEvenRequest
 from app.sizing.document import Text
 
-MONTHS = 12.0
 HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from app.engine.cost.break_even import BuildOrRent
 from app.engine.records import FloatLike, Floats
-from app.sizing.break_even.lines import HOURS_PER_MONTH, MONTHS
+from app.engine.units import MONTHS
+from app.sizing.break_even.lines import HOURS_PER_MONTH
 from app.sizing.break_even.request import BreakEvenRequest
 
 Inputs = Mapping[str, FloatLike]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.catalog import Catalog, VendorRatio
+from app.engine.units import HOUR
 from app.errors import Message, NotFound
 from app.sizing.claims.amounts import SystemAmounts, amounts_of
 from app.sizing.claims.checks import claim_warnings, network_left_out, power_basis_differs, unmeasured
@@ -33,7 +34,6 @@ from app.sizing.claims.request import ClaimsRequest, check
 from app.sizing.document import Quantity, Text
 from app.sizing.quantities import quantity, significant, spread_quantity
 
-HOUR = 3600.0
 BOW_CLAIM = "vendor-bow-40"
 """Claim of the catalogue that says by how much Bow is faster, at most."""
 BOW = {"ipu-pod64": "bow-pod64"}

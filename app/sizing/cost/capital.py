@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.catalog import HOST, Catalog, ChipKind, CostDefaults, Spread
+from app.engine.units import TERABYTE
 from app.errors import BadInput
 from app.sizing.bill.network import has_bill, network_bill
 from app.sizing.cost.figures import Basis, Stated
@@ -14,8 +15,6 @@ from app.sizing.cost.terms import STORAGE, Terms
 from app.sizing.failures import DECILES
 from app.sizing.hardware import Hardware
 from app.sizing.request import AssumptionsInput
-
-TERABYTE = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.catalog import Catalog, ChipKind, CostDefaults, Figure, Spread, SystemEntry
 from app.engine.energy import average_power
-from app.engine.units import HOUR, YEAR
+from app.engine.units import GIGABYTE, HOUR, KILOWATT_HOUR, MONTH, YEAR
 from app.errors import Message
 from app.sizing.cost.capital import NOTHING, capital_of, storage_size, stored_bytes
 from app.sizing.cost.figures import Basis, Stated
@@ -17,10 +17,6 @@ from app.sizing.document import CheckWarning
 from app.sizing.families import power_kind
 from app.sizing.hardware import Hardware
 from app.sizing.request import AssumptionsInput
-
-KILOWATT_HOUR = 3.6e6
-GIGABYTE = 1e9
-MONTH = YEAR / 12.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.catalog import RENTALS, Acquisition, Catalog, Figure
 from app.catalog.defaults import REGIONS
-from app.engine.units import YEAR
+from app.engine.units import MONTHS, YEAR
 from app.errors import BadInput, NotFound
 from app.sizing.hardware import Hardware
 from app.sizing.request import AssumptionsInput
@@ -16,7 +16,6 @@ INCLUDED = ("hosts", "fabric", "power", "space", "staff", "support")
 """Parts of the cost of ownership that are counted where nothing else is asked."""
 
 STORAGE = "storage"
-MONTHS = 12.0
 
 BOUNDS: Mapping[str, tuple[float, float]] = {
     "electricity_per_kwh": (0.0, 1e4),

@@ -10,9 +10,6 @@ import numpy.typing as npt
 
 from app.engine.records import Floats
 
-HOUR = 3600.0
-DAY = 86_400.0
-MONTH = 30.4375 * DAY
 SPARE = 6.0
 """Standard deviations of a Poisson count that are drawn ahead."""
 

@@ -8,12 +8,13 @@ from functools import cached_property
 
 from app.catalog import Catalog
 from app.engine.queueing import mean_wait, offered_load, wait_percentile, waiting_probability
+from app.engine.units import DAY, HOUR
 from app.errors import Message
 from app.sizing.document import CheckWarning, Estimate
 from app.sizing.hardware import known_id
 from app.sizing.tenancy import statistics
 from app.sizing.tenancy.documents import ClosedForm, CountPoint, QueueAnswer, TeamWait
-from app.sizing.tenancy.jobs import DAY, HOUR, Interruptions, JobSequence, Stream, draw
+from app.sizing.tenancy.jobs import Interruptions, JobSequence, Stream, draw
 from app.sizing.tenancy.line import Ran, run_line
 from app.sizing.tenancy.request import QueueRequest
 from app.sizing.tenancy.room import Site

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from app.engine.records import Floats
 from app.engine.uncertainty import band
+from app.engine.units import DAY, HOUR
 from app.sizing.document import Quantity
 from app.sizing.quantities import quantity
 from app.sizing.tenancy.documents import LinePoint, TeamWait
-from app.sizing.tenancy.jobs import DAY, HOUR, Stream
+from app.sizing.tenancy.jobs import Stream
 from app.sizing.tenancy.line import Ran
 
 LEAST_PIECES = 5

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from app.catalog import Catalog, ChipKind
 from app.engine.partition import is_partition_size, nearest_partition_sizes, session_parts
 from app.engine.pools import BuddyPool, NodePool, Pool
+from app.engine.units import DAY, HOUR, MONTH
 from app.errors import BadInput, Conflict, Message
 from app.sizing.document import Estimate
-from app.sizing.tenancy.jobs import DAY, HOUR, MONTH, Interruptions, Stream
+from app.sizing.tenancy.jobs import Interruptions, Stream
 from app.sizing.tenancy.request import MOST_COUNT, MOST_DEVICES, QueueRequest, TeamLoad
 from app.sizing.tenancy.room import Site, conflict
 

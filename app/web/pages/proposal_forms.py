@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
 
+from app.engine.units import HOUR
 from app.errors import BadInput
 from app.sizing.proposal.documents import Proposal
 from app.web.pages.forms import plain_number, typed, whole
@@ -15,7 +16,6 @@ from app.web.pages.forms import plain_number, typed, whole
 WORDS = ("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id")
 RUNS = "calibration_id"
 NUMBERS = ("budget", "term_years")
-HOUR = 3600.0
 MAX_LOGO = 500_000
 MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 

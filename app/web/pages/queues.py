@@ -7,9 +7,10 @@ from urllib.parse import urlencode
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
+from app.engine.units import HOUR
 from app.reports.figures.queues import line_over_time, wait_scale, waits_by_count, waits_by_team
 from app.reports.wording import Voice
-from app.reports.wording.scales import HOUR, Scale
+from app.reports.wording.scales import Scale
 from app.services.tenancy import share_time
 from app.services.workbench import Workbench
 from app.sizing.tenancy.documents import QueueAnswer

@@ -9,9 +9,10 @@ import pytest
 from app.catalog import Catalog, load_catalog
 from app.engine.pools import BuddyPool, NodePool
 from app.engine.queueing import mean_wait, wait_percentile
+from app.engine.units import DAY, HOUR, MONTH
 from app.errors import AppError, BadInput, Conflict
 from app.sizing.tenancy.documents import QueueAnswer
-from app.sizing.tenancy.jobs import DAY, HOUR, MONTH, Interruptions, JobSequence, Stream, draw
+from app.sizing.tenancy.jobs import Interruptions, JobSequence, Stream, draw
 from app.sizing.tenancy.line import Ran, run_line
 from app.sizing.tenancy.queue import simulate
 from app.sizing.tenancy.request import QueueRequest

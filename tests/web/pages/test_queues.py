@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import pytest
 from bs4 import BeautifulSoup
 
+from app.engine.units import HOUR
 from app.reports.wording import voice
 from app.reports.wording.scales import Scale
 from app.sizing.document import Quantity
-from app.sizing.quantities import HOUR
 from tests.web.pages.conftest import Reader
 
 ASKED = {

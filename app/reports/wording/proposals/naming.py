@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from app.engine.units import HOUR
 from app.reports.wording.proposals.evidence import measured_rate, measured_run
 from app.reports.wording.proposals.options import scale_of_times
 from app.reports.wording.values import written
 from app.reports.wording.voice import Voice
 from app.sizing.document import Quantity
 from app.sizing.proposal.documents import ProposalContent, ProposalLine
-from app.sizing.quantities import HOUR
 
 RANGE = ".range"
 PART = "part."
