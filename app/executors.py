@@ -1,6 +1,6 @@
 """Where sweeps are computed: on this machine's processors, or on a Dask cluster.
 
-Nothing else knows of either; a sweep sees a :class:`app.sizing.sweep.run.Crew`.
+Nothing else knows of either; a sweep sees a :class:`app.sizing.sweep.run.WorkerPool`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from app.errors import BadInput, Message
-from app.sizing.sweep.run import Crew, WorkersFailed
+from app.sizing.sweep.run import WorkerPool, WorkersFailed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,12 +30,12 @@ DASK_SECONDS = 15
 """How long a scheduler may take to answer and to have a worker. [s]"""
 
 
-def crew(dask: str, workers: int | None = None) -> Crew:
+def crew(dask: str, workers: int | None = None) -> WorkerPool:
     """Return the workers of one sweep: those of a Dask scheduler, or processes of this machine."""
     if dask:
         check_dask()
-        return DaskCrew(dask)
-    return LocalCrew(workers or processors())
+        return DaskWorkerPool(dask)
+    return LocalWorkerPool(workers or processors())
 
 
 def check_dask() -> None:
@@ -55,7 +55,7 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-class LocalCrew:
+class LocalWorkerPool:
     """Processes of this machine, one for each processor."""
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
@@ -133,7 +133,7 @@ def _leave_with(sentinel: int) -> None:
     os._exit(1)
 
 
-class DaskCrew:
+class DaskWorkerPool:
     """The workers of a Dask scheduler."""
 
     def __init__(self, address: str) -> None:

@@ -33,7 +33,7 @@ from app.services.housekeeping import HOUSEKEEPING, Chore, run_chore
 from app.services.job_running import JobClaim, Watch, Work
 from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
-from app.sizing.sweep.run import Crew
+from app.sizing.sweep.run import WorkerPool
 from app.store.database import POSTGRES
 from app.store.migrate import QUEUE_TABLES
 
@@ -64,7 +64,7 @@ class Jobs:
     def __init__(
         self,
         bench: Workbench,
-        make_crew: Callable[[], Crew],
+        make_crew: Callable[[], WorkerPool],
         queue: str,
         lock: Path | None = None,
         threads: int = 1,
@@ -89,7 +89,7 @@ class Jobs:
         except Exception:
             logger.exception("the queue cannot be used; the job is taken up later", extra={"job": identifier})
 
-    def hurry(self, name: str) -> None:
+    def run_chore(self, name: str) -> None:
         """Ask for a chore now; where the queue cannot be used, its turn comes all the same."""
         try:
             with self._opening:

@@ -26,7 +26,7 @@ from app.services.identity import Identity, SessionTimes
 from app.services.keys import KeyAdmission
 from app.services.mailing import CommandMailer
 from app.services.oidc import SingleSignOn
-from app.services.rates import Asker, Effort, Rates
+from app.services.rates import ClientKind, CostClass, Rates
 from app.services.retention_terms import Retention
 from app.services.sealing import Sealer, kept_secret
 from app.services.sessions import AccountsAdmission
@@ -44,9 +44,9 @@ from app.web.event_stream import Streams
 from app.web.folders import Assets, folder
 from app.web.observing import Observer
 from app.web.rates import RateHeaders
-from app.web.reach import Reach
 from app.web.routers import routes_of
 from app.web.security import HEADERS_OF_FAULTS, Guard
+from app.web.server_access import ServerAccess
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -130,19 +130,19 @@ def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
         check_dask()
     queue = settings.queue_url or default_queue(settings.database_url, settings.data_dir)
     jobs = Jobs(bench, partial(crew, settings.dask), queue, settings.data_dir / "jobs.lock", threads)
-    bench.ring, bench.hurry = jobs.ring, jobs.hurry
+    bench.ring, bench.run_chore = jobs.ring, jobs.run_chore
     return jobs
 
 
-def quotas_of(settings: Settings) -> dict[Asker, dict[Effort, int]]:
+def quotas_of(settings: Settings) -> dict[ClientKind, dict[CostClass, int]]:
     """Return how often a key, a person and the readers of a link may ask in a minute."""
     of_a_key = {
-        Effort.READ: settings.rate_read,
-        Effort.ESTIMATE: settings.rate_estimate,
-        Effort.SEARCH: settings.rate_search,
+        CostClass.READ: settings.rate_read,
+        CostClass.ESTIMATE: settings.rate_estimate,
+        CostClass.SEARCH: settings.rate_search,
     }
     of_a_person = {effort: settings.rate_person * quota for effort, quota in of_a_key.items()}
-    return {Asker.KEY: of_a_key, Asker.PERSON: of_a_person, Asker.LINK: of_a_key}
+    return {ClientKind.KEY: of_a_key, ClientKind.PERSON: of_a_person, ClientKind.LINK: of_a_key}
 
 
 def sealer_of(settings: Settings) -> Sealer:
@@ -170,7 +170,7 @@ def session_times_of(settings: Settings) -> SessionTimes:
     )
 
 
-def reach_now(settings: Settings) -> Reach:
+def reach_now(settings: Settings) -> ServerAccess:
     """Return how a server started now is reached; brings the tables up to date."""
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
@@ -193,12 +193,12 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
     return SingleSignOn(provider, frozenset(settings.oidc_domains))
 
 
-def reach_of(settings: Settings, alone: bool) -> Reach:
+def reach_of(settings: Settings, alone: bool) -> ServerAccess:
     """Return how the server is reached; without accounts by this machine alone, whatever is set."""
     if alone:
-        return Reach(LOOPBACK)
+        return ServerAccess(LOOPBACK)
     hosts = LOOPBACK | ({settings.public_host} if settings.public_host else set())
-    return Reach(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
+    return ServerAccess(hosts, alone=False, public_url=settings.public_url, proxies=settings.proxies)
 
 
 def make_data_directory(path: Path) -> None:

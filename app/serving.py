@@ -29,7 +29,7 @@ from app.executors import leave_with_parent
 from app.logs import set_up_logs
 from app.main import create_app, make_bench, make_jobs
 from app.settings import Settings
-from app.web.patience import BOUNDS
+from app.web.timeouts import BOUNDS
 
 logger = logging.getLogger("rackline.server")
 

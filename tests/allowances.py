@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from fastapi import FastAPI
 
-from app.services.rates import Asker, Effort, Rates
+from app.services.rates import ClientKind, CostClass, Rates
 
 
 @contextmanager
-def allowed(app: FastAPI, quotas: Mapping[Asker, Mapping[Effort, int]]) -> Iterator[None]:
+def allowed(app: FastAPI, quotas: Mapping[ClientKind, Mapping[CostClass, int]]) -> Iterator[None]:
     """Let an application grant so many requests a minute, counted anew."""
     before = app.state.rates
     app.state.rates = Rates(quotas)

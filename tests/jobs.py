@@ -8,14 +8,14 @@ from functools import partial
 from app.services.job_running import JobClaim
 from app.services.sweep_running import compute_sweep
 from app.services.workbench import Workbench
-from app.sizing.sweep.run import Crew
+from app.sizing.sweep.run import WorkerPool
 
 
 def never() -> bool:
     return False
 
 
-def do_next(bench: Workbench, crew: Callable[[], Crew], stopping: Callable[[], bool] = never) -> bool:
+def do_next(bench: Workbench, crew: Callable[[], WorkerPool], stopping: Callable[[], bool] = never) -> bool:
     """Do the oldest job that waits; tell whether there was one."""
     for job in bench.store.watched_jobs():
         claim = JobClaim.take(bench, job.id, stopping)
@@ -25,7 +25,7 @@ def do_next(bench: Workbench, crew: Callable[[], Crew], stopping: Callable[[], b
     return False
 
 
-def do_all(bench: Workbench, crew: Callable[[], Crew]) -> None:
+def do_all(bench: Workbench, crew: Callable[[], WorkerPool]) -> None:
     """Do every job that waits."""
     while do_next(bench, crew):
         pass

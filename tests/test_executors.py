@@ -15,18 +15,18 @@ import pytest
 from distributed import Client, LocalCluster
 
 from app.errors import BadInput
-from app.executors import DaskCrew, LocalCrew, crew, processors
+from app.executors import DaskWorkerPool, LocalWorkerPool, crew, processors
 from app.main import create_app
 from app.settings import Settings
 from app.sizing.sweep.chunks import installed_context
-from app.sizing.sweep.run import Crew, WorkersFailed, run_sweep
+from app.sizing.sweep.run import WorkerPool, WorkersFailed, run_sweep
 from tests.sizing.sweeping import process_is_alive, wide
 
 ROOT = Path(__file__).parents[1]
 POINTS = 48
 
 
-def swept(asked: Crew, kill: object, points: int = POINTS) -> list[int]:
+def swept(asked: WorkerPool, kill: object, points: int = POINTS) -> list[int]:
     """Return the positions of the rows of a sweep, ``kill`` called when the first have come."""
     found: list[int] = []
     for rows in run_sweep(wide(points).points(), installed_context, asked):
@@ -39,7 +39,7 @@ def swept(asked: Crew, kill: object, points: int = POINTS) -> list[int]:
 
 
 def test_a_process_killed_in_the_middle_loses_no_point_and_doubles_none() -> None:
-    local = LocalCrew(2)
+    local = LocalWorkerPool(2)
     killed: list[int] = []
 
     def kill() -> None:
@@ -53,7 +53,7 @@ def test_a_process_killed_in_the_middle_loses_no_point_and_doubles_none() -> Non
 
 
 def test_processes_end_with_the_sweep() -> None:
-    local = LocalCrew(1)
+    local = LocalWorkerPool(1)
     run = run_sweep(wide(20).points(), installed_context, local)
     next(run)
     pool = local.executor()
@@ -66,10 +66,10 @@ def test_processes_end_with_the_sweep() -> None:
 
 ORPHAN = """
 import sys
-from app.executors import LocalCrew
+from app.executors import LocalWorkerPool
 from app.sizing.sweep.chunks import installed_context
 if __name__ == "__main__":
-    pool = LocalCrew(1).executor()
+    pool = LocalWorkerPool(1).executor()
     pool.submit(installed_context).result()
     print(*pool._processes, flush=True)
     sys.stdin.read()
@@ -118,7 +118,7 @@ def test_a_dask_worker_killed_in_the_middle_loses_no_point_and_doubles_none(clus
 def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.executors.DASK_SECONDS", 0.5)
     with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 does not answer"):
-        DaskCrew("tcp://127.0.0.1:9").executor()
+        DaskWorkerPool("tcp://127.0.0.1:9").executor()
 
 
 def test_a_scheduler_without_its_client_is_refused_at_the_start(
@@ -134,7 +134,7 @@ def test_a_scheduler_without_its_client_is_refused_at_the_start(
 
 def test_without_a_scheduler_sweeps_use_this_machine() -> None:
     local = crew("")
-    assert isinstance(local, LocalCrew)
+    assert isinstance(local, LocalWorkerPool)
     assert local.size() == processors() >= 1
     assert crew("", 3).size() == 3
 

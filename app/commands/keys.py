@@ -16,9 +16,9 @@ from app.services import keys
 from app.services.acting import Actor, acting
 from app.services.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
-from app.sizing.complaints import from_validation
 from app.sizing.integration.documents import ApiKey
 from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
+from app.sizing.validation_errors import from_validation
 
 cli = typer.Typer(
     name="key",

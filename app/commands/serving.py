@@ -13,7 +13,7 @@ from app.logs import set_up_logs
 from app.main import reach_now
 from app.serving import serve_by_several, serve_here, work
 from app.settings import Settings
-from app.web.reach import Reach
+from app.web.server_access import ServerAccess
 
 LISTENED_ALONE = frozenset({"127.0.0.1", "localhost", "::1"})
 """Addresses that only this machine reaches."""
@@ -60,7 +60,7 @@ def logging_settings() -> Settings:
     return settings
 
 
-def check_reach(host: str, reach: Reach) -> None:
+def check_reach(host: str, reach: ServerAccess) -> None:
     """Refuse to be reached from elsewhere without accounts, or under a name nobody was told."""
     if host in LISTENED_ALONE:
         return

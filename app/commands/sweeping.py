@@ -23,7 +23,7 @@ from app.sizing.sweep.chunks import installed_context
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow
-from app.sizing.sweep.run import Crew, run_sweep
+from app.sizing.sweep.run import WorkerPool, run_sweep
 from app.sizing.sweep.uploads import UploadSet
 
 ENDINGS = (".csv", ".parquet")
@@ -70,7 +70,7 @@ class Interrupted(Exception):
     """The sweep was stopped by Ctrl-C; what there is has been kept."""
 
 
-def sweep_to_file(request: SweepRequest, output: Path, workers: Crew, *, resume: bool) -> int:
+def sweep_to_file(request: SweepRequest, output: Path, workers: WorkerPool, *, resume: bool) -> int:
     """Compute a sweep into a file; rows are kept beside it until it is complete."""
     if output.suffix not in ENDINGS:
         raise BadInput.at("--output", "the file must end in .csv or .parquet")

@@ -9,8 +9,8 @@ import json
 import sys
 
 from app.errors import AppError
-from app.profiles.apart import bound_memory
 from app.profiles.onnx_file import MOST_MEMORY, refusal_to_json
+from app.profiles.sandbox import bound_memory
 
 
 def told(name: str, data: bytes) -> dict[str, object]:

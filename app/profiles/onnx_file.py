@@ -1,7 +1,7 @@
 """ONNX files, read in a process of their own.
 
 The parser and the shape inference are native code that cannot be interrupted; see
-:mod:`app.profiles.onnx_graph` for what they do and :mod:`app.profiles.apart` for the bounds.
+:mod:`app.profiles.onnx_graph` for what they do and :mod:`app.profiles.sandbox` for the bounds.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import cast
 
 from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable
-from app.profiles.apart import read_apart
 from app.profiles.documents import check_size, unreadable
 from app.profiles.model import ModelProfile, message_from_json, message_to_json
+from app.profiles.sandbox import read_apart
 
 MOST_BYTES = 25_000_000
 """Largest file. [B]"""

@@ -12,10 +12,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
-from app.profiles.apart import read_apart
 from app.profiles.documents import unreadable
 from app.profiles.numbers import printable
 from app.profiles.sample_files import LENGTH_COLUMNS, TEXT_COLUMNS, Sample
+from app.profiles.sandbox import read_apart
 
 MOST_MEMORY = 4_000_000_000
 """Address space of the measuring process. [B]"""

@@ -10,9 +10,9 @@ import json
 import sys
 from collections import defaultdict
 
-from app.profiles.apart import bound_memory
 from app.profiles.lengths import estimated_tokens
 from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
+from app.profiles.sandbox import bound_memory
 
 SLICE = 8_192
 """Rows read at a time."""

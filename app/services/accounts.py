@@ -15,7 +15,7 @@ from app.services.sessions import Started, start
 from app.services.throttling import begin_attempt, of_address
 from app.services.tokens import new_token, token_hash
 from app.services.workbench import LOCAL_WORKSPACE
-from app.store.database import Entrance
+from app.store.database import IdentityStore
 from app.store.identity_tables import Account, Membership, PasswordLink
 from app.store.tables import Workspace
 from app.store.types import new_id, now
@@ -75,7 +75,7 @@ def add_account(
     return NewAccount(account, place, given, link and identity.address_of(link))
 
 
-def workspace_of(queries: Entrance, named: str | None) -> Workspace:
+def workspace_of(queries: IdentityStore, named: str | None) -> Workspace:
     """Return a workspace by its identifier or name; unnamed, the local one or the only one."""
     known = queries.people.workspaces()
     if named is None:
@@ -93,7 +93,7 @@ def workspace_of(queries: Entrance, named: str | None) -> Workspace:
     return found[0]
 
 
-def new_account(queries: Entrance, email: str, name: str, password_hash: str | None) -> Account:
+def new_account(queries: IdentityStore, email: str, name: str, password_hash: str | None) -> Account:
     """Keep a new account."""
     account = Account(
         id=new_id("acc"),
@@ -110,7 +110,7 @@ def new_account(queries: Entrance, email: str, name: str, password_hash: str | N
     return account
 
 
-def check_room(queries: Entrance, workspace_id: str) -> None:
+def check_room(queries: IdentityStore, workspace_id: str) -> None:
     """Refuse another member of a workspace that has as many as it can have."""
     count = queries.people.count_members(workspace_id)
     if count >= MOST_MEMBERS:
@@ -122,7 +122,7 @@ def check_room(queries: Entrance, workspace_id: str) -> None:
         )
 
 
-def join(queries: Entrance, account: Account, workspace_id: str, role: Role) -> None:
+def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role) -> None:
     """Make an account a member of a workspace."""
     check_room(queries, workspace_id)
     queries.people.add_membership(
@@ -155,7 +155,7 @@ def list_accounts(identity: Identity) -> list[tuple[Account, list[tuple[str, str
         ]
 
 
-def named_account(queries: Entrance, email: str) -> Account:
+def named_account(queries: IdentityStore, email: str) -> Account:
     """Return the account of an address."""
     account = queries.people.account_of(folded(email))
     if account is None:
@@ -190,7 +190,7 @@ def reset_second_factor(identity: Identity, email: str) -> None:
         queries.sessions.end_all(account.id)
 
 
-def password_link(queries: Entrance, account: Account) -> str:
+def password_link(queries: IdentityStore, account: Account) -> str:
     """Return the path of a new link by which an account sets its password; earlier ones end."""
     moment, token = now(), new_token()
     queries.people.add_password_link(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.errors import BadInput, FieldError, NotFound
 from app.reports.wording import Voice
 from app.services.estimates import get_estimate_request
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.bill.bill import make_bill
 from app.sizing.bill.compare import compare_bills
@@ -34,7 +34,7 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
             BillRow(id=answer.id, label=answer.label[:300], request=stated, document=document)
         )
 
-    return keep(bench, workspace_id, Once.of("boms", key, request), Bill, make)
+    return keep(bench, workspace_id, IdempotentCall.of("boms", key, request), Bill, make)
 
 
 def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> BillRequest:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter
 
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.calibrated import profile_to_json
 from app.sizing.calibration import calibrate
@@ -31,7 +31,7 @@ def create_calibration(
     key: str | None = None,
 ) -> CalibrationAnswer | GainAnswer:
     """Fit a software profile to measured runs, or hold them against each other, and keep the answer."""
-    once = Once.of("calibrations", key, request)
+    once = IdempotentCall.of("calibrations", key, request)
     asked = request.model_dump(mode="json", exclude_unset=True)
 
     if isinstance(request, GainRequest):

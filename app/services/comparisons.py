@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from app.errors import AppError, FieldError, Overtaken
 from app.services.estimates import make_estimate, save_estimate
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import ComparisonEntry, check_row_count, compare
 from app.sizing.cost.terms import BOUNDS as BOUNDS
@@ -52,11 +52,11 @@ def create_comparison(
     bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
 ) -> Comparison:
     """Put options side by side and keep them."""
-    return keep_comparison(bench, workspace_id, request, Once.of("comparisons", key, request))
+    return keep_comparison(bench, workspace_id, request, IdempotentCall.of("comparisons", key, request))
 
 
 def keep_comparison(
-    bench: Workbench, workspace_id: str, request: ComparisonRequest, once: Once | None
+    bench: Workbench, workspace_id: str, request: ComparisonRequest, once: IdempotentCall | None
 ) -> Comparison:
     """Put options side by side and keep them, once for each request of its caller."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pydantic import BaseModel
 
-from app.services.latest import Latest
+from app.services.lru_cache import LruCache
 from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
 
@@ -29,7 +29,7 @@ class EstimateCache:
     """
 
     def __init__(self, size: int = KEPT) -> None:
-        self._latest: Latest[Estimate] = Latest(size)
+        self._latest: LruCache[Estimate] = LruCache(size)
 
     def get(self, workspace_id: str, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
         """Return the estimate of a request, made where it is not kept."""

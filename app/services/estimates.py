@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.errors import BadInput
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import Estimate
 from app.sizing.estimate import estimate
@@ -29,7 +29,7 @@ def create_estimate(
         answer = make_estimate(bench, workspace_id, request)
         return answer, lambda repository: save_estimate(repository, request, answer)
 
-    return keep(bench, workspace_id, Once.of("estimates", key, request), Estimate, make)
+    return keep(bench, workspace_id, IdempotentCall.of("estimates", key, request), Estimate, make)
 
 
 def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:

@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import BadInput, Conflict, Unavailable
 from app.services.admission import Admission, Credentials, Principal, Role, Scope
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.tokens import new_token, token_hash
 from app.services.workbench import Workbench, no_such
 from app.sizing.integration.documents import ApiKey, KeyStatus, NewApiKey
@@ -92,7 +92,7 @@ def create_key(
 
     Its secret is not kept, only its hash. A repeated request therefore gets the answer without it.
     """
-    once = Once.of("keys", idempotency, request)
+    once = IdempotentCall.of("keys", idempotency, request)
     name = shown_name(request.name)
     secret, record = new_key(bench.store, workspace_id, name, sorted(set(request.scopes)))
     if request.expires_in_days is not None:
@@ -183,7 +183,7 @@ def rotate_key(
 
     The new one may do the same and lasts as long as the old one was meant to.
     """
-    once = Once.of(f"keys/{identifier}/rotate", idempotency, request)
+    once = IdempotentCall.of(f"keys/{identifier}/rotate", idempotency, request)
     with bench.store.transaction(workspace_id) as repository:
         before = existing(repository, identifier)
     secret, record = new_key(bench.store, workspace_id, before.name, before.scopes)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from app.services.sealing import Unsealable
 from app.services.sessions import Started, start
 from app.services.sign_in import SignInRefused
 from app.services.throttling import begin_attempt, forgive, of_address
-from app.store.database import Entrance
+from app.store.database import IdentityStore
 from app.store.external_queries import ExternalIdentity
 from app.store.identity_tables import Account
 from app.store.types import now
@@ -119,7 +119,7 @@ def opened(identity: Identity, sealed: str) -> dict[str, str]:
     return kept
 
 
-def let_in(queries: Entrance, single: SingleSignOn, person: Person) -> Account:
+def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Account:
     """Return the account of a person; at the first sign-in it is found by address or made.
 
     Only an address that the provider has verified counts, and only one that has an account or an invitation
@@ -156,7 +156,7 @@ def let_in(queries: Entrance, single: SingleSignOn, person: Person) -> Account:
     return account
 
 
-def sole_workspace(queries: Entrance, refusal: SignInRefused) -> str:
+def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:
     """Return the workspace that people of a domain come into; with several an owner must invite them."""
     try:
         return workspace_of(queries, None).id

@@ -15,7 +15,7 @@ from app.services.sessions import Started, start
 from app.services.tokens import new_token, token_hash
 from app.services.workbench import no_such
 from app.sizing.document import Document
-from app.store.database import Entrance
+from app.store.database import IdentityStore
 from app.store.identity_tables import Invitation
 from app.store.types import new_id, now
 
@@ -188,7 +188,7 @@ def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
         queries.people.remove_membership(account_id, workspace_id)
 
 
-def keep_an_owner(queries: Entrance, workspace_id: str, leaving: str) -> None:
+def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> None:
     """Refuse to leave a workspace without an owner who can sign in."""
     if not any(
         member.role == Role.OWNER and not account.disabled and account.id != leaving
@@ -246,7 +246,7 @@ def join_by(identity: Identity, token: str, account_id: str, session: str) -> No
         queries.sessions.move(token_hash(session), found.workspace_id)
 
 
-def used(queries: Entrance, token: str) -> Invitation:
+def used(queries: IdentityStore, token: str) -> Invitation:
     """Return an invitation and use it up; if anything fails after this, it is not used."""
     moment = now()
     found = queries.people.invitation(token_hash(token), moment)

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from app.catalog import BookRow
 from app.catalog.books import MOST_ROWS
 from app.errors import BadInput, Conflict, Message, NotFound, Overtaken, TooLarge
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.books.changes import MOST_CHANGES, changes, checked, edited, row_document
 from app.sizing.books.documents import BookVersion, PriceBookDocument, PriceBookSummary
@@ -43,7 +43,7 @@ def create_book(
         answer = _document(bench, identifier, [version], version)
         return answer, lambda repository: repository.book_versions.add(record, version)
 
-    return keep(bench, workspace_id, Once.of("price-books", key, request), PriceBookDocument, make)
+    return keep(bench, workspace_id, IdempotentCall.of("price-books", key, request), PriceBookDocument, make)
 
 
 def read_book(

@@ -12,8 +12,8 @@ from app.services.comparisons import existing as existing_comparison
 from app.services.comparisons import of_row, stored
 from app.services.estimates import make_estimate
 from app.services.evidence import named_evidence
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.compare import ComparisonEntry
 from app.sizing.kept.documents import Page, ProposalSummary
@@ -64,7 +64,7 @@ def create_proposal(
 
         return answered(record, None), save
 
-    return keep(bench, workspace_id, Once.of("proposals", key, request), Proposal, make)
+    return keep(bench, workspace_id, IdempotentCall.of("proposals", key, request), Proposal, make)
 
 
 def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, Any]:

@@ -28,7 +28,7 @@ WINDOW = 60
 NAMESPACE = "rate"
 
 
-class Effort(StrEnum):
+class CostClass(StrEnum):
     """What a request costs; each kind has an allowance of its own."""
 
     READ = "read"
@@ -36,7 +36,7 @@ class Effort(StrEnum):
     SEARCH = "search"
 
 
-class Asker(StrEnum):
+class ClientKind(StrEnum):
     """Who asks; each kind has allowances of its own."""
 
     KEY = "key"
@@ -45,9 +45,9 @@ class Asker(StrEnum):
 
 
 SENTENCES = {
-    Asker.KEY: "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
-    Asker.PERSON: "you may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
-    Asker.LINK: "this link may be asked {quota} times a minute; wait {seconds} s",
+    ClientKind.KEY: "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+    ClientKind.PERSON: "you may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+    ClientKind.LINK: "this link may be asked {quota} times a minute; wait {seconds} s",
 }
 """What is said to who has asked too often."""
 
@@ -56,8 +56,8 @@ SENTENCES = {
 class Allowance:
     """What is left to somebody after a request."""
 
-    asker: Asker
-    effort: Effort
+    asker: ClientKind
+    effort: CostClass
     quota: int
     """Requests in a window."""
     left: int
@@ -70,7 +70,7 @@ class Allowance:
     def headers(self) -> dict[str, str]:
         """Return the header fields of draft-ietf-httpapi-ratelimit-headers-11.
 
-        >>> Allowance(Asker.KEY, Effort.READ, 600, 599, 42).headers()
+        >>> Allowance(ClientKind.KEY, CostClass.READ, 600, 599, 42).headers()
         {'RateLimit-Policy': '"read";q=600;w=60', 'RateLimit': '"read";r=599;t=42'}
         """
         return {
@@ -123,7 +123,9 @@ def wait_for_one(count: Count, quota: int, window: float) -> float:
 class Rates:
     """The allowances of keys, people and links."""
 
-    def __init__(self, quotas: Mapping[Asker, Mapping[Effort, int]], shared: Store | None = None) -> None:
+    def __init__(
+        self, quotas: Mapping[ClientKind, Mapping[CostClass, int]], shared: Store | None = None
+    ) -> None:
         """Take the requests a minute by kind; with a store they are counted there, else in this process.
 
         As long as the store cannot be written they are counted in this process, too: what reads goes on.
@@ -138,7 +140,7 @@ class Rates:
         self._apart = False
         """Whether the store could not be written at the last request."""
 
-    def count(self, workspace_id: str, asker: Asker, identifier: str, effort: Effort) -> Allowance:
+    def count(self, workspace_id: str, asker: ClientKind, identifier: str, effort: CostClass) -> Allowance:
         """Count a request of somebody, unless it is beyond the quota, and return what is left."""
         if self._together is not None:
             try:
@@ -153,7 +155,7 @@ class Rates:
         return self._counted(self._here, workspace_id, asker, identifier, effort)
 
     def _counted(
-        self, storage: Storage, workspace_id: str, asker: Asker, identifier: str, effort: Effort
+        self, storage: Storage, workspace_id: str, asker: ClientKind, identifier: str, effort: CostClass
     ) -> Allowance:
         item = self._items[asker, effort]
         granted = SlidingWindowCounterRateLimiter(storage).hit(item, workspace_id, identifier, effort)

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from app.errors import AppError
 from app.services.estimates import make_estimate
 from app.services.evidence import named_evidence
-from app.services.once import Once, Save, keep
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.proposals import existing
 from app.services.workbench import Workbench
 from app.sizing.compare import ComparisonEntry
@@ -46,7 +46,9 @@ def replay_proposal(
 
     if not note:
         return replayed(bench, workspace_id, identifier)
-    return keep(bench, workspace_id, Once.of(f"proposals/{identifier}/replay", key, b""), Replay, make)
+    return keep(
+        bench, workspace_id, IdempotentCall.of(f"proposals/{identifier}/replay", key, b""), Replay, make
+    )
 
 
 def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:

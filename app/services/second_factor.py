@@ -15,7 +15,7 @@ from app.services.identity import Identity
 from app.services.sealing import Unsealable
 from app.services.throttling import of_account, password_is_right, succeed
 from app.services.workbench import no_such
-from app.store.database import Entrance
+from app.store.database import IdentityStore
 from app.store.identity_tables import Account
 from app.store.types import now
 
@@ -91,13 +91,13 @@ def other_recovery_codes(identity: Identity, account_id: str, password: str) -> 
         return new_recovery_codes(queries, account_id)
 
 
-def forget(queries: Entrance, account: Account) -> None:
+def forget(queries: IdentityStore, account: Account) -> None:
     """Take the second factor of an account away."""
     account.totp_sealed = account.totp_step = None
     queries.people.replace_recovery_codes(account.id, ())
 
 
-def new_recovery_codes(queries: Entrance, account_id: str) -> list[str]:
+def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:
     """Give an account new recovery codes."""
     codes = [recovery_code() for _ in range(RECOVERY_CODES)]
     queries.people.replace_recovery_codes(account_id, [code_hash(one) for one in codes])
@@ -145,7 +145,7 @@ def confirm(identity: Identity, account_id: str, password: str, field: str = "pa
     return account
 
 
-def existing(queries: Entrance, account_id: str) -> Account:
+def existing(queries: IdentityStore, account_id: str) -> Account:
     """Return an account, which must be there."""
     account = queries.people.account(account_id)
     if account is None:

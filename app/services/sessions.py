@@ -14,7 +14,7 @@ from app.services.identity import Identity, SessionTimes, Visitor
 from app.services.throttling import FORGOTTEN
 from app.services.tokens import new_token, token_hash
 from app.services.workbench import no_such
-from app.store.database import Entrance, Store
+from app.store.database import IdentityStore, Store
 from app.store.identity_tables import Account, AccountSession
 from app.store.types import new_id, now
 
@@ -77,7 +77,7 @@ def note_use(store: Store, session: AccountSession, moment: datetime) -> None:
 
 
 def start(
-    queries: Entrance,
+    queries: IdentityStore,
     identity: Identity,
     account: Account,
     workspace_id: str,

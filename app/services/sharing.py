@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.errors import AppError, Conflict, Message, NotFound, TooMany
-from app.services.once import Once, Save, keep
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.proposals import existing, get_proposal, status_of
 from app.services.tokens import MOST_TOKEN, new_token, token_hash
 from app.services.workbench import Workbench
@@ -60,7 +60,7 @@ def create_share(
     known = None
     if key is not None and request.passphrase is not None:
         known = bench.sealer.mark(endpoint, request.passphrase)
-    once = Once.of(endpoint, key, request.model_copy(update={"passphrase": known}))
+    once = IdempotentCall.of(endpoint, key, request.model_copy(update={"passphrase": known}))
     token = new_token()
 
     def make() -> tuple[Share, Save]:

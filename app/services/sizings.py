@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.errors import NotFound
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, stretch, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.kept.documents import Page, SizingSummary
 from app.sizing.request import EstimateRequest
@@ -51,7 +51,7 @@ def create_sizing(
             )
         )
 
-    return keep(bench, workspace_id, Once.of("sizings", key, request), Sizing, make)
+    return keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
 
 
 def get_sizing(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app import __version__
 from app.errors import Conflict, FieldError, Message, NotFound, Overtaken
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.study_estimates import estimates_of
 from app.services.workbench import Workbench, no_such
 from app.sizing.kept.documents import Page
@@ -42,7 +42,7 @@ def create_study(bench: Workbench, workspace_id: str, content: StudyContent, key
         estimates_of(bench, workspace_id, content, {})
         return first_version(content)
 
-    return keep(bench, workspace_id, Once.of("studies", key, content), Study, make)
+    return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
 
 
 def first_version(content: StudyContent) -> tuple[Study, Save]:
@@ -251,7 +251,7 @@ def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str 
         estimates_of(bench, workspace_id, file.study, {})
         return first_version(file.study)
 
-    return keep(bench, workspace_id, Once.of("studies/import", key, file), Study, make)
+    return keep(bench, workspace_id, IdempotentCall.of("studies/import", key, file), Study, make)
 
 
 def existing(repository: Repository, identifier: str) -> StudyRecord:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.services.comparisons import keep_comparison
-from app.services.once import Once, Save, earlier_answer, keep
+from app.services.idempotency import IdempotentCall, Save, earlier_answer, keep
 from app.services.studies import NAME_LENGTH, first_version, get_study
 from app.services.study_estimates import estimates_of
 from app.services.workbench import Workbench
@@ -113,7 +113,7 @@ def comparison_of_state(
 ) -> Comparison:
     """Make a comparison of a state, from which a proposal can be made."""
     # What was asked counts, not what the study says by now: a repeated request gets the same answer.
-    once = Once.of(f"studies/{identifier}/comparison", key, request)
+    once = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
     earlier = earlier_answer(bench, workspace_id, once, Comparison)
     if earlier is not None:
         return earlier
@@ -141,4 +141,6 @@ def duplicate_study(
         estimates_of(bench, workspace_id, content, found.turned.knobs)
         return first_version(content)
 
-    return keep(bench, workspace_id, Once.of(f"studies/{identifier}/duplicate", key, request), Study, make)
+    return keep(
+        bench, workspace_id, IdempotentCall.of(f"studies/{identifier}/duplicate", key, request), Study, make
+    )

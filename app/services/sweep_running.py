@@ -10,13 +10,13 @@ from app.sizing.sweep.chunks import installed_context
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
 from app.sizing.sweep.rows import SweepRow
-from app.sizing.sweep.run import Crew, run_sweep
+from app.sizing.sweep.run import WorkerPool, run_sweep
 from app.sizing.sweep.uploads import UploadSet
 from app.store.repository import Repository
 from app.store.tables import SweepRowRecord
 
 
-def compute_sweep(claim: JobClaim, make_crew: Callable[[], Crew]) -> None:
+def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
     """Compute the points of the claimed sweep that have no row yet."""
     workspace, identifier = claim.job.workspace_id, claim.job.id
     with claim.bench.store.transaction(workspace) as repository:

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from app.errors import BadInput, Conflict
 from app.reports.sweeps import csv_lines, parquet
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.kept.documents import Page
 from app.sizing.sweep.documents import Job, Status, SweepAnswer, SweepState
@@ -52,7 +52,7 @@ def create_sweep(
         )
         return state_of(record, job), lambda repository: repository.add(record, job)
 
-    made = keep(bench, workspace_id, Once.of("sweeps", key, request), SweepState, make)
+    made = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
     bench.ring(made.id)
     return made
 

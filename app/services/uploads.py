@@ -14,8 +14,8 @@ from app.profiles.numbers import printable
 from app.profiles.readers import read_profile
 from app.profiles.samples import LengthSample, read_sample
 from app.services.catalogue import operators
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.workbench import Workbench, no_such
 from app.sizing.document import CheckWarning, Document, Quantity
 from app.sizing.kept.documents import Bin, KeptProfile, KeptWorkload, Page, UploadSummary
@@ -41,7 +41,7 @@ def upload_profile(
     bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
 ) -> KeptProfile:
     """Read a model from a file and keep it."""
-    once = Once.of("profiles", key, f"{name}\n".encode() + content)
+    once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
     return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content), (name, content))
 
 
@@ -58,13 +58,13 @@ def describe_profile(
         profile = resolve_model(asked, bench.sizing)
         return replace(profile, name=request.name) if request.name else profile
 
-    return keep_profile(bench, workspace_id, Once.of("profiles", key, request), read)
+    return keep_profile(bench, workspace_id, IdempotentCall.of("profiles", key, request), read)
 
 
 def keep_profile(
     bench: Workbench,
     workspace_id: str,
-    once: Once | None,
+    once: IdempotentCall | None,
     read: Callable[[], ModelProfile],
     file: tuple[str, bytes] | None = None,
 ) -> KeptProfile:
@@ -141,7 +141,7 @@ def upload_workload(
             SampleRow(id=identifier, name=title, document=document)
         )
 
-    once = Once.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
+    once = IdempotentCall.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
     return keep(bench, workspace_id, once, KeptWorkload, make)
 
 

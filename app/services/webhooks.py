@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.errors import BadInput, Conflict
+from app.services.idempotency import IdempotentCall, Save, keep
 from app.services.listing import read_cursor, write_cursor
-from app.services.once import Once, Save, keep
 from app.services.outward import checked_url
 from app.services.webhook_sending import SECRET_MARK
 from app.services.workbench import Workbench, no_such
@@ -37,7 +37,7 @@ def create_webhook(
 
     Its secret is kept sealed. A repeated request gets the answer without it.
     """
-    once = Once.of("webhooks", idempotency, request)
+    once = IdempotentCall.of("webhooks", idempotency, request)
     url = checked_url("url", request.url, http=bench.webhook_http)
     name, secret, moment = shown_name(request.name) or url.host, new_secret(), now()
     identifier = new_id("whk")
@@ -133,7 +133,7 @@ def rotate_secret(
     idempotency: str | None = None,
 ) -> NewWebhook:
     """Give a webhook a new secret; until the grace is over messages are signed with the old one as well."""
-    once = Once.of(f"webhooks/{identifier}/rotate", idempotency, request)
+    once = IdempotentCall.of(f"webhooks/{identifier}/rotate", idempotency, request)
     secret, moment = new_secret(), now()
     grace = moment + timedelta(hours=request.grace_hours) if request.grace_hours else None
     sealed = bench.sealer.seal(purpose(identifier), secret)
@@ -169,7 +169,7 @@ def send_test(
     bench: Workbench, workspace_id: str, identifier: str, idempotency: str | None = None
 ) -> Delivery:
     """Write a message that tries a webhook; it is sent at once."""
-    once = Once.of(f"webhooks/{identifier}/test", idempotency, b"")
+    once = IdempotentCall.of(f"webhooks/{identifier}/test", idempotency, b"")
 
     def make() -> tuple[Delivery, Save]:
         with bench.store.transaction(workspace_id) as repository:
@@ -178,7 +178,7 @@ def send_test(
         return delivery_of(message), lambda repository: repository.hooks.add_message(message)
 
     answer = keep(bench, workspace_id, once, Delivery, make)
-    bench.hurry("webhooks")
+    bench.run_chore("webhooks")
     return answer
 
 
@@ -211,7 +211,7 @@ def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id:
             message = repository.hooks.message(identifier, message_id)
         assert message is not None, "it was there"
         answer = delivery_of(message)
-    bench.hurry("webhooks")
+    bench.run_chore("webhooks")
     return answer
 
 

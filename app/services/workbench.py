@@ -16,7 +16,7 @@ from app.profiles.samples import LengthSample
 from app.services.catalogue import Catalogue
 from app.services.estimate_cache import EstimateCache
 from app.services.identity import SessionTimes
-from app.services.latest import Latest
+from app.services.lru_cache import LruCache
 from app.services.retention_terms import Retention
 from app.services.sealing import SECRET_BYTES, Sealer
 from app.services.webhook_sending import HttpSender, Sender
@@ -80,7 +80,7 @@ class Workbench:
         self.ring: Callable[[str], None] = _nobody
         """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
         loses nothing: the job is in the store, and who looks after jobs rings again."""
-        self.hurry: Callable[[str], None] = _nobody
+        self.run_chore: Callable[[str], None] = _nobody
         """Asks for one of the server's own chores by name, before its turn."""
         self.files = files
         """Uploaded files; without a directory for them only what was read is kept."""
@@ -96,17 +96,17 @@ class Workbench:
         """Sends messages to webhooks."""
         self.estimates = EstimateCache()
         """Estimates of the options of studies, and of the points of scaling curves."""
-        self.decisions: Latest[Any] = Latest(KEPT_DECISIONS)
+        self.decisions: LruCache[Any] = LruCache(KEPT_DECISIONS)
         """Plans that estimates have decided on, and how long they take."""
-        self.searches: Latest[Search] = Latest(KEPT_ANSWERS)
+        self.searches: LruCache[Search] = LruCache(KEPT_ANSWERS)
         """Searches of the page of plans."""
-        self.choices: Latest[FabricChoice] = Latest(KEPT_ANSWERS)
+        self.choices: LruCache[FabricChoice] = LruCache(KEPT_ANSWERS)
         """Choices of networks."""
-        self.queues: Latest[QueueAnswer] = Latest(KEPT_ANSWERS)
+        self.queues: LruCache[QueueAnswer] = LruCache(KEPT_ANSWERS)
         """Simulated waiting lines."""
-        self.sizings: Latest[Any] = Latest(KEPT_SIZINGS)
+        self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
         """What pages show of sizings as they were answered, which never change."""
-        self.pages: Latest[Any] = Latest(KEPT_PAGES)
+        self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
         """What pages show that depends on the catalogue alone, and parts of them as they are written."""
         self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
         self._kept_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)

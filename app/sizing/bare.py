@@ -14,6 +14,7 @@ from app.sizing.context import SizingContext
 from app.sizing.cost.prices import cost_defaults_of, prices
 from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, system_power
+from app.sizing.defaults import assumption_defaults, system_defaults
 from app.sizing.document import (
     CheckWarning,
     Default,
@@ -29,7 +30,6 @@ from app.sizing.hardware import Hardware
 from app.sizing.quantities import significant, spread_quantity
 from app.sizing.request import EstimateRequest
 from app.sizing.spread import SAMPLES, common_normals
-from app.sizing.taken import assumption_defaults, system_defaults
 from app.sizing.trace import source_ref
 from app.sizing.workload import ADAPTER_PAPERS
 

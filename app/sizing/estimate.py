@@ -28,6 +28,7 @@ from app.sizing.cost.terms import check_assumptions, spot_interruptions
 from app.sizing.cost.trace import cost_trace
 from app.sizing.costing import cost_of, energy_of, system_power
 from app.sizing.deciding import Decision, decide
+from app.sizing.defaults import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.document import Default, Estimate, Text, Validation
 from app.sizing.failures import Reliability, reliability
 from app.sizing.hardware import Hardware
@@ -51,7 +52,6 @@ from app.sizing.summaries import (
     system_summary,
     validation_summary,
 )
-from app.sizing.taken import assumption_defaults, plan_defaults, system_defaults
 from app.sizing.trace import trace_of
 from app.sizing.workload import trained
 

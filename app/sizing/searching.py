@@ -17,6 +17,7 @@ from app.sizing.asked_plan import given_fields, plan_number, recompute_name, sha
 from app.sizing.checks import does_not_fit, model_checks, plan_checks
 from app.sizing.context import SizingContext
 from app.sizing.deciding import Decision, decide, run_totals
+from app.sizing.defaults import plan_defaults, system_defaults
 from app.sizing.document import CheckWarning, Part, Quantity
 from app.sizing.models import resolve_model, summarise
 from app.sizing.nearest import UNVALIDATED
@@ -41,7 +42,6 @@ from app.sizing.search_documents import (
 )
 from app.sizing.spread import common_normals, own_column, residual_samples, scatter_of
 from app.sizing.summaries import plan_summaries, plan_summary, system_summary
-from app.sizing.taken import plan_defaults, system_defaults
 
 MATERIAL = ("tensor", "pipeline", "data", "recompute", "offload", "phases", "expert")
 """Fields in which plans differ materially; the best of each combination stands for it."""

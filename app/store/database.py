@@ -75,7 +75,7 @@ POSTGRES: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class IdentityStore:
     """The queries about people in one transaction."""
 
     people: IdentityQueries
@@ -112,12 +112,12 @@ class Store:
             return is_current(connection)
 
     @contextmanager
-    def identity(self) -> Iterator[Entrance]:
+    def identity(self) -> Iterator[IdentityStore]:
         """Open the queries about people; commit at the end, roll back on an exception."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             keep_trail(session)
             event.listen(session, "before_flush", without_null)
-            yield Entrance(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
+            yield IdentityStore(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
 
     @contextmanager
     def across(self) -> Iterator[Session]:

@@ -24,7 +24,7 @@ from app.store.tables import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Seated:
+class ActiveSession:
     """A session with whose it is and what they may do where it stands."""
 
     session: AccountSession

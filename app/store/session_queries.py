@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, delete, select, update
 
-from app.store.identity_queries import Seated
+from app.store.identity_queries import ActiveSession
 from app.store.identity_tables import (
     Account,
     AccountSession,
@@ -32,7 +32,7 @@ class SessionQueries:
         self._session.add(session)
         self._session.flush()
 
-    def seated(self, token_sha256: str, moment: datetime, idle_since: datetime) -> Seated | None:
+    def seated(self, token_sha256: str, moment: datetime, idle_since: datetime) -> ActiveSession | None:
         """Return whose a complete session is and what they may do; none where its time is over."""
         query = (
             select(AccountSession, Account, Membership.role, Workspace.name)
@@ -52,7 +52,7 @@ class SessionQueries:
             )
         )
         found = self._session.exec(query).first()
-        return None if found is None else Seated(*found)
+        return None if found is None else ActiveSession(*found)
 
     def incomplete(self, token_sha256: str, moment: datetime) -> tuple[AccountSession, Account] | None:
         """Return the session that still owes the second factor, with its account."""

@@ -13,7 +13,7 @@ from app.services.identity import Identity, Visitor
 from app.services.sessions import Started
 from app.web.problems import NotAllowed
 from app.web.rates import count_request
-from app.web.reach import Reach
+from app.web.server_access import ServerAccess
 
 SESSION_COOKIE = "rackline_session"
 
@@ -23,10 +23,10 @@ SECURE_COOKIE = f"__Host-{SESSION_COOKIE}"
 BEARER = "bearer "
 
 
-def reach_of(request: Request) -> Reach:
+def reach_of(request: Request) -> ServerAccess:
     """Return how the server is reached."""
     reach = request.app.state.reach
-    assert isinstance(reach, Reach)
+    assert isinstance(reach, ServerAccess)
     return reach
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
 
+from app.services.idempotency import MAX_KEY
 from app.services.listing import MAX_ITEMS, USUAL_ITEMS
-from app.services.once import MAX_KEY
 from app.services.workbench import Workbench
 from app.web.auth import PrincipalDep
 

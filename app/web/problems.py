@@ -33,7 +33,7 @@ from app.errors import (
     Unavailable,
     Unprocessable,
 )
-from app.sizing.complaints import escaped, from_validation
+from app.sizing.validation_errors import escaped, from_validation
 from app.web.redirects import to_sign_in
 
 logger = logging.getLogger("rackline.web")

@@ -7,7 +7,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.services.admission import Principal
-from app.services.rates import Asker, Effort, Rates
+from app.services.rates import ClientKind, CostClass, Rates
 
 SEARCHING = frozenset(
     {
@@ -68,12 +68,12 @@ TWINS = frozenset(
 STATE = "rate_headers"
 
 
-def effort_of(method: str, path: str, template: str, name: str) -> Effort:
+def effort_of(method: str, path: str, template: str, name: str) -> CostClass:
     """Return what kind a request is of; pages compute at each opening, also where they only show."""
     if path.startswith("/api/"):
-        quick = Effort.READ if method in {"GET", "HEAD"} else Effort.ESTIMATE
-        return Effort.SEARCH if name in SEARCHING else quick
-    return Effort.SEARCH if f"{method} {template}" in TWINS else Effort.ESTIMATE
+        quick = CostClass.READ if method in {"GET", "HEAD"} else CostClass.ESTIMATE
+        return CostClass.SEARCH if name in SEARCHING else quick
+    return CostClass.SEARCH if f"{method} {template}" in TWINS else CostClass.ESTIMATE
 
 
 def count_request(request: Request, principal: Principal) -> None:
@@ -84,9 +84,9 @@ def count_request(request: Request, principal: Principal) -> None:
     if hasattr(request.state, STATE):
         return
     if principal.key_id is not None:
-        asker, identifier = Asker.KEY, principal.key_id
+        asker, identifier = ClientKind.KEY, principal.key_id
     elif principal.account_id is not None:
-        asker, identifier = Asker.PERSON, principal.account_id
+        asker, identifier = ClientKind.PERSON, principal.account_id
     else:
         return
     rates: Rates = request.app.state.rates
@@ -94,14 +94,14 @@ def count_request(request: Request, principal: Principal) -> None:
     template, name = getattr(route, "path", ""), getattr(route, "name", "")
     effort = effort_of(request.method, request.url.path, template, name)
     allowance = rates.count(principal.workspace_id, asker, identifier, effort)
-    setattr(request.state, STATE, allowance.headers() if asker is Asker.KEY else {})
+    setattr(request.state, STATE, allowance.headers() if asker is ClientKind.KEY else {})
     allowance.check()
 
 
 def count_reading(request: Request, workspace_id: str, link: str) -> None:
     """Count a reading of what a link shows, and refuse it beyond the link's quota."""
     rates: Rates = request.app.state.rates
-    rates.count(workspace_id, Asker.LINK, link, Effort.ESTIMATE).check()
+    rates.count(workspace_id, ClientKind.LINK, link, CostClass.ESTIMATE).check()
 
 
 class RateHeaders:

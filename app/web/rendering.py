@@ -19,7 +19,7 @@ from app.reports.figures.layout import Figure
 from app.reports.wording import LANGUAGES, voice
 from app.reports.wording.particles import agree
 from app.services.admission import Principal
-from app.services.latest import Latest
+from app.services.lru_cache import LruCache
 from app.web import locale
 from app.web.auth import reach_of
 from app.web.contexts import BasePage
@@ -94,7 +94,7 @@ def render(
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
-    lasting: Latest[Any] | None = None,
+    lasting: LruCache[Any] | None = None,
     language: str | None = None,
 ) -> Response:
     """Answer with a page in the reader's language; an asked-for language is remembered."""
@@ -127,7 +127,7 @@ def render(
     return response
 
 
-def kept(lasting: Latest[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:
+def kept(lasting: LruCache[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:
     """Return a part of a page as it was written for who asked for the address before."""
     if lasting is None:
         return caller()

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from app.errors import Message, NotFound
 from app.services.acting import acting, actor_of, through_link
 from app.services.admission import Principal, Role, Scope
-from app.services.holdings import holds
+from app.services.ownership import holds
 from app.web.auth import address_of, get_principal
 from app.web.deps import workbench_of
 from app.web.problems import NotAllowed

@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import AppError, BadInput, TooLarge
 from app.errors import Message as Sentence
-from app.web.patience import MOST_HEAD, in_time
 from app.web.problems import HeadTooLarge, Misdirected, NotAllowed, problem_response
-from app.web.reach import Reach, behind_proxy
+from app.web.server_access import ServerAccess, behind_proxy
+from app.web.timeouts import MOST_HEAD, in_time
 
 POLICY = "; ".join(
     (
@@ -64,7 +64,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Guard:
     """ASGI middleware: host, origin and size checks before, security headers after."""
 
-    def __init__(self, app: ASGIApp, *, reach: Reach, max_body: int, max_upload: int) -> None:
+    def __init__(self, app: ASGIApp, *, reach: ServerAccess, max_body: int, max_upload: int) -> None:
         self.app = app
         self.reach = reach
         self.max_body = max_body

@@ -10,7 +10,7 @@ import uvicorn
 
 from app.main import create_app
 from app.settings import Settings
-from app.web.patience import BOUNDS
+from app.web.timeouts import BOUNDS
 from tests.endurance.request_seeds import seeds
 from tests.loops import run
 from tests.windows import Seat

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from app.executors import DaskCrew, LocalCrew
+from app.executors import DaskWorkerPool, LocalWorkerPool
 from app.sizing.sweep.chunks import installed_context
-from app.sizing.sweep.run import Crew, run_sweep
+from app.sizing.sweep.run import WorkerPool, run_sweep
 from app.web.api.examples import FLEET_PLAN
 from tests.serving import all_rows, serving, wait_for
 from tests.sizing.sweeping import wide
@@ -49,7 +49,7 @@ def killing(victims: Callable[[], list[int]], every: float) -> Iterator[list[int
         thread.join()
 
 
-def positions(crew: Crew) -> list[int]:
+def positions(crew: WorkerPool) -> list[int]:
     found = []
     for rows in run_sweep(wide(POINTS).points(), installed_context, crew):
         assert all(row.problem is None for row in rows)
@@ -58,7 +58,7 @@ def positions(crew: Crew) -> list[int]:
 
 
 def test_processes_killed_again_and_again() -> None:
-    crew = LocalCrew(2)
+    crew = LocalWorkerPool(2)
 
     def victims() -> list[int]:
         pool = crew._pool
@@ -76,7 +76,7 @@ def test_dask_workers_killed_again_and_again() -> None:
         Client(cluster, set_as_default=False) as client,
         killing(lambda: list(client.run(os.getpid, on_error="ignore").values()), 8.0) as killed,
     ):
-        assert positions(DaskCrew(cluster.scheduler_address)) == list(range(POINTS))
+        assert positions(DaskWorkerPool(cluster.scheduler_address)) == list(range(POINTS))
     assert len(killed) >= 3
 
 

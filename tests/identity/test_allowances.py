@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.services.rates import Asker, Effort
+from app.services.rates import ClientKind, CostClass
 from tests.allowances import allowed
 
 from .conftest import Browser
@@ -17,7 +17,9 @@ from .conftest import Browser
 @pytest.fixture
 def few(server_app: FastAPI) -> Iterator[None]:
     """Hardly anything is granted to a person."""
-    with allowed(server_app, {Asker.PERSON: {Effort.READ: 3, Effort.ESTIMATE: 2, Effort.SEARCH: 1}}):
+    with allowed(
+        server_app, {ClientKind.PERSON: {CostClass.READ: 3, CostClass.ESTIMATE: 2, CostClass.SEARCH: 1}}
+    ):
         yield
 
 

@@ -18,7 +18,7 @@ from sqlmodel import SQLModel
 from app.main import create_app
 from app.services import rates
 from app.services.admission import Credentials, Principal, Role
-from app.services.rates import Effort, Rates
+from app.services.rates import CostClass, Rates
 from app.settings import Settings
 from app.web.api.examples import BOOK, BOOK_CHANGE, RESNET, STUDY
 from tests.jobs import do_next
@@ -81,14 +81,14 @@ def tenants(directory: Path, **settings: Any) -> FastAPI:
     app = create_app(Settings.at(directory, **settings))
     app.state.admission = KnownBearers(**principals())
     # Everybody asks here more often than they may.
-    app.state.rates = Rates(dict.fromkeys(rates.Asker, dict.fromkeys(Effort, 1_000_000)))
+    app.state.rates = Rates(dict.fromkeys(rates.ClientKind, dict.fromkeys(CostClass, 1_000_000)))
     for workspace in (ONE, TWO):
         with app.state.workbench.store.transaction(workspace) as repository:
             repository.ensure_workspace(workspace)
     return app
 
 
-class Asker:
+class ClientKind:
     """Sends requests to an application in this process, as one of the principals or as nobody."""
 
     def __init__(self, app: FastAPI) -> None:

@@ -15,7 +15,7 @@ from app.services.sessions import start
 from app.services.tokens import new_token, token_hash
 from app.store.identity_tables import Invitation
 from app.store.types import new_id, now
-from tests.isolation.tenants import ONE, TWO, Asker, KnownBearers, tenants
+from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, tenants
 from tests.loops import run
 
 
@@ -64,7 +64,7 @@ def test_nobody_decides_on_another_workspaces_people(app: FastAPI, place: str, k
     nothing = f"{identifier[:4]}aaaaaaaaaaaaaaa{identifier[-1]}"
 
     async def answers() -> list[tuple[int, str]]:
-        ask, found = Asker(app), []
+        ask, found = ClientKind(app), []
         for one in (identifier, nothing):
             answer = await ask("two", "POST", place.format(one), page=True, data={"role": "viewer"})
             found.append((answer.status_code, answer.text.replace(one, "…")))
@@ -80,7 +80,7 @@ def test_nobody_decides_on_another_workspaces_people(app: FastAPI, place: str, k
 @pytest.mark.parametrize("path", ["/people", "/people.json", "/account", "/account.json", "/audit.json"])
 def test_nobody_sees_another_workspaces_people(app: FastAPI, path: str) -> None:
     async def seen(who: str) -> str:
-        ask = Asker(app)
+        ask = ClientKind(app)
         answer = await ask(who, "GET", path, page=True)
         await ask.client.aclose()
         assert answer.status_code == 200, answer.text

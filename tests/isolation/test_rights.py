@@ -13,7 +13,7 @@ from fastapi.routing import iter_route_contexts
 from app.services.admission import Principal, Role, Scope
 from app.web.rights import NEEDED, RANK, Right, allows, right_of
 from tests.isolation.doors import Door, doors
-from tests.isolation.tenants import ONE, TWO, Asker, KnownBearers, never, tenants
+from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants
 from tests.isolation.walking import OPEN
 from tests.loops import run
 
@@ -87,7 +87,7 @@ def test_who_has_no_right_is_refused_everywhere_and_told_what_is_missing(
     app: FastAPI, guarded: list[Door]
 ) -> None:
     async def refused() -> list[str]:
-        ask, wrong = Asker(app), []
+        ask, wrong = ClientKind(app), []
         for who in ("viewer", "consultant", "key-read", "key-propose"):
             for door in guarded:
                 right = right_of(door.method, door.path)
@@ -105,7 +105,7 @@ def test_who_has_no_right_is_refused_everywhere_and_told_what_is_missing(
 
 def test_a_refusal_speaks_of_own_things_only(app: FastAPI) -> None:
     async def answers() -> list[tuple[int, str]]:
-        ask = Asker(app)
+        ask = ClientKind(app)
         made = await ask("owner", "POST", "/api/v1/boms", json={"system": "ipu-pod64"})
         cost = await ask("owner", "POST", "/api/v1/estimates", json=ESTIMATE)
         assert made.status_code == cost.status_code == 201
@@ -136,7 +136,7 @@ ESTIMATE = {
 @pytest.mark.parametrize("who", ["viewer", "consultant", "owner"])
 def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door], who: str) -> None:
     async def offered() -> list[str]:
-        ask, wrong = Asker(app), []
+        ask, wrong = ClientKind(app), []
         study = {"name": "s", "base": BASE, "options": [{"key": "a", **FIGURE}]}
         made = await ask("owner", "POST", "/api/v1/studies", json=study)
         assert made.status_code == 201, made.text

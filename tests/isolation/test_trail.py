@@ -18,7 +18,7 @@ from sqlalchemy.exc import DatabaseError
 from app.store.database import Store
 from app.store.tables import AuditEvent, EstimateRow, WorkloadSample
 from app.store.trail import Actor, ForeignRow, TrailFilter, acting, criteria
-from tests.isolation.tenants import ONE, TWO, Asker, tenants
+from tests.isolation.tenants import ONE, TWO, ClientKind, tenants
 from tests.loops import run
 from tests.postgres import Cluster
 
@@ -117,7 +117,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     made = tenants(tmp_path_factory.mktemp("trail"))
 
     async def fill() -> None:
-        ask = Asker(made)
+        ask = ClientKind(made)
         study = (
             await ask("one", "POST", "/api/v1/studies", json={**STUDY, "name": "=cmd|' /C calc'!A0"})
         ).json()
@@ -134,7 +134,7 @@ def got(app: FastAPI, who: str, path: str, **params: Any) -> httpx.Response:
     """Return an answer."""
 
     async def send() -> httpx.Response:
-        ask = Asker(app)
+        ask = ClientKind(app)
         answer = await ask(who, "GET", path, params=params, page=not path.startswith("/api/"))
         await ask.client.aclose()
         return answer

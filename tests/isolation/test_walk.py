@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from app.store.tables import EstimateRow, SweepRecord
 from tests.isolation.doors import doors
 from tests.isolation.statements import unbound
-from tests.isolation.tenants import ONE, TABLES, Asker, tenants
+from tests.isolation.tenants import ONE, TABLES, ClientKind, tenants
 from tests.isolation.walking import Walker
 from tests.loops import run
 from tests.postgres import Cluster
@@ -102,7 +102,7 @@ def asked(
     """Return status and document of requests, one after the other."""
 
     async def send() -> list[tuple[int, dict[str, object]]]:
-        ask = Asker(app)
+        ask = ClientKind(app)
         found = []
         for who, method, path, more in requests:
             answer = await ask(who, method, f"/api/v1{path}", **more)

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from tests.isolation.doors import FORMS, METHODS, Door, doors, examples, references
 from tests.isolation.statements import listening
-from tests.isolation.tenants import ONE, TWO, Asker, Kept, compact, filled, never, rows_by_table
+from tests.isolation.tenants import ONE, TWO, ClientKind, Kept, compact, filled, never, rows_by_table
 
 OPEN = (
     "/healthz", "/readyz", "/metrics",
@@ -101,7 +101,7 @@ class Walker:
 
     def __init__(self, app: FastAPI) -> None:
         self.app = app
-        self.ask = Asker(app)
+        self.ask = ClientKind(app)
         self.openapi: dict[str, Any] = app.openapi()
         self.doors = [door for door in doors(app) if not door.path.startswith("/static")]
         self.walk = Walk(doors=len(self.doors))

@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from app.profiles.apart import MOST_WRITTEN, bound_memory
+from app.profiles.sandbox import MOST_WRITTEN, bound_memory
 
 if __name__ == "__main__":
     bound_memory(500_000_000)

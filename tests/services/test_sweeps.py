@@ -21,7 +21,7 @@ from app.services.workbench import LOCAL_WORKSPACE, Workbench
 from app.sizing.books.request import PriceBookRequest
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import SweepRequest
-from app.sizing.sweep.run import Crew, WorkersFailed
+from app.sizing.sweep.run import WorkerPool, WorkersFailed
 from app.store.database import Store
 from tests.jobs import do_next, never
 from tests.sizing.asking import sizing_context
@@ -45,7 +45,7 @@ def asked(**lists: Any) -> SweepRequest:
 
 
 def compute(
-    bench: Workbench, crew: Callable[[], Crew] = Threads, stopping: Callable[[], bool] = never
+    bench: Workbench, crew: Callable[[], WorkerPool] = Threads, stopping: Callable[[], bool] = never
 ) -> None:
     """Compute the next sweep that waits."""
     assert do_next(bench, crew, stopping)
@@ -108,7 +108,7 @@ def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
 def test_workers_that_fail_are_told_and_the_sweep_can_go_on(bench: Workbench) -> None:
     made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(3).request)
 
-    def none() -> Crew:
+    def none() -> WorkerPool:
         raise WorkersFailed("the Dask scheduler tcp://a:1 does not answer")
 
     compute(bench, none)

@@ -12,7 +12,7 @@ from typing import Any
 from app.sizing.sweep.points import Sweep
 from app.sizing.sweep.request import MOST_ENTRIES, SweepRequest
 from app.sizing.sweep.rows import SweepRow
-from app.sizing.sweep.run import Crew, run_sweep
+from app.sizing.sweep.run import WorkerPool, run_sweep
 from tests.sizing.asking import sizing_context
 
 BERT = {"model": {"preset": "bert-large"}, "workload": {"samples": 1e6, "global_batch": 1024, "seq_len": 128}}
@@ -88,7 +88,7 @@ class Mortal(ThreadPoolExecutor):
         return super().submit(work)
 
 
-def computed(asked: Sweep, crew: Crew, done: Collection[str] = ()) -> list[SweepRow]:
+def computed(asked: Sweep, crew: WorkerPool, done: Collection[str] = ()) -> list[SweepRow]:
     """Return the rows of a sweep as they came."""
     return [row for rows in run_sweep(asked.points(), sizing_context, crew, done=done) for row in rows]
 

@@ -135,7 +135,7 @@ def tensor_parallel_time(
 ) -> float:
     """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
-    Once more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
+    IdempotentCall more for the forward passes that are repeated (Narayanan et al. 2021, section 3.2).
     """
     if tensor == 1.0:
         return 0.0

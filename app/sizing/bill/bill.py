@@ -9,7 +9,7 @@ from app.catalog import Acquisition, Catalog, ChipKind, Figure, Spread, SystemEn
 from app.engine.units import KILOWATT
 from app.errors import BadInput, Conflict, Message
 from app.sizing.bill import racks
-from app.sizing.bill.around import installation, management_parts, spare_parts, storage_parts
+from app.sizing.bill.ancillary import installation, management_parts, spare_parts, storage_parts
 from app.sizing.bill.checks import bill_warnings
 from app.sizing.bill.documents import (
     Bill,

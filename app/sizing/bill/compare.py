@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.catalog import Catalog
 from app.engine.units import KILOWATT
 from app.errors import Conflict, Message
-from app.sizing.bill.around import CLUSTER
+from app.sizing.bill.ancillary import CLUSTER
 from app.sizing.bill.documents import Bill, BillComparison, GroupPair, Ratio
 from app.sizing.bill.sums import GROUPS
 from app.sizing.document import CheckWarning, Quantity

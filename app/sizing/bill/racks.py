@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from app.catalog import Catalog, ChipKind, SystemEntry
 from app.errors import Message
-from app.sizing.bill.around import CLUSTER, SWITCHES
+from app.sizing.bill.ancillary import CLUSTER, SWITCHES
 from app.sizing.bill.lines import BillPart, part
 from app.sizing.bill.parts import machines_linked
 

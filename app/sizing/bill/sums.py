@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.catalog import Figure, Spread
 from app.sizing.bill import racks
-from app.sizing.bill.around import SWITCHES
+from app.sizing.bill.ancillary import SWITCHES
 from app.sizing.bill.documents import BillLine, BillTotals, GroupTotal, Placement, Rack
 from app.sizing.bill.lines import DOLLAR, BillPart, added
 from app.sizing.document import Quantity, Text

@@ -23,6 +23,7 @@ from app.sizing.fabric_choice.documents import (
     TermShare,
     Turning,
 )
+from app.sizing.fabric_choice.evaluation import Evaluation
 from app.sizing.fabric_choice.known_runs import validation_of_fabric
 from app.sizing.fabric_choice.messages import exposed_of, messages_of
 from app.sizing.fabric_choice.options import ladder
@@ -30,14 +31,13 @@ from app.sizing.fabric_choice.purchase import difference
 from app.sizing.fabric_choice.spread import shared_variance
 from app.sizing.fabric_choice.terms import counterfactuals, terms_between, turning_of
 from app.sizing.fabric_choice.timing import Timed, bandwidth_of, same_plans
-from app.sizing.fabric_choice.weighed import Weighed
 from app.sizing.models import summarise
 from app.sizing.quantities import quantity
 from app.sizing.regimes import regimes
 from app.sizing.summaries import plan_summary, system_summary
 
 
-def answer(weighed: Weighed) -> FabricChoice:
+def answer(weighed: Evaluation) -> FabricChoice:
     """Return the answer."""
     cluster, field = weighed.cluster, weighed.field
     training, scenario = weighed.base.sizing.training, weighed.base.sizing.scenario
@@ -66,7 +66,7 @@ def answer(weighed: Weighed) -> FabricChoice:
     )
 
 
-def _option(weighed: Weighed, one: Timed) -> FabricOption:
+def _option(weighed: Evaluation, one: Timed) -> FabricOption:
     network, sizing, cluster = one.network, one.sizing, weighed.cluster
     priced, price = weighed.priced[network.id], weighed.price(network.id)
     prices = [known.price.price for known in weighed.field.bought.values() if known is not None]
@@ -105,7 +105,7 @@ def _option(weighed: Weighed, one: Timed) -> FabricOption:
     )
 
 
-def _measured(weighed: Weighed, one: Timed) -> MeasuredThroughput | None:
+def _measured(weighed: Evaluation, one: Timed) -> MeasuredThroughput | None:
     found = weighed.field.measured.get(one.network.id)
     if found is None:
         return None
@@ -123,7 +123,7 @@ def _measured(weighed: Weighed, one: Timed) -> MeasuredThroughput | None:
     )
 
 
-def _gain(weighed: Weighed, name: str) -> FabricGain:
+def _gain(weighed: Evaluation, name: str) -> FabricGain:
     field, reference = weighed.field, weighed.reference
     found = field.over(name, reference)
     one, base = field.timed[name], field.timed[reference]
@@ -145,12 +145,12 @@ def _gain(weighed: Weighed, name: str) -> FabricGain:
     )
 
 
-def _terms(weighed: Weighed, slower: str, faster: str) -> list[TermShare]:
+def _terms(weighed: Evaluation, slower: str, faster: str) -> list[TermShare]:
     networks = (weighed.field.network(slower), weighed.field.network(faster))
     return terms_between(weighed.cluster, weighed.base.sizing.scenario, weighed.base.plans, *networks)
 
 
-def _advice(weighed: Weighed) -> Advice:
+def _advice(weighed: Evaluation) -> Advice:
     field, found, gain = weighed.field, weighed.verdict, weighed.gain
     taken = weighed.price(found.taken)
     other = None if found.against is None else weighed.price(found.against)
@@ -174,7 +174,7 @@ def _advice(weighed: Weighed) -> Advice:
     )
 
 
-def _decided_by(weighed: Weighed) -> DecidedBy:
+def _decided_by(weighed: Evaluation) -> DecidedBy:
     field, pair, gain = weighed.field, weighed.pair, weighed.gain
     if pair is None or gain is None:
         return _undecided("same_network", Message(sentences.ALIKE))
@@ -219,7 +219,7 @@ def _alone() -> Advice:
     )
 
 
-def _turning(weighed: Weighed) -> Turning:
+def _turning(weighed: Evaluation) -> Turning:
     field, pair, cluster = weighed.field, weighed.pair, weighed.cluster
     rungs = ladder(cluster.hardware, cluster.context.catalog, weighed.request.oversubscription)
     chosen = None if pair is None else (field.network(pair[0]), field.network(pair[1]))
@@ -227,7 +227,7 @@ def _turning(weighed: Weighed) -> Turning:
     return turning_of(cluster, scenario, plans, rungs, field.threshold, chosen)
 
 
-def _fitted(weighed: Weighed) -> FittedEfficiencies | None:
+def _fitted(weighed: Evaluation) -> FittedEfficiencies | None:
     if weighed.fitted is None:
         return None
     found = weighed.fitted.answer

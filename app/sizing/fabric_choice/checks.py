@@ -9,11 +9,11 @@ import numpy as np
 from app.engine.gains import relative_gain
 from app.errors import Message
 from app.sizing.document import CheckWarning, Quantity
+from app.sizing.fabric_choice.evaluation import Evaluation
 from app.sizing.fabric_choice.known_runs import validation_of_fabric
 from app.sizing.fabric_choice.options import NetworkOption
 from app.sizing.fabric_choice.sentences import percent
 from app.sizing.fabric_choice.trees import built_oversubscription
-from app.sizing.fabric_choice.weighed import Weighed
 from app.sizing.gain import gain_deviation, gain_warnings
 from app.sizing.quantities import chance, money, quantity
 
@@ -21,7 +21,7 @@ UNSURE = (0.2, 0.8)
 """Probabilities between which a gain is neither above the threshold nor below it."""
 
 
-def fabric_checks(weighed: Weighed) -> list[CheckWarning]:
+def fabric_checks(weighed: Evaluation) -> list[CheckWarning]:
     """Return every warning of a choice, the most general first."""
     found = list(_of_networks(weighed))
     if weighed.several:
@@ -36,7 +36,7 @@ def _listed(labels: Iterable[str]) -> str:
     return " · ".join(dict.fromkeys(labels))
 
 
-def _of_networks(weighed: Weighed) -> Iterator[CheckWarning]:
+def _of_networks(weighed: Evaluation) -> Iterator[CheckWarning]:
     """Give what has to be said of single networks."""
     field, cluster = weighed.field, weighed.cluster
     networks = [one.network for one in field.timed.values()]
@@ -87,7 +87,7 @@ def _of_networks(weighed: Weighed) -> Iterator[CheckWarning]:
         yield CheckWarning.of("network_price_incomplete", "caution", partial, "options")
 
 
-def _unvalidated(weighed: Weighed) -> str:
+def _unvalidated(weighed: Evaluation) -> str:
     """Return the names of fabrics without a run of the family, once each."""
     cluster, names = weighed.cluster, []
     for one in weighed.field.timed.values():
@@ -104,20 +104,20 @@ def _unvalidated(weighed: Weighed) -> str:
     return _listed(names)
 
 
-def _outruns_slot(weighed: Weighed, network: NetworkOption) -> bool:
+def _outruns_slot(weighed: Evaluation, network: NetworkOption) -> bool:
     cluster = weighed.cluster
     port = cluster.context.catalog.fabric(network.fabric, network.ports).port_bandwidth
     slot = cluster.context.hardware.slot(cluster.hardware.entry, network.fabric)
     return float(np.ravel(port)[0]) > slot
 
 
-def _flat(weighed: Weighed, network: NetworkOption) -> bool:
+def _flat(weighed: Evaluation, network: NetworkOption) -> bool:
     cluster = weighed.cluster
     hardware = cluster.hardware
     return built_oversubscription(cluster.context.catalog, hardware.entry, hardware.machines, network) == 1.0
 
 
-def _of_advice(weighed: Weighed) -> Iterator[CheckWarning]:
+def _of_advice(weighed: Evaluation) -> Iterator[CheckWarning]:
     """Give what has to be said of the advice."""
     field, found, gain = weighed.field, weighed.verdict, weighed.gain
     if gain is not None and not gain.measured and UNSURE[0] < gain.above < UNSURE[1]:
@@ -156,7 +156,7 @@ def _of_advice(weighed: Weighed) -> Iterator[CheckWarning]:
         yield from _of_measured(weighed)
 
 
-def _of_measured(weighed: Weighed) -> Iterator[CheckWarning]:
+def _of_measured(weighed: Evaluation) -> Iterator[CheckWarning]:
     """Give what has to be said of a measured gain, and whether the model agrees with it."""
     field, pair = weighed.field, weighed.pair
     assert pair is not None, "a gain is of a pair"

@@ -14,13 +14,13 @@ from app.sizing.estimate import estimate
 from app.sizing.fabric_choice.answering import answer
 from app.sizing.fabric_choice.deciding import NetworkAlternatives
 from app.sizing.fabric_choice.documents import FabricChoice
+from app.sizing.fabric_choice.evaluation import weigh
 from app.sizing.fabric_choice.measuring import fitted_to, measured_on, noise_of
 from app.sizing.fabric_choice.options import NetworkOption, by_network, named_network, networks
 from app.sizing.fabric_choice.purchase import purchase
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.fabric_choice.spread import shared_variance
 from app.sizing.fabric_choice.timing import Cluster, timed
-from app.sizing.fabric_choice.weighed import weigh
 from app.sizing.failures import reliability
 from app.sizing.models import resolve_model
 from app.sizing.request import EstimateRequest

@@ -32,7 +32,7 @@ def exposed_of(parts: Mapping[str, Floats], place: int = 0) -> Exposed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Post:
+class CollectiveTimer:
     """Machine and network that messages go over."""
 
     case: Case
@@ -71,7 +71,7 @@ class _Post:
 def messages_of(scenario: Scenario, plans: Plans) -> list[NetworkMessage]:
     """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     case = scenario.gpu_case()
-    post = _Post(case.case(), case.stack())
+    post = CollectiveTimer(case.case(), case.stack())
     plan = plan_at(plans.rows, 0)
     found = [
         *_of_gradients(scenario, plans, plan, post),
@@ -81,7 +81,9 @@ def messages_of(scenario: Scenario, plans: Plans) -> list[NetworkMessage]:
     return [message for message in found if message.count > 0 and message.ranks > 1 and message.bytes > 0]
 
 
-def _of_gradients(scenario: Scenario, plans: Plans, plan: Plan, post: _Post) -> list[NetworkMessage]:
+def _of_gradients(
+    scenario: Scenario, plans: Plans, plan: Plan, post: CollectiveTimer
+) -> list[NetworkMessage]:
     weights = device_weights(post.case, plan)
     groups = [message_group(post.case, plan, weights, False)]
     if plan.expert > 1:
@@ -107,7 +109,7 @@ def _of_gradients(scenario: Scenario, plans: Plans, plan: Plan, post: _Post) -> 
 
 
 def _of_group(
-    group: MessageGroup, sharding: Sharding, accumulation: float, layers: float, post: _Post
+    group: MessageGroup, sharding: Sharding, accumulation: float, layers: float, post: CollectiveTimer
 ) -> list[NetworkMessage]:
     """Return the messages of weights that are copied over the same ranks."""
     gradients, copied, stored, buckets, ranks, shards, inside = group
@@ -133,7 +135,7 @@ def _hidden(
     scenario: Scenario,
     plans: Plans,
     plan: Plan,
-    post: _Post,
+    post: CollectiveTimer,
     messages: list[NetworkMessage],
     other: float,
 ) -> float:
@@ -149,7 +151,7 @@ def _hidden(
     return float(np.clip(1.0 - (shown - rows - each - other) / busy, 0.0, 1.0))
 
 
-def _of_tensors(plan: Plan, post: _Post) -> list[NetworkMessage]:
+def _of_tensors(plan: Plan, post: CollectiveTimer) -> list[NetworkMessage]:
     if plan.tensor <= 1:
         return []
     case = post.case
@@ -170,7 +172,7 @@ def _of_tensors(plan: Plan, post: _Post) -> list[NetworkMessage]:
     ]
 
 
-def _of_stages(scenario: Scenario, plans: Plans, plan: Plan, post: _Post) -> list[NetworkMessage]:
+def _of_stages(scenario: Scenario, plans: Plans, plan: Plan, post: CollectiveTimer) -> list[NetworkMessage]:
     if plan.pipeline <= 1:
         return []
     case = post.case

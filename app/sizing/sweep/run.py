@@ -41,7 +41,7 @@ class WorkersFailed(AppError):
     title = "Workers failed"
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """The workers of one sweep."""
 
     @property
@@ -69,7 +69,7 @@ def never() -> bool:
 def run_sweep(
     points: Iterable[SweepPoint],
     make_context: ContextMaker,
-    crew: Crew,
+    crew: WorkerPool,
     *,
     uploads: UploadSet | None = None,
     done: Collection[str] = (),
@@ -97,7 +97,7 @@ def run_sweep(
 class _Flight:
     """Chunks that are being computed, and those that wait to be computed again."""
 
-    crew: Crew
+    crew: WorkerPool
     make_context: ContextMaker
     versions: tuple[str, str]
     flying: dict[Future[Computed], tuple[Chunk, Executor]] = field(default_factory=dict)

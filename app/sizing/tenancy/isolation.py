@@ -10,7 +10,7 @@ from app.errors import Message
 from app.sizing.document import CheckWarning
 from app.sizing.tenancy.documents import PlanRule
 from app.sizing.tenancy.request import PartitionRequest
-from app.sizing.tenancy.room import BACKEND_AI, GC_DOCKER, STRICT, Settled, Site
+from app.sizing.tenancy.room import BACKEND_AI, GC_DOCKER, STRICT, Allocation, Site
 from app.sizing.trace import source_ref
 
 POD_RULES = ("vipu-power-of-two", "vipu-no-spanning", "vipu-isolated-links")
@@ -30,7 +30,7 @@ NAMED = 4
 
 
 def warnings_of(
-    request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog
+    request: PartitionRequest, site: Site, placed: Allocation, catalog: Catalog
 ) -> list[CheckWarning]:
     """Return what to beware of in a plan."""
     found = list(of_pods(request, site, placed, catalog) if site.ipus else of_nodes(request, site, placed))
@@ -39,7 +39,7 @@ def warnings_of(
 
 
 def of_pods(
-    request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog
+    request: PartitionRequest, site: Site, placed: Allocation, catalog: Catalog
 ) -> Iterable[CheckWarning]:
     """Return what to beware of on pods of IPUs."""
     strict = request.isolation == STRICT
@@ -108,7 +108,7 @@ def of_pods(
         yield CheckWarning.of("partition_no_spanning", "info", apart, "requests")
 
 
-def machines_shared(site: Site, placed: Settled) -> list[list[str]]:
+def machines_shared(site: Site, placed: Allocation) -> list[list[str]]:
     """Return the teams that share an IPU-Machine, by machine."""
     small = site.entry.devices_per_machine
     teams: dict[tuple[int, int], dict[str, None]] = {}
@@ -118,7 +118,7 @@ def machines_shared(site: Site, placed: Settled) -> list[list[str]]:
     return [list(names) for names in teams.values() if len(names) > 1]
 
 
-def of_nodes(request: PartitionRequest, site: Site, placed: Settled) -> Iterable[CheckWarning]:
+def of_nodes(request: PartitionRequest, site: Site, placed: Allocation) -> Iterable[CheckWarning]:
     """Return what to beware of on nodes of GPUs."""
     sliced = [one for one in request.requests if one.slice is not None]
     several = [one.team for one in sliced if one.devices > 1]
@@ -150,7 +150,7 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Settled) -> Iterable
         yield CheckWarning.of("node_shared", "caution", nodes, "isolation")
 
 
-def fragmented(request: PartitionRequest, site: Site, placed: Settled) -> list[CheckWarning]:
+def fragmented(request: PartitionRequest, site: Site, placed: Allocation) -> list[CheckWarning]:
     """Return whether free devices lie so that a request fails which as many in one piece would meet."""
     free: dict[int, int] = {}
     largest: dict[int, int] = {}

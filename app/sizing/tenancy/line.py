@@ -19,7 +19,7 @@ PASSING = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class QueueRun:
     """When each job of a run began."""
 
     jobs: JobSequence
@@ -156,6 +156,6 @@ class PoolQueue:
         raise AssertionError("every job fits an empty pool: the request is checked for it")
 
 
-def run_line(jobs: JobSequence, streams: Sequence[Stream], pool: Pool, discipline: str) -> Ran:
+def run_line(jobs: JobSequence, streams: Sequence[Stream], pool: Pool, discipline: str) -> QueueRun:
     """Return one run of the line."""
-    return Ran(jobs, PoolQueue(jobs, streams, pool, discipline).run())
+    return QueueRun(jobs, PoolQueue(jobs, streams, pool, discipline).run())

@@ -11,7 +11,7 @@ from app.sizing.tenancy.request import PartitionRequest
 from app.sizing.tenancy.room import (
     GC_DOCKER,
     STRICT,
-    Settled,
+    Allocation,
     Site,
     conflict,
     path,
@@ -28,10 +28,10 @@ Free = list[list[int]]
 """Free GPUs of each node, rising."""
 
 
-def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Settled:
+def settle(request: PartitionRequest, site: Site, catalog: Catalog) -> Allocation:
     """Return who gets which GPUs, or say what stands in the way and what would do."""
     check(request, site)
-    found, free = Settled(), [list(range(site.size)) for _ in range(site.pods)]
+    found, free = Allocation(), [list(range(site.size)) for _ in range(site.pods)]
     for index, one in pinned(request, site):
         assert one.pod is not None and one.first_device is not None
         wanted = list(range(one.first_device, one.first_device + one.devices))
@@ -139,7 +139,7 @@ def runs(devices: Iterable[int]) -> list[list[int]]:
 
 
 def give(
-    found: Settled, request: PartitionRequest, index: int, chosen: list[tuple[int, list[int]]], free: Free
+    found: Allocation, request: PartitionRequest, index: int, chosen: list[tuple[int, list[int]]], free: Free
 ) -> None:
     """Hand devices to a request."""
     blocks = [(node, run[0], len(run)) for node, devices in chosen for run in runs(devices)]
@@ -150,7 +150,7 @@ def give(
         found.held |= {(node, device) for device in devices}
 
 
-def cut(found: Settled, request: PartitionRequest, site: Site, catalog: Catalog, free: Free) -> None:
+def cut(found: Allocation, request: PartitionRequest, site: Site, catalog: Catalog, free: Free) -> None:
     """Place the instances of GPUs, each GPU on the fullest node that has one free."""
     chip = site.entry.chip
     asked = [

@@ -12,7 +12,7 @@ from app.sizing.tenancy import nodes, pods
 from app.sizing.tenancy.documents import OtherClaim, PartitionPlan, PlanFigure, SliceRoom
 from app.sizing.tenancy.isolation import rules_of, warnings_of
 from app.sizing.tenancy.request import PartitionRequest
-from app.sizing.tenancy.room import Settled, Site
+from app.sizing.tenancy.room import Allocation, Site
 from app.sizing.tenancy.slices import profiles_of, room_left, sliced_gpu
 from app.sizing.trace import source_ref
 
@@ -54,7 +54,9 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
     )
 
 
-def slice_room(request: PartitionRequest, site: Site, placed: Settled, catalog: Catalog) -> list[SliceRoom]:
+def slice_room(
+    request: PartitionRequest, site: Site, placed: Allocation, catalog: Catalog
+) -> list[SliceRoom]:
     """Return what still fits on GPUs that are cut into instances."""
     gpu, profiles = sliced_gpu(catalog, site.entry.chip), profiles_of(catalog, site.entry.chip)
     if gpu is None or not placed.cut:

@@ -9,16 +9,16 @@ from app.engine.pools import Block, BuddyPool
 from app.errors import BadInput, Conflict, Message
 from app.sizing.tenancy.documents import FreeBlock
 from app.sizing.tenancy.request import PartitionRequest
-from app.sizing.tenancy.room import BACKEND_AI, Settled, Site, conflict, path, pinned, placement, taken
+from app.sizing.tenancy.room import BACKEND_AI, Allocation, Site, conflict, path, pinned, placement, taken
 
 
-def settle(request: PartitionRequest, site: Site) -> Settled:
+def settle(request: PartitionRequest, site: Site) -> Allocation:
     """Return who gets which IPUs, or say what stands in the way and what would do."""
     parts = [parts_of(index, request, site) for index in range(len(request.requests))]
     blocks, refused = share_out(request, site, parts)
     if refused is not None:
         raise no_room(refused, request, site, parts)
-    found = Settled()
+    found = Allocation()
     for index, one in enumerate(request.requests):
         for part, block in enumerate(blocks[index], 1):
             found.placements.append(placement(index, one, block, part, len(blocks[index])))

@@ -15,7 +15,7 @@ from app.sizing.hardware import known_id
 from app.sizing.tenancy import statistics
 from app.sizing.tenancy.documents import ClosedForm, CountPoint, QueueAnswer, TeamWait
 from app.sizing.tenancy.jobs import Interruptions, JobSequence, Stream, draw
-from app.sizing.tenancy.line import Ran, run_line
+from app.sizing.tenancy.line import QueueRun, run_line
 from app.sizing.tenancy.request import QueueRequest
 from app.sizing.tenancy.room import Site
 from app.sizing.tenancy.statistics import Window
@@ -62,19 +62,19 @@ class Experiment:
             draw(self.streams, self.window.end, (self.seed, run), self.broken) for run in range(self.runs)
         ]
 
-    def at(self, count: int) -> list[Ran]:
+    def at(self, count: int) -> list[QueueRun]:
         """Return the runs with so many systems."""
         site = Site.of(self.site.entry, count)
         return [run_line(one, self.streams, pool_of(site), self.discipline) for one in self.jobs]
 
-    def teams(self, runs: Sequence[Ran]) -> list[TeamWait]:
+    def teams(self, runs: Sequence[QueueRun]) -> list[TeamWait]:
         """Return the waits of each team."""
         return [
             statistics.team_wait(index, stream, runs, self.window, self.target)
             for index, stream in enumerate(self.streams)
         ]
 
-    def point(self, count: int, runs: Sequence[Ran], teams: Sequence[TeamWait]) -> CountPoint:
+    def point(self, count: int, runs: Sequence[QueueRun], teams: Sequence[TeamWait]) -> CountPoint:
         """Return the waits with so many systems in short."""
         worst = max(teams, key=lambda one: one.ninetieth_wait.value)
         devices = count * self.site.entry.devices

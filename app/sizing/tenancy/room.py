@@ -51,7 +51,7 @@ class Site:
 
 
 @dataclass(slots=True)
-class Settled:
+class Allocation:
     """What came of the requests."""
 
     placements: list[Placement] = field(default_factory=list)

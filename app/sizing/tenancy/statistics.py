@@ -16,7 +16,7 @@ from app.sizing.document import Quantity
 from app.sizing.quantities import quantity
 from app.sizing.tenancy.documents import LinePoint, TeamWait
 from app.sizing.tenancy.jobs import Stream
-from app.sizing.tenancy.line import Ran
+from app.sizing.tenancy.line import QueueRun
 
 LEAST_PIECES = 5
 """Pieces over which a range is taken, at least."""
@@ -54,7 +54,7 @@ def ranged_over_time(series: Floats, unit: str) -> list[Quantity]:
     return [Quantity(value=value, low=low, high=high, unit=unit) for value, low, high in ends]
 
 
-def cut(runs: Sequence[Ran], window: Window) -> Iterator[tuple[Ran, npt.NDArray[np.bool_]]]:
+def cut(runs: Sequence[QueueRun], window: Window) -> Iterator[tuple[QueueRun, npt.NDArray[np.bool_]]]:
     """Give each run with the jobs that came in each of its pieces."""
     pieces = window.pieces(len(runs))
     for run in runs:
@@ -62,7 +62,9 @@ def cut(runs: Sequence[Ran], window: Window) -> Iterator[tuple[Ran, npt.NDArray[
             yield run, (run.jobs.arrival >= begin) & (run.jobs.arrival < end)
 
 
-def team_wait(index: int, stream: Stream, runs: Sequence[Ran], window: Window, target: float) -> TeamWait:
+def team_wait(
+    index: int, stream: Stream, runs: Sequence[QueueRun], window: Window, target: float
+) -> TeamWait:
     """Return the waits of one team; a job is counted by when it came."""
     waits, per_run, finished = [], [], []
     for run, inside in cut(runs, window):
@@ -99,7 +101,7 @@ def team_wait(index: int, stream: Stream, runs: Sequence[Ran], window: Window, t
     )
 
 
-def mean_wait_of_all(runs: Sequence[Ran], window: Window) -> Quantity:
+def mean_wait_of_all(runs: Sequence[QueueRun], window: Window) -> Quantity:
     """Return the mean wait over all teams."""
     waits = [run.wait[inside] for run, inside in cut(runs, window)]
     pooled = np.concatenate(waits)
@@ -122,12 +124,12 @@ def means(times: Floats, until: Floats, weights: Floats, edges: Floats) -> Float
     return np.asarray(np.diff(area) / np.diff(edges))
 
 
-def waiting(run: Ran, edges: Floats) -> Floats:
+def waiting(run: QueueRun, edges: Floats) -> Floats:
     """Return the jobs that wait on average between each two edges."""
     return means(run.jobs.arrival, run.start, np.ones_like(run.start), edges)
 
 
-def busy(run: Ran, streams: Sequence[Stream], devices: int, edges: Floats) -> Floats:
+def busy(run: QueueRun, streams: Sequence[Stream], devices: int, edges: Floats) -> Floats:
     """Return the share of the accelerators that is held between each two edges."""
     held = np.array([stream.held for stream in streams], dtype=float)[run.jobs.stream]
     return means(run.start, run.end, held, edges) / devices
@@ -146,7 +148,7 @@ def edges_of(window: Window, runs: int) -> Floats:
 
 
 def line_over_time(
-    runs: Sequence[Ran], streams: Sequence[Stream], devices: int, window: Window
+    runs: Sequence[QueueRun], streams: Sequence[Stream], devices: int, window: Window
 ) -> list[LinePoint]:
     """Return the line and the devices at work over time, mean and range over the runs."""
     days = (window.end - window.begin) / DAY

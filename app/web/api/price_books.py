@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from app.services import price_books
 from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookPatch, PriceBookRequest
-from app.sizing.complaints import from_validation
 from app.sizing.kept.documents import Page
+from app.sizing.validation_errors import from_validation
 from app.web.api.examples import BOOK, BOOK_CHANGE
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGED, LIST, READ, TAGGED

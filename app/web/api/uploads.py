@@ -10,9 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.errors import Unprocessable
 from app.services import deletions, uploads
-from app.sizing.complaints import from_validation
 from app.sizing.kept.documents import KeptProfile, KeptWorkload, Page, UploadSummary
 from app.sizing.questions import ProfileRequest
+from app.sizing.validation_errors import from_validation
 from app.web.api.examples import CONFIG, TRANSFORMER
 from app.web.api.files import Upload, form_body, read_upload, read_upload_or_json
 from app.web.api.responses import ASK, CHANGE, LIST, READ

@@ -16,7 +16,7 @@ from app.services.estimates import get_estimate
 from app.services.workbench import Workbench
 from app.sizing.bill.documents import Bill, BillComparison
 from app.sizing.bill.request import BillRequest
-from app.sizing.complaints import from_validation
+from app.sizing.validation_errors import from_validation
 from app.web.api.bills import CSV, XLSX, attachment
 from app.web.bill_contexts import BillComparisonPage, BillFormPage
 from app.web.contexts import Choice, ChoiceGroup, Form

@@ -18,9 +18,9 @@ from app.web.contexts import ComparisonsPage, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available
+from app.web.pages.pagination import at, older
 from app.web.pages.presenting import comparison_page
 from app.web.pages.scaling_views import scaling_page
-from app.web.pages.stretches import at, older
 from app.web.rendering import render
 from app.web.routers import page_router
 

@@ -15,9 +15,9 @@ from app.reports.wording import Voice
 from app.services.estimates import create_estimate, get_estimate, priced_estimate
 from app.services.price_books import list_books
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.document import Estimate
 from app.sizing.request import EstimateRequest
+from app.sizing.validation_errors import from_validation
 from app.web.contexts import Choice, Form
 from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of

@@ -19,9 +19,9 @@ from app.web.locale import voice_of
 from app.web.pages import choices
 from app.web.pages.documents import available
 from app.web.pages.forms import typed
+from app.web.pages.pagination import at, older
 from app.web.pages.presenting import estimate_page
 from app.web.pages.start import read_form
-from app.web.pages.stretches import at, older
 from app.web.rendering import render
 from app.web.routers import page_router
 

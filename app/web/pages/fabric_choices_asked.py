@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError, Unprocessable
-from app.sizing.complaints import from_validation
 from app.sizing.fabric_choice.request import FabricChoiceRequest
 from app.sizing.request import EstimateRequest
-from app.web.asides import ASIDES
+from app.sizing.validation_errors import from_validation
+from app.web.display_params import DISPLAY_PARAMS
 from app.web.pages.forms import plain_number, typed
 
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options", "price_book_id")
@@ -36,7 +36,7 @@ Values = Mapping[str, str]
 
 def read_query(query: QueryParams) -> dict[str, str]:
     """Return the parameters of an address apart from how it is shown; of repeated ones the last."""
-    return {name: found[-1] for name, found in typed(query).items() if name not in ASIDES}
+    return {name: found[-1] for name, found in typed(query).items() if name not in DISPLAY_PARAMS}
 
 
 def written_query(values: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, FieldError
-from app.sizing.complaints import from_validation
+from app.sizing.validation_errors import from_validation
 from app.web.contexts import Form
 
 MULTIPLES = {

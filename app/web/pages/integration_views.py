@@ -13,9 +13,9 @@ from app.errors import AppError, Message
 from app.reports.wording import Voice
 from app.services import keys, webhooks
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.integration.documents import ApiKey, NewApiKey
 from app.sizing.integration.request import KeyScope, ProposalEventName
+from app.sizing.validation_errors import from_validation
 from app.web.contexts import Choice, Form
 from app.web.integration_contexts import (
     DeliveryLine,
@@ -27,7 +27,7 @@ from app.web.integration_contexts import (
 )
 from app.web.locale import voice_of
 from app.web.pages.documents import available
-from app.web.pages.stretches import older
+from app.web.pages.pagination import older
 
 LINES = 50
 

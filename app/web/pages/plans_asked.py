@@ -12,11 +12,11 @@ from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError, Message
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.document import Estimate, PlanSummary
 from app.sizing.request import EstimateRequest, PlanInput
 from app.sizing.search_documents import Search, SearchRequest
-from app.web.asides import ASIDES
+from app.sizing.validation_errors import from_validation
+from app.web.display_params import DISPLAY_PARAMS
 from app.web.pages.forms import nested, plain_number, typed, whole
 
 QUESTION = {
@@ -72,7 +72,7 @@ Values = Mapping[str, str]
 
 def read_query(query: QueryParams) -> dict[str, str]:
     """Return the parameters of an address apart from how it is shown; repeated ones are joined by commas."""
-    return {name: ",".join(found) for name, found in typed(query).items() if name not in ASIDES}
+    return {name: ",".join(found) for name, found in typed(query).items() if name not in DISPLAY_PARAMS}
 
 
 def written_query(values: Mapping[str, str | None]) -> str:

@@ -15,8 +15,8 @@ from app.services import price_books
 from app.services.workbench import Workbench
 from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
 from app.sizing.books.request import PriceBookRequest
-from app.sizing.complaints import from_validation
 from app.sizing.kept.documents import Page
+from app.sizing.validation_errors import from_validation
 from app.web.contexts import Form
 from app.web.deps import ALL, BenchDep, WorkspaceDep
 from app.web.locale import voice_of

@@ -16,12 +16,12 @@ from app.services import studies, study_states
 from app.services.price_books import list_books
 from app.services.study_trace import StudyTrace, trace_figure
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.study.documents import StudyAnswer, StudyAssumptions, StudyVersions
 from app.sizing.study.request import StudyPatch
-from app.web.asides import ASIDES
+from app.sizing.validation_errors import from_validation
 from app.web.contexts import Choice
 from app.web.deps import BenchDep, WorkspaceDep
+from app.web.display_params import DISPLAY_PARAMS
 from app.web.locale import voice_of
 from app.web.pages.documents import available
 from app.web.pages.forms import checked, typed, whole
@@ -86,8 +86,10 @@ def show_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
     except (AppError, ValidationError) as error:
         return refused(request, bench, workspace, identifier, error)
     wanted = address_query(answer, pair_in(query))
-    if sorted(wanted) != sorted((name, value) for name, value in query.multi_items() if name not in ASIDES):
-        asides = [(name, value) for name, value in query.multi_items() if name in ASIDES]
+    if sorted(wanted) != sorted(
+        (name, value) for name, value in query.multi_items() if name not in DISPLAY_PARAMS
+    ):
+        asides = [(name, value) for name, value in query.multi_items() if name in DISPLAY_PARAMS]
         return RedirectResponse(address(identifier, urlencode([*wanted, *asides])), 303)
     form = shown(answer, {}, ())
     books = books_of(bench, workspace)
@@ -201,7 +203,7 @@ def show_assumptions_data(
 def show_assumptions(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show everything a state takes for granted, with what changes it."""
     found = show_assumptions_data(request, bench, workspace, identifier)
-    query = urlencode([one for one in request.query_params.multi_items() if one[0] not in ASIDES])
+    query = urlencode([one for one in request.query_params.multi_items() if one[0] not in DISPLAY_PARAMS])
     page = assumptions_page(found, query, voice_of(request), available())
     return render(request, "study_assumptions.html", page)
 
@@ -231,7 +233,7 @@ def show_trace(
 ) -> Response:
     """Show where a figure comes from: beside the workspace for htmx, as a page of its own otherwise."""
     found = show_trace_data(request, bench, workspace, identifier, option, figure)
-    apart = {*ASIDES, "option", "figure"}
+    apart = {*DISPLAY_PARAMS, "option", "figure"}
     query = urlencode([one for one in request.query_params.multi_items() if one[0] not in apart])
     panel = "HX-Request" in request.headers
     page = trace_page(found, query, voice_of(request), available(), panel)

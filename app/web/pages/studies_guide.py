@@ -15,8 +15,8 @@ from app.errors import AppError, BadInput, FieldError, Message
 from app.services.studies import create_study
 from app.services.study_start import Suggestion, suggested
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.study.request import StudyContent
+from app.sizing.validation_errors import from_validation
 from app.web.contexts import Choice, Form
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of

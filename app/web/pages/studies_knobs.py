@@ -14,13 +14,13 @@ from app.services.workbench import Workbench
 from app.sizing.document import Default
 from app.sizing.study.documents import StudyAnswer, StudyOptionAnswer
 from app.sizing.study.request import MAX_OPTIONS, StudyContent, free_keys
-from app.web.asides import ASIDES
 from app.web.contexts import Choice, Form
+from app.web.display_params import DISPLAY_PARAMS
 from app.web.pages import choices
 from app.web.pages.forms import plain_number
 from app.web.study_contexts import KnobView
 
-STATE = (*ASIDES, "version", "pair", "previous", "option", "figure")
+STATE = (*DISPLAY_PARAMS, "version", "pair", "previous", "option", "figure")
 """Names of a query that are no knobs."""
 
 WORDS = {"fabric", "software", "precision", "acquisition", "currency", "price_book", "add", "drop"}

@@ -14,7 +14,6 @@ from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLar
 from app.services import studies, study_states
 from app.services.listing import USUAL_ITEMS
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.kept.documents import Page
 from app.sizing.strict_json import read_json
 from app.sizing.study.documents import StudySummary
@@ -26,6 +25,7 @@ from app.sizing.study.request import (
     StudyPatch,
     tree_of,
 )
+from app.sizing.validation_errors import from_validation
 from app.web.deps import BenchDep, WorkspaceDep
 from app.web.locale import voice_of
 from app.web.pages.documents import available

@@ -16,11 +16,11 @@ from starlette.datastructures import FormData, UploadFile
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.services import sweeps
 from app.services.workbench import Workbench
-from app.sizing.complaints import from_validation
 from app.sizing.kept.documents import Page
 from app.sizing.strict_json import read_json
 from app.sizing.sweep.documents import SweepAnswer, SweepState
 from app.sizing.sweep.request import MOST_POINTS, SweepRequest
+from app.sizing.validation_errors import from_validation
 from app.web import event_stream
 from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
 from app.web.contexts import Form

@@ -13,7 +13,7 @@ from app.engine.units import DAY, HOUR, MONTH
 from app.errors import AppError, BadInput, Conflict
 from app.sizing.tenancy.documents import QueueAnswer
 from app.sizing.tenancy.jobs import Interruptions, JobSequence, Stream, draw
-from app.sizing.tenancy.line import Ran, run_line
+from app.sizing.tenancy.line import QueueRun, run_line
 from app.sizing.tenancy.queue import simulate
 from app.sizing.tenancy.request import QueueRequest
 from app.sizing.tenancy.statistics import busy, waiting
@@ -208,5 +208,7 @@ def test_refusals_stand_at_their_field(
 
 
 def test_a_run_has_waits_of_its_own() -> None:
-    ran = Ran(JobSequence(np.array([1.0]), np.array([3.0]), np.array([0], dtype=np.int64)), np.array([2.0]))
+    ran = QueueRun(
+        JobSequence(np.array([1.0]), np.array([3.0]), np.array([0], dtype=np.int64)), np.array([2.0])
+    )
     assert (ran.wait.tolist(), ran.end.tolist()) == ([1.0], [5.0])

@@ -14,7 +14,7 @@ from fastapi.routing import iter_route_contexts
 
 from app.services import keys as service
 from app.services.admission import Credentials, Role, Scope
-from app.services.rates import Asker, Effort
+from app.services.rates import ClientKind, CostClass
 from app.store.types import now
 from app.web.api.examples import CHECK
 from app.web.rates import SEARCHING, TWINS
@@ -244,7 +244,9 @@ def test_what_is_left_to_a_key_stands_in_every_answer(ask: Ask, application: Fas
 @pytest.fixture
 def few(application: FastAPI) -> Iterator[None]:
     """Hardly anything is granted to a key."""
-    with allowed(application, {Asker.KEY: {Effort.READ: 3, Effort.ESTIMATE: 2, Effort.SEARCH: 1}}):
+    with allowed(
+        application, {ClientKind.KEY: {CostClass.READ: 3, CostClass.ESTIMATE: 2, CostClass.SEARCH: 1}}
+    ):
         yield
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.services import once
+from app.services import idempotency
 from app.store.types import now
 from app.web.api.examples import HEAD_TO_HEAD, STUDY
 from tests.services.test_webhooks import Pen
@@ -219,11 +219,11 @@ def test_a_replay_is_noted_once_for_a_key(ask: Ask) -> None:
 def test_a_key_for_repeated_requests_is_free_after_a_day(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     headers = {"Idempotency-Key": "day-1"}
     first = ask("POST", "/api/v1/keys", json={"name": "one"}, headers=headers).json()
-    almost = now() + once.KEPT - timedelta(minutes=1)
-    monkeypatch.setattr(once, "now", lambda: almost)
+    almost = now() + idempotency.KEPT - timedelta(minutes=1)
+    monkeypatch.setattr(idempotency, "now", lambda: almost)
     assert ask("POST", "/api/v1/keys", json={"name": "two"}, headers=headers).status_code == 409
-    after = now() + once.KEPT + timedelta(seconds=1)
-    monkeypatch.setattr(once, "now", lambda: after)
+    after = now() + idempotency.KEPT + timedelta(seconds=1)
+    monkeypatch.setattr(idempotency, "now", lambda: after)
     other = ask("POST", "/api/v1/keys", json={"name": "two"}, headers=headers)
     assert other.status_code == 201 and other.json()["id"] != first["id"]
 

@@ -53,7 +53,7 @@ PROPOSED = {
             "quantities",
             "quote",
         ),
-        *("searching", "software_choice", "spread", "taken", "workload"),
+        *("searching", "software_choice", "spread", "defaults", "workload"),
     ),
 }
 """Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""

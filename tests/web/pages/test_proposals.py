@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.services.rates import Asker, Effort
+from app.services.rates import ClientKind, CostClass
 from app.web.api.examples import CALIBRATION
 from tests.allowances import allowed
 from tests.web.pages.conftest import Reader
@@ -196,7 +196,7 @@ def test_a_link_is_not_asked_without_end(reader: Reader, claimed: str, app: Fast
     shown = reader.ask("POST", f"{address}/share", data={"expires_in_days": "7"})
     link = re.search(r"http://localhost(/s/[\w-]+)", shown.text)
     assert link is not None
-    with allowed(app, {Asker.LINK: {Effort.ESTIMATE: 2}}):
+    with allowed(app, {ClientKind.LINK: {CostClass.ESTIMATE: 2}}):
         answers = [reader.get(f"{link[1]}{form}") for form in ("", ".xlsx", ".pdf")]
     assert [one.status_code for one in answers] == [200, 200, 429]
     assert 0 < int(answers[-1].headers["retry-after"]) <= 121
@@ -209,7 +209,7 @@ def test_passphrases_of_a_link_are_not_tried_without_end(reader: Reader, claimed
     fields = {"expires_in_days": "7", "passphrase": "open sesame"}
     link = re.search(r"http://localhost(/s/[\w-]+)", reader.submit(f"{address}/share", fields).text)
     assert link is not None
-    with allowed(app, {Asker.LINK: {Effort.ESTIMATE: 2}}):
+    with allowed(app, {ClientKind.LINK: {CostClass.ESTIMATE: 2}}):
         guesses = [reader.submit(link[1], {"passphrase": f"guess {number}"}) for number in range(3)]
     assert [one.status_code for one in guesses] == [403, 403, 429]
     assert reader.submit(link[1], {"passphrase": "open sesame"}).status_code == 303

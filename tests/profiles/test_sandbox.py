@@ -5,11 +5,11 @@ from time import monotonic
 import pytest
 
 from app.errors import TooLarge, TooMany, Unprocessable
-from app.profiles import apart, onnx_file
-from app.profiles.apart import read_apart
+from app.profiles import onnx_file, sandbox
 from app.profiles.onnx_child import told
 from app.profiles.onnx_file import read_onnx_file, refusal_from_json
 from app.profiles.onnx_graph import read_onnx
+from app.profiles.sandbox import read_apart
 from tests.profiles.graphs import encoder, resnet50
 
 
@@ -58,14 +58,14 @@ def test_a_reader_that_does_not_come_to_an_end_is_ended() -> None:
 def test_a_file_waits_for_its_turn_and_is_sent_away_when_it_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(apart, "PATIENCE", 0.01)
-    for _ in range(apart.AT_ONCE):
-        assert apart._turns.acquire(timeout=1)
+    monkeypatch.setattr(sandbox, "PATIENCE", 0.01)
+    for _ in range(sandbox.AT_ONCE):
+        assert sandbox._turns.acquire(timeout=1)
     try:
         with pytest.raises(TooMany) as caught:
             read_onnx_file("m.onnx", encoder())
-        assert caught.value.retry_after == apart.AGAIN
+        assert caught.value.retry_after == sandbox.AGAIN
     finally:
-        for _ in range(apart.AT_ONCE):
-            apart._turns.release()
+        for _ in range(sandbox.AT_ONCE):
+            sandbox._turns.release()
     assert read_onnx_file("m.onnx", encoder()).parameters > 0

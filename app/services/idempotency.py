@@ -27,7 +27,7 @@ Save = Callable[[Repository], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotentCall:
     """A caller's key for one request."""
 
     endpoint: str
@@ -35,7 +35,7 @@ class Once:
     body_sha256: str
 
     @classmethod
-    def of(cls, endpoint: str, key: str | None, body: BaseModel | bytes) -> Once | None:
+    def of(cls, endpoint: str, key: str | None, body: BaseModel | bytes) -> IdempotentCall | None:
         """Return the key of a request; None where it has none.
 
         The body counts as understood: spacing and the order of its fields do not matter.
@@ -51,7 +51,7 @@ class Once:
 def keep(
     bench: Workbench,
     workspace_id: str,
-    once: Once | None,
+    once: IdempotentCall | None,
     kind: type[Answer],
     make: Callable[[], tuple[Answer, Save]],
 ) -> Answer:
@@ -75,7 +75,7 @@ def keep(
 
 
 def earlier_answer(
-    bench: Workbench, workspace_id: str, once: Once | None, kind: type[Answer]
+    bench: Workbench, workspace_id: str, once: IdempotentCall | None, kind: type[Answer]
 ) -> Answer | None:
     """Return the answer a key already has."""
     if once is None:

@@ -1,7 +1,7 @@
 """What is kept in memory: the same for the same key, bounded, one workspace apart from another."""
 
 from app.services.estimate_cache import key_of
-from app.services.latest import Latest
+from app.services.lru_cache import LruCache
 from app.sizing.request import SystemInput
 
 
@@ -12,7 +12,7 @@ def test_what_was_asked_last_is_kept_and_no_more() -> None:
         made.append(name)
         return name
 
-    latest: Latest[str] = Latest(2)
+    latest: LruCache[str] = LruCache(2)
     for name in ("a", "b", "a", "c", "a", "b"):
         assert latest.get(name, lambda name=name: make(name)) == name
     # “b” was the oldest when “c” came.

@@ -31,7 +31,7 @@ class Priced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class Evaluation:
     """Networks timed, priced and judged."""
 
     request: FabricChoiceRequest
@@ -97,12 +97,12 @@ def weigh(
     fitted: SoftwareFit | None,
     own: NetworkOption,
     named: NetworkOption | None,
-) -> Weighed:
+) -> Evaluation:
     """Return networks judged and priced."""
     found = verdict(field, own.id, None if named is None else named.id)
     warnings: list[CheckWarning] = []
     priced = {name: _priced(cluster, field, one, warnings) for name, one in field.timed.items()}
-    return Weighed(
+    return Evaluation(
         request=request,
         cluster=cluster,
         field=field,

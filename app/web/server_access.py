@@ -12,7 +12,7 @@ MOST_HOPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ServerAccess:
     """What stands between a server and those who ask."""
 
     hosts: frozenset[str]
@@ -52,7 +52,7 @@ def plain_address(text: str) -> IPv4Address | IPv6Address | None:
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
 
-def behind_proxy(scope: Scope, headers: Headers, reach: Reach) -> Scope | None:
+def behind_proxy(scope: Scope, headers: Headers, reach: ServerAccess) -> Scope | None:
     """Return a request as it reached the trusted proxy; None where the proxy's word cannot be read.
 
     The last address of X-Forwarded-For that is no trusted proxy is the client: what stands before it may

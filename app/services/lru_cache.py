@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Kept = TypeVar("Kept")
 
 
-class Latest(Generic[Kept]):
+class LruCache(Generic[Kept]):
     """So many of what was made last by a key; the same key always stands for the same thing.
 
     What is given out is shared by all who ask and must not be changed. Two who ask for something new at the

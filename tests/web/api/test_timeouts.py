@@ -10,17 +10,17 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 
-from app.web import patience, problems
-from app.web.patience import BOUNDS
-from app.web.reach import Reach
+from app.web import problems, timeouts
 from app.web.security import Guard
+from app.web.server_access import ServerAccess
+from app.web.timeouts import BOUNDS
 
 
 @contextlib.contextmanager
 def listening() -> Iterator[int]:
     """Start a small application behind the guard on a server with our bounds; give its port."""
     app = FastAPI(docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, reach=Reach(frozenset({"localhost"})), max_body=1000, max_upload=1000)
+    app.add_middleware(Guard, reach=ServerAccess(frozenset({"localhost"})), max_body=1000, max_upload=1000)
     problems.install(app)
 
     @app.post("/")
@@ -41,15 +41,15 @@ def listening() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def hurry() -> Iterator[None]:
+def short_timeouts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patience, "HEAD", 0.5)
-        patch.setattr(patience, "BODY", 0.5)
+        patch.setattr(timeouts, "HEAD", 0.5)
+        patch.setattr(timeouts, "BODY", 0.5)
         yield
 
 
 @pytest.fixture(scope="module")
-def port(hurry: None) -> Iterator[int]:
+def port(short_timeouts: None) -> Iterator[int]:
     with listening() as found:
         yield found
 
