@@ -118,7 +118,7 @@ def new_share(
 
 
 def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Take the link back; where there is none, nothing happens."""
+    """Revoke link; where there is none, nothing happens."""
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)

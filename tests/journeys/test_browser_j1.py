@@ -64,7 +64,7 @@ def estimate(server: str) -> str:
 
 def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estimate: str) -> None:
     page = seat.open(f"/estimates/{estimate}")
-    networks = page.get_by_role("link", name=spoken.gettext("Which network is it worth?"))
+    networks = page.get_by_role("link", name=spoken.gettext("Which network is worth paying for?"))
     networks.first.click()
     table = page.locator("#networks")
     for network in ("hdr-infiniband-8", "roce-100-8"):

@@ -76,7 +76,7 @@ def test_a_consultant_makes_freezes_and_shares_a_proposal(
     assert answer is not None and "noindex" in answer.headers["x-robots-tag"]
     expect(reader.locator("article.proposal")).to_contain_text("13.2")
     expect(reader.locator(".menu")).to_have_count(0)
-    page.get_by_role("button", name=spoken.gettext("Take the link back")).click()
+    page.get_by_role("button", name=spoken.gettext("Revoke link")).click()
     gone = reader.goto(link)
     assert gone is not None and gone.status == 404
     assert seat.strays == [] and plain_window.strays == []
@@ -110,7 +110,7 @@ def test_three_months_later_a_price_has_changed(korean_window: Seat, spoken: Voi
     row["value"] = 360_000
     changed = httpx.put(f"{seat.server}/api/v1/price-books/{book.json()['id']}", json=body, timeout=30)
     assert changed.is_success, changed.text
-    page.get_by_role("link", name=spoken.gettext("Hold against today's catalogue")).click()
+    page.get_by_role("link", name=spoken.gettext("Compare with current prices")).click()
     changes = page.locator("#changes")
     expect(changes).to_contain_text("+20%")
     expect(changes).to_contain_text(spoken.gettext("Purchase price"))

@@ -49,7 +49,7 @@ def test_the_article(context: SizingContext) -> None:
     assert found.outcome == "within_horizon"
     assert found.horizon_months == 48
     assert [row.input for row in found.tornado] == ["cloud_monthly", "capex", "onprem_monthly"]
-    assert said(found).startswith("An own cluster is cheaper from month 17.5 on")
+    assert said(found).startswith("Owning pays off after 17.5 months")
     doubled = answer(context, cloud_monthly=600e6)
     assert doubled.months == pytest.approx(7.96)
     assert doubled.tornado[0].input == "cloud_monthly"

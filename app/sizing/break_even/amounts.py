@@ -296,8 +296,8 @@ def bought(name: str, own: Hardware) -> Message:
 
 
 WITHOUT = {
-    "discount_rate": Message("money later counts as much as money now"),
-    "residual_share": Message("nothing is got for it at the horizon"),
+    "discount_rate": Message("no discount rate applied"),
+    "residual_share": Message("no resale value at the horizon"),
     "growth": Message("the bill stays as it is"),
     "own_growth": Message("the running cost stays as it is"),
 }

@@ -190,14 +190,12 @@ def _interest(terms: BuildOrRent, months: float, context: SizingContext) -> Chec
     later = float(break_even_month(replace(terms, discount_rate=rate)))
     values = {"rate": round(100 * rate, 2), "later": written(later), "months": written(months)}
     message = Message(
-        "money later counts as much as money now; at {rate} % a year the month is {later} instead of "
-        "{months}",
+        "no discount rate applied; at {rate} % a year the month is {later} instead of {months}",
         values,
     )
     if math.isinf(later):
         message = Message(
-            "money later counts as much as money now; at {rate} % a year it never pays back, instead of in "
-            "month {months}",
+            "no discount rate applied; at {rate} % a year it never pays back, instead of in month {months}",
             values,
         )
     return CheckWarning.of("not_discounted", "info", message, "discount_rate")

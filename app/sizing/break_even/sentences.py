@@ -42,7 +42,7 @@ def sentences(
 def _outcome(terms: BuildOrRent, months: float, outcome: Outcome, currency: str) -> Message:
     horizon = significant(float(terms.horizon), 4)
     if outcome == "within_horizon":
-        return Message("An own cluster is cheaper from month {months} on", {"months": written(months)})
+        return Message("Owning pays off after {months} months", {"months": written(months)})
     if outcome == "after_horizon":
         return Message(
             "Not within the horizon of {horizon} months: an own cluster is cheaper only from month {months} "

@@ -127,7 +127,7 @@ def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: Propos
     return freezing.freeze_proposal(bench, workspace, identifier)
 
 
-@router.post("/{id}/replay", summary="Hold against today's catalogue", responses=CHANGE)
+@router.post("/{id}/replay", summary="Compare with current prices", responses=CHANGE)
 def replay_proposal(
     bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
 ) -> Replay:
@@ -156,7 +156,7 @@ def share_proposal(
     return sharing.create_share(bench, workspace, identifier, body, key)
 
 
-@router.delete("/{id}/share", status_code=204, summary="Take the link back", responses=READ)
+@router.delete("/{id}/share", status_code=204, summary="Revoke link", responses=READ)
 def revoke_share(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> None:
     """Make the link stop working at once."""
     sharing.revoke_share(bench, workspace, identifier)

@@ -53,7 +53,7 @@ def list_studies(
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
     search: Annotated[
-        str, Query(max_length=200, description="Words of the name, in any case.", examples=["bert seoul"])
+        str, Query(max_length=200, description="Search by name, in any case.", examples=["bert seoul"])
     ] = "",
     archived: Annotated[bool, Query(description="Those put away in place of those at hand.")] = False,
 ) -> Page[StudySummary]:

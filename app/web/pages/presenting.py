@@ -247,7 +247,9 @@ def estimate_page(
     if estimate.sensitivity and estimate.time_to_train:
         drawn = figures.sensitivity(estimate, voice)
         size = f"rows-{min(len(estimate.sensitivity) + 1, MOST_ROWS)}"
-        views.append(view("sensitivity", voice.gettext("What the time hangs on"), size, drawn, "sensitivity"))
+        views.append(
+            view("sensitivity", voice.gettext("What drives training time"), size, drawn, "sensitivity")
+        )
     if estimate.roof is not None and estimate.roofline:
         drawn = figures.roofline([(estimate.label, estimate)], voice)
         views.append(roofline_view(drawn, "roofline", voice))

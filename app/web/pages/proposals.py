@@ -275,7 +275,7 @@ def share(
 
 @router.post("/proposals/{identifier}/unshare")
 def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Take the link back."""
+    """Revoke link."""
     sharing.revoke_share(bench, workspace, identifier)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
