@@ -231,7 +231,9 @@ def _limits(
             ratio = min(ratio, _within(stated[winner], options[winner], limits))
             if 1.0 < ratio <= HIGHEST:
                 found.append((ratio, _limit(stated[winner], ratio, "above", stated[place])))
-    return [limit for _, limit in sorted(found, key=lambda entry: abs(math.log(entry[0])))]
+    # Two prices that only have to meet are as far from each other; which is named first is not for rounding.
+    found.sort(key=lambda entry: round(abs(math.log(entry[0])), 9))
+    return [limit for _, limit in found]
 
 
 def _in_time(verdict: LimitVerdict, place: int, limits: SizingLimits) -> bool:
