@@ -29,13 +29,13 @@ from huey.storage import ConnectionPool, PostgresStorage, RedisStorage, SqliteSt
 from sqlalchemy.engine import make_url
 
 from app.errors import BadInput, Unavailable
-from app.services.housekeeping import HOUSEKEEPING, Chore, run_chore
-from app.services.job_running import JobClaim, Watch, Work
-from app.services.sweep_running import compute_sweep
-from app.services.workbench import Workbench
-from app.sizing.sweep.run import WorkerPool
-from app.store.database import POSTGRES
-from app.store.migrate import QUEUE_TABLES
+from app.features.operation.chores import HOUSEKEEPING, Chore, run_chore
+from app.features.sweeps.jobs import compute_sweep
+from app.features.sweeps.run import WorkerPool
+from app.platform.job_running import JobClaim, Watch, Work
+from app.platform.store.database import POSTGRES
+from app.platform.store.migrate import QUEUE_TABLES
+from app.platform.workbench import Workbench
 
 logger = logging.getLogger("rackline.jobs")
 

@@ -15,38 +15,37 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import __version__
+from app import __version__, routes
 from app.errors import BadInput
-from app.executors import check_dask, crew
+from app.estimating.context import load_context
+from app.features.accounts.mailing import CommandMailer
+from app.features.accounts.oidc import SingleSignOn
+from app.features.accounts.service import any_account
+from app.features.integrations.keys import KeyAdmission
+from app.features.operation import api as operation
+from app.features.operation.openapi import describe
+from app.features.sweeps.event_stream import Streams
+from app.features.sweeps.executors import check_dask, crew
 from app.jobs import Jobs, default_queue
+from app.platform.admission import LocalAdmission
+from app.platform.identity import Identity, SessionTimes
+from app.platform.outgoing import HttpSender
+from app.platform.rates import ClientKind, CostClass, Rates
+from app.platform.retention import Retention
+from app.platform.sealing import Sealer, kept_secret
+from app.platform.sessions import AccountsAdmission
+from app.platform.store.database import Store
+from app.platform.store.upload_files import UploadFiles
+from app.platform.web import documents as pages
+from app.platform.web import problems
+from app.platform.web.observing import Observer
+from app.platform.web.pictures import Assets, folder
+from app.platform.web.rates import RateHeaders
+from app.platform.web.security import HEADERS_OF_FAULTS, Guard, ServerAccess
+from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
-from app.services.accounts import any_account
-from app.services.admission import LocalAdmission
-from app.services.identity import Identity, SessionTimes
-from app.services.keys import KeyAdmission
-from app.services.mailing import CommandMailer
-from app.services.oidc import SingleSignOn
-from app.services.rates import ClientKind, CostClass, Rates
-from app.services.retention_terms import Retention
-from app.services.sealing import Sealer, kept_secret
-from app.services.sessions import AccountsAdmission
-from app.services.webhook_sending import HttpSender
-from app.services.workbench import Workbench
 from app.settings import LOOPBACK, Settings
-from app.sizing.context import load_context
-from app.store.database import Store
-from app.store.upload_files import UploadFiles
 from app.telemetry import count_connections
-from app.web import api, pages, problems
-from app.web.api import health, operation
-from app.web.api.openapi import describe
-from app.web.event_stream import Streams
-from app.web.folders import Assets, folder
-from app.web.observing import Observer
-from app.web.rates import RateHeaders
-from app.web.routers import routes_of
-from app.web.security import HEADERS_OF_FAULTS, Guard
-from app.web.server_access import ServerAccess
 
 SMALL = 1024
 """Answers below this are sent as they are. [B]"""
@@ -102,8 +101,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.add_middleware(Observer)
     problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
-    app.router.routes += routes_of((health.router, operation.router))
-    app.router.routes += [*pages.open_routes, *api.routes, *pages.routes]
+    app.router.routes += operation.router.routes
+    app.router.routes += [*routes.OPEN_ROUTES, *routes.API_ROUTES, *routes.PAGE_ROUTES]
     app.mount("/static", Assets(directory=folder("static")), name="static")
     describe(app, bench)
     return app
@@ -187,7 +186,7 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
     if not settings.oidc_client_id:
         raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
     # Few servers have one, and what it takes is slow to load.
-    from app.services.oidc_provider import Provider
+    from app.features.accounts.oidc_provider import Provider
 
     provider = Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret)
     return SingleSignOn(provider, frozenset(settings.oidc_domains))

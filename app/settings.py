@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from app.errors import BadInput
-from app.sizing.field_texts import field_texts
+from app.estimating.schema import field_texts
 
 VARIABLES = {
     "RACKLINE_DATABASE_URL": "database_url",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from fastapi import FastAPI
 
-from app.services.rates import ClientKind, CostClass, Rates
+from app.platform.rates import ClientKind, CostClass, Rates
 
 
 @contextmanager

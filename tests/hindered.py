@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, event
 
-from app.store.database import Store
+from app.platform.store.database import Store
 
 READ_ONLY = {"sqlite": "PRAGMA query_only=ON", "postgresql": "SET TRANSACTION READ ONLY"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from app.services.job_running import JobClaim
-from app.services.sweep_running import compute_sweep
-from app.services.workbench import Workbench
-from app.sizing.sweep.run import WorkerPool
+from app.features.sweeps.jobs import compute_sweep
+from app.features.sweeps.run import WorkerPool
+from app.platform.job_running import JobClaim
+from app.platform.workbench import Workbench
 
 
 def never() -> bool:

@@ -15,14 +15,14 @@ import pytest
 from distributed import Client, LocalCluster
 
 from app.errors import BadInput
-from app.executors import DaskWorkerPool, LocalWorkerPool, crew, processors
+from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool, crew, processors
+from app.features.sweeps.run import WorkerPool, WorkersFailed, installed_context, run_sweep
 from app.main import create_app
 from app.settings import Settings
-from app.sizing.sweep.chunks import installed_context
-from app.sizing.sweep.run import WorkerPool, WorkersFailed, run_sweep
 from tests.sizing.sweeping import process_is_alive, wide
 
 ROOT = Path(__file__).parents[1]
+
 POINTS = 48
 
 
@@ -70,8 +70,8 @@ def test_processes_end_with_the_sweep() -> None:
 
 ORPHAN = """
 import sys
-from app.executors import LocalWorkerPool
-from app.sizing.sweep.chunks import installed_context
+from app.features.sweeps.executors import LocalWorkerPool
+from app.features.sweeps.run import installed_context
 if __name__ == "__main__":
     pool = LocalWorkerPool(1).executor()
     pool.submit(installed_context).result()
@@ -120,7 +120,7 @@ def test_a_dask_worker_killed_in_the_middle_loses_no_point_and_doubles_none(clus
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.executors.DASK_SECONDS", 0.5)
+    monkeypatch.setattr("app.features.sweeps.executors.DASK_SECONDS", 0.5)
     with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 does not answer"):
         DaskWorkerPool("tcp://127.0.0.1:9").executor()
 
@@ -128,7 +128,7 @@ def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch: pytest.Monk
 def test_a_scheduler_without_its_client_is_refused_at_the_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("app.executors.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("app.features.sweeps.executors.importlib.util.find_spec", lambda name: None)
     with pytest.raises(BadInput, match="rackline\\[dask\\]") as caught:
         crew("tcp://127.0.0.1:8786")
     assert caught.value.errors[0].field == "RACKLINE_DASK"

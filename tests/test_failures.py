@@ -17,16 +17,17 @@ import pytest
 
 from app.errors import BadInput, Unavailable
 from app.main import create_app
+from app.platform.store import failures
+from app.platform.store.database import Store
+from app.platform.store.tables import EstimateRow
+from app.platform.web.examples import GPT3
 from app.settings import Settings
-from app.store import failures
-from app.store.database import Store
-from app.store.tables import EstimateRow
-from app.web.api.examples import GPT3
 from tests.loops import run
 from tests.postgres import DURABLE, OwnCluster, own_cluster
 from tests.serving import serving, spoken
 
 ESTIMATES = "/api/v1/estimates"
+
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
 
@@ -211,7 +212,7 @@ def test_a_database_that_may_only_be_read_still_answers(tmp_path: Path) -> None:
 
 
 def test_a_database_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.store.database.BUSY_MILLISECONDS", 50)
+    monkeypatch.setattr("app.platform.store.database.BUSY_MILLISECONDS", 50)
     store = Store(f"sqlite:///{tmp_path / 'store.sqlite3'}")
     store.migrate()
     other = sqlite3.connect(tmp_path / "store.sqlite3", isolation_level=None)
@@ -227,7 +228,7 @@ def test_a_database_that_another_program_holds(tmp_path: Path, monkeypatch: pyte
 
 def test_a_pool_that_is_empty_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 0.05}
-    monkeypatch.setattr("app.store.database.POOL", {"poolclass": failures.PatientPool, **small})
+    monkeypatch.setattr("app.platform.store.database.POOL", {"poolclass": failures.PatientPool, **small})
     store = Store(f"sqlite:///{tmp_path / 'store.sqlite3'}")
     with store.engine.connect(), pytest.raises(Unavailable, match="busy"):
         store.engine.connect()

@@ -12,13 +12,15 @@ from huey.registry import Message
 
 from app import jobs
 from app.errors import BadInput
+from app.features.operation import chores as housekeeping
+from app.features.operation.chores import Chore
+from app.features.sweeps import service as sweeps
 from app.jobs import Jobs, Plain, default_queue, locked, opened
-from app.services import housekeeping, job_running, sweeps
-from app.services.housekeeping import Chore
-from app.services.job_running import JobClaim, Watch
-from app.services.workbench import LOCAL_WORKSPACE, Workbench
-from app.store.database import Store
-from app.store.trail import TrailFilter
+from app.platform import job_running
+from app.platform.job_running import JobClaim, Watch
+from app.platform.store.database import Store
+from app.platform.store.trail import TrailFilter
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.clocks import moved_clock
 from tests.jobs import do_next, never
 from tests.postgres import Cluster
@@ -28,7 +30,7 @@ from tests.sizing.sweeping import Threads, wide
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
-    monkeypatch.setattr("app.services.sweep_running.installed_context", sizing_context)
+    monkeypatch.setattr("app.features.sweeps.jobs.installed_context", sizing_context)
     made = Workbench(sizing_context(), Store(f"sqlite:///{tmp_path / 'jobs.sqlite3'}"))
     made.prepare()
     yield made

@@ -6,13 +6,14 @@ import signal
 import time
 from pathlib import Path
 
-from app.web.api.examples import FLEET_PLAN
+from app.platform.web.examples import FLEET_PLAN
 from tests.serving import all_rows, serving, wait_for
 
 MANY = {
     **FLEET_PLAN,
     "systems": [{"id": "dgx-a100-640gb", "counts": list(range(1, 41)), "fabric": "hdr-infiniband"}],
 }
+
 TOTAL = 40 * 3
 
 

@@ -37,7 +37,9 @@ def test_only_the_jobs_module_knows_the_queue() -> None:
 
 
 def test_only_the_executors_know_the_cluster() -> None:
-    assert set(modules_that_import("distributed")) | set(modules_that_import("dask")) == {"executors.py"}
+    assert set(modules_that_import("distributed")) | set(modules_that_import("dask")) == {
+        "features/sweeps/executors.py"
+    }
 
 
 def test_imports_are_absolute() -> None:

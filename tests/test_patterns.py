@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from app.features.proposals.logo import NUMERIC, TRANSFORM
 from app.profiles.summaries import _SHAPE
-from app.reports.pdf.logo import NUMERIC, TRANSFORM
 
 HARD = {
     "numbers without a gap": (NUMERIC, "1" * 400_000 + "x"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.catalog import derived, entries, records
+from app.catalog import entries, records
 from app.catalog.books import PriceBook, overlay
 from app.catalog.defaults import (
     ConvergenceTarget,
@@ -103,15 +103,15 @@ class Catalog(Lookup):
 
     def derived(self, system_id: str) -> tuple[Derived, ...]:
         """Return the figures that follow for a system, with formula and inputs."""
-        return derived.system_derived(self, self.item("system", system_id).id)
+        return entries.system_derived(self, self.item("system", system_id).id)
 
     def chip_derived(self, chip_id: str) -> tuple[Derived, ...]:
         """Return the figures that follow for a chip, with formula and inputs."""
-        return derived.chip_derived(self, self.item("chip", chip_id).id)
+        return entries.chip_derived(self, self.item("chip", chip_id).id)
 
     def peak(self, chip_id: str, name: str, field: str = "") -> Derived:
         """Return a peak of a chip by name: ``fp16_dense``, ``fp16_sparse``, ``tf32_dense``, ``fp32`` …"""
-        peaks = {peak.name: peak for peak in derived.chip_peaks(self, self.item("chip", chip_id).id)}
+        peaks = {peak.name: peak for peak in entries.chip_peaks(self, self.item("chip", chip_id).id)}
         if name not in peaks:
             raise NotFound.named("peak", name, peaks, field)
         return peaks[name]

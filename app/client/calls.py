@@ -17,18 +17,20 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel
 
-from app.sizing.request import Schema
+from app.estimating.request import Schema
 
 API = "/api/v1"
 
 P = ParamSpec("P")
+
 T = TypeVar("T")
+
 T_co = TypeVar("T_co", covariant=True)
+
 Model = TypeVar("Model", bound=BaseModel)
 
 Given: TypeAlias = Mapping[str, Any]
 """A request as plain values, where its class is not at hand."""
-
 
 View: TypeAlias = Literal["full", "summary"]
 

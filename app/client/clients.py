@@ -15,12 +15,12 @@ from app.client.operations import Operations
 from app.client.problems import StillRunning, Unreachable, problem_of
 from app.client.retries import Exchange, Retries
 from app.client.wire import States, parts, settings, with_key
-from app.sizing.document import Document
-from app.sizing.kept.documents import Page
-from app.sizing.sweep.documents import ENDED, Job, SweepState
-from app.sizing.sweep.rows import SweepRow
+from app.estimating.schema import Document
+from app.features.sweeps.rows import ENDED, Job, SweepRow, SweepState
+from app.platform.listing import Page
 
 T = TypeVar("T")
+
 Item = TypeVar("Item", bound=Document)
 
 TIMEOUT = 60.0

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from app import __version__
 from app.client.calls import Call
 from app.client.problems import BadAnswer
-from app.sizing.request import Schema
-from app.sizing.sweep.documents import SweepState
+from app.estimating.request import Schema
+from app.features.sweeps.rows import SweepState
 
 LOCAL = "http://127.0.0.1:8000"
 """Where ``rackline serve`` listens unless told otherwise."""

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from app.commands.inputs import AsJson, content, data_directory, decoded, read_request
+from app.commands.text import SUMMARY, estimate_text, plain, sizing_text, summary_cells, table
+from app.estimating.context import load_context
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.estimating.validation.run import read_rows, validate
+from app.features.sizings.answering import size
+from app.features.sizings.model import SizingRequest
 from app.profiles.readers import read_profile
-from app.reports.text import SUMMARY, estimate_text, plain, sizing_text, summary_cells, table
-from app.sizing.context import load_context
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
-from app.sizing.size.answering import size
-from app.sizing.size.request import SizingRequest
-from app.sizing.validation.run import read_rows, validate
 
 cli = typer.Typer(rich_markup_mode=None)
 

@@ -10,11 +10,11 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from app.errors import BadInput, Message
+from app.platform.json_bodies import from_validation, read_json
 from app.profiles.presets import models_directory
-from app.sizing.strict_json import read_json
-from app.sizing.validation_errors import from_validation
 
 Asked = TypeVar("Asked", bound=BaseModel)
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 

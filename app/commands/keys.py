@@ -9,16 +9,15 @@ from typing import Annotated, get_args
 import typer
 from pydantic import ValidationError
 
+from app.commands.text import table
 from app.errors import BadInput
+from app.features.integrations import keys
+from app.features.integrations.model import ApiKey, KeyRequest, KeyScope, RotationRequest
 from app.main import make_bench
-from app.reports.text import table
-from app.services import keys
-from app.services.acting import Actor, acting
-from app.services.workbench import LOCAL_WORKSPACE, Workbench, no_such
+from app.platform.json_bodies import from_validation
+from app.platform.store.trail import Actor, acting
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench, no_such
 from app.settings import Settings
-from app.sizing.integration.documents import ApiKey
-from app.sizing.integration.request import KeyRequest, KeyScope, RotationRequest
-from app.sizing.validation_errors import from_validation
 
 cli = typer.Typer(
     name="key",
@@ -30,6 +29,7 @@ cli = typer.Typer(
 LISTED = 200
 
 OfWorkspace = Annotated[str, typer.Option("--workspace", metavar="ID", help="Workspace the key belongs to.")]
+
 KeyName = Annotated[
     str, typer.Argument(metavar="KEY", help="Identifier of the key, or how it begins (rk_…).")
 ]

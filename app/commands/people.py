@@ -9,27 +9,31 @@ from typing import Annotated
 
 import typer
 
+from app.commands.text import table
 from app.errors import BadInput
+from app.features.accounts import service as accounts
 from app.main import identity_of, make_bench
-from app.reports.text import table
-from app.services import accounts
-from app.services.acting import Actor, acting
-from app.services.admission import Role
-from app.services.identity import Identity
-from app.services.passwords import MOST
+from app.platform.admission import Role
+from app.platform.identity import Identity
+from app.platform.passwords import MOST
+from app.platform.store.trail import Actor, acting
 from app.settings import Settings
 
 users = typer.Typer(
     name="user", no_args_is_help=True, help="Accounts: who may sign in.", rich_markup_mode=None
 )
+
 workspaces = typer.Typer(
     name="workspace",
     no_args_is_help=True,
     help="Workspaces: whose data is kept apart.",
     rich_markup_mode=None,
 )
+
 cli = typer.Typer()
+
 cli.add_typer(users)
+
 cli.add_typer(workspaces)
 
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the account.")]

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from app.commands.inputs import AsJson, data_directory, read_request
-from app.reports.text import search_text
-from app.services.searches import timed_search
-from app.sizing.context import load_context
-from app.sizing.search_documents import SearchRequest
+from app.commands.text import search_text
+from app.estimating.context import load_context
+from app.features.plans.model import SearchRequest
+from app.features.plans.service import timed_search
 
 cli = typer.Typer(rich_markup_mode=None)
 

@@ -9,24 +9,25 @@ from typing import Annotated
 import typer
 
 from app.errors import Conflict
+from app.estimating.context import load_context
+from app.features.operation.retention import purge
+from app.features.operation.store_check import check_store
+from app.platform.retention import Retention
+from app.platform.store.archives.backup import make_backup
+from app.platform.store.archives.restore import restore_backup
+from app.platform.store.database import Store
+from app.platform.store.trail import Actor, acting
+from app.platform.store.types import now
+from app.platform.store.upload_files import UploadFiles
+from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
-from app.services.acting import Actor, acting
-from app.services.retention import purge
-from app.services.retention_terms import Retention
-from app.services.store_check import check_store
-from app.services.workbench import Workbench
 from app.settings import Settings
-from app.sizing.context import load_context
-from app.store.archives.backup import make_backup
-from app.store.archives.restore import restore_backup
-from app.store.database import Store
-from app.store.types import now
-from app.store.upload_files import UploadFiles
 
 FOUND = 1
 """Exit code of a check that found something."""
 
 cli = typer.Typer(rich_markup_mode=None)
+
 Archive = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
 
 

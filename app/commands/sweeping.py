@@ -16,26 +16,25 @@ from pydantic import ValidationError
 
 from app.commands.inputs import read_request
 from app.errors import BadInput, Message
-from app.executors import crew
-from app.reports.sweeps import csv_lines, parquet
+from app.features.sweeps.executors import crew
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.points import Sweep, UploadSet
+from app.features.sweeps.rows import SweepRow, csv_lines, parquet
+from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
 from app.settings import Settings
-from app.sizing.sweep.chunks import installed_context
-from app.sizing.sweep.points import Sweep
-from app.sizing.sweep.request import SweepRequest
-from app.sizing.sweep.rows import SweepRow
-from app.sizing.sweep.run import WorkerPool, run_sweep
-from app.sizing.sweep.uploads import UploadSet
 
 ENDINGS = (".csv", ".parquet")
+
 ROWS_ENDING = ".rows"
 """What the name of the file with the rows has more than that of the result."""
 
 BAR_WIDTH = 30
+
 LINE_SECONDS = 10.0
 """Time between two lines of progress where there is no terminal. [s]"""
+
 BAR_SECONDS = 0.1
 """Time between two pictures of the bar. [s]"""
-
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it."""

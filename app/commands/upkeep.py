@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from app.catalog import check_directory
+from app.catalog.check import check_directory
 from app.commands.inputs import data_directory, decoded, written
+from app.commands.text import table
 from app.errors import BadInput, Message
-from app.reports.evidence import HELD_OUT, counts_of, in_headline
-from app.reports.fits import count_lines, error_cells, figure_cells
-from app.reports.text import table
-from app.sizing.context import load_context
-from app.sizing.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
-from app.sizing.validation.run import read_rows
+from app.estimating.context import load_context
+from app.estimating.fitting.refit import differences, held_out_text, refit, residuals_text, software_text
+from app.estimating.validation.run import read_rows
+from app.features.accuracy.evidence import HELD_OUT, counts_of, in_headline
+from app.features.accuracy.fits import count_lines, error_cells, figure_cells
 
 OPERATIONS = "docs/operations.md"
 """Page with the table of settings."""
@@ -42,9 +42,9 @@ def docs(
 ) -> None:
     """Write the generated parts of the documentation."""
     # The API is described by the server, which the other commands need not wait for.
-    from app.reports.generated import generated_documents
+    from app.api_reference import PAGE, with_reference
+    from app.features.accuracy.generated import generated_documents
     from app.settings import with_settings
-    from app.web.api.reference import PAGE, with_reference
 
     root = data_directory().parent
     page = root / PAGE

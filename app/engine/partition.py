@@ -1,9 +1,14 @@
-"""Sizes that partitions of a pod may have, and what they come to.
+"""Devices shared out: aligned powers of two on pods, whole accelerators on nodes.
 
-The pools that hand them out are in :mod:`app.engine.pools`.
+A pod hands out blocks as a buddy allocator does: a block of 2^k devices begins at a multiple of 2^k
+and is half of a block of 2^(k+1). Nodes hand out any number of theirs; a job larger than a node takes
+whole ones. Both pools give the smallest place that holds a job, the lowest address first.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -107,3 +112,168 @@ def session_parts(devices: int, pod: int, pods: int) -> int | None:
         if not rest and 0 < size <= pod and size & (size - 1) == 0:
             return parts
     return None
+
+
+Block: TypeAlias = tuple[int, int, int]
+"""Pod or node, first device in it, devices."""
+
+
+class Pool(Protocol):
+    """Devices that jobs are placed on and give back."""
+
+    free: int
+
+    def place(self, devices: int) -> tuple[Block, ...] | None:
+        """Take a place for a job; None where there is none now."""
+
+    def give_back(self, blocks: tuple[Block, ...]) -> None:
+        """Return a place."""
+
+    def copy(self) -> Pool:
+        """Return a pool in the same state, to try something on."""
+
+
+class BuddyPool:
+    """Pods of a power of two devices each, handed out in aligned powers of two.
+
+    References: K. C. Knowlton, "A fast storage allocator," Communications of the ACM, vol. 8, no. 10, 1965.
+    """
+
+    def __init__(self, pods: int, size: int) -> None:
+        self.pods, self.size = pods, size
+        self.free = pods * size
+        self._orders = size.bit_length()
+        self._blocks: list[list[int]] = [[] for _ in range(self._orders)]
+        """By order, addresses of free blocks over all pods, rising."""
+        self._blocks[-1] = list(range(0, pods * size, size))
+
+    @property
+    def largest_free(self) -> int:
+        """Devices of the largest free block."""
+        return max((1 << order for order, blocks in enumerate(self._blocks) if blocks), default=0)
+
+    def free_blocks(self) -> list[Block]:
+        """Return the free blocks in the order of their addresses."""
+        found = [(start, 1 << order) for order, blocks in enumerate(self._blocks) for start in blocks]
+        return [(start // self.size, start % self.size, devices) for start, devices in sorted(found)]
+
+    def place(self, devices: int) -> tuple[Block, ...] | None:
+        """Take an aligned block; a job larger than a pod takes equal blocks on pods of their own."""
+        parts = session_parts(devices, self.size, self.pods)
+        return None if parts is None else self.place_parts(devices // parts, parts)
+
+    def place_parts(self, size: int, parts: int) -> tuple[Block, ...] | None:
+        """Take so many blocks of one size, each on another pod, in the smallest free blocks there are."""
+        chosen: dict[int, int] = {}
+        for order in range(size.bit_length() - 1, self._orders):
+            for start in self._blocks[order]:
+                chosen.setdefault(start // self.size, start)
+                if len(chosen) == parts:
+                    for first in chosen.values():
+                        self._take(first, size)
+                    return tuple((pod, first % self.size, size) for pod, first in sorted(chosen.items()))
+        return None
+
+    def reserve(self, pod: int, first: int, devices: int) -> bool:
+        """Take the block at an address; False where any of it is taken."""
+        return self._take(pod * self.size + first, devices)
+
+    def give_back(self, blocks: tuple[Block, ...]) -> None:
+        """Return blocks, joining each with its free buddy as far as that goes."""
+        for pod, first, devices in blocks:
+            start, order = pod * self.size + first, devices.bit_length() - 1
+            self.free += devices
+            while order < self._orders - 1:
+                buddy = start ^ (1 << order)
+                if not self._drop(order, buddy):
+                    break
+                start, order = min(start, buddy), order + 1
+            insort(self._blocks[order], start)
+
+    def copy(self) -> BuddyPool:
+        """Return a pool with the same blocks free."""
+        made = BuddyPool(0, self.size)
+        made.pods, made.free = self.pods, self.free
+        made._blocks = [list(blocks) for blocks in self._blocks]
+        return made
+
+    def _take(self, start: int, devices: int) -> bool:
+        wanted = devices.bit_length() - 1
+        for order in range(wanted, self._orders):
+            whole = start >> order << order
+            if not self._drop(order, whole):
+                continue
+            while order > wanted:
+                order -= 1
+                half = whole + (1 << order)
+                kept, whole = (whole, half) if start >= half else (half, whole)
+                insort(self._blocks[order], kept)
+            self.free -= devices
+            return True
+        return False
+
+    def _drop(self, order: int, start: int) -> bool:
+        blocks = self._blocks[order]
+        at = bisect_left(blocks, start)
+        if at == len(blocks) or blocks[at] != start:
+            return False
+        del blocks[at]
+        return True
+
+
+class NodePool:
+    """Nodes of so many accelerators each; what is larger than a node takes whole nodes.
+
+    Inside a node any of its accelerators do, so that only their number is kept.
+    """
+
+    def __init__(self, nodes: int, size: int) -> None:
+        self.nodes, self.size = nodes, size
+        self.free = nodes * size
+        self._by_free: list[list[int]] = [[] for _ in range(size + 1)]
+        """Nodes by the number of accelerators they have free, rising."""
+        self._by_free[size] = list(range(nodes))
+        self._left = [size] * nodes
+
+    @property
+    def largest_free(self) -> int:
+        """Largest job that fits: all empty nodes together, else the emptiest one."""
+        empty = len(self._by_free[self.size])
+        return empty * self.size or max(self._left, default=0)
+
+    def place(self, devices: int) -> tuple[Block, ...] | None:
+        """Take the fullest node that holds a job, or as many empty ones as it needs."""
+        if devices > self.size:
+            needed = -(-devices // self.size)
+            empty = self._by_free[self.size][:needed]
+            if len(empty) < needed:
+                return None
+            return tuple(self._take(node, self.size) for node in empty)
+        for left in range(devices, self.size + 1):
+            if self._by_free[left]:
+                return (self._take(self._by_free[left][0], devices),)
+        return None
+
+    def give_back(self, blocks: tuple[Block, ...]) -> None:
+        """Return accelerators to their nodes."""
+        for node, _, devices in blocks:
+            self._move(node, self._left[node] + devices)
+
+    def copy(self) -> NodePool:
+        """Return a pool in the same state."""
+        made = NodePool(0, self.size)
+        made.nodes, made.free, made._left = self.nodes, self.free, list(self._left)
+        made._by_free = [list(nodes) for nodes in self._by_free]
+        return made
+
+    def _take(self, node: int, devices: int) -> Block:
+        first = self.size - self._left[node]
+        self._move(node, self._left[node] - devices)
+        return node, first, devices
+
+    def _move(self, node: int, left: int) -> None:
+        before = self._by_free[self._left[node]]
+        del before[bisect_left(before, node)]
+        insort(self._by_free[left], node)
+        self.free += left - self._left[node]
+        self._left[node] = left

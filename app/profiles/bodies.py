@@ -10,17 +10,8 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    Split,
-    Stack,
-    TransformerShape,
-    transformer_operators,
-)
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
+from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.records import Tokens
 from app.errors import BadInput
 from app.profiles.architectures import build_architecture
@@ -127,6 +118,7 @@ LARGE = 1_000
 """Operators of a body whose tables are kept for few models only: each takes megabytes."""
 
 _table = lru_cache(maxsize=512)(_built)
+
 _large_table = lru_cache(maxsize=8)(_built)
 
 _ENUMS: Mapping[str, type[Kind] | type[Pointwise] | type[Section] | type[Split]] = {

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from app.engine.operators import Stack, TransformerShape
+from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import Message, Unprocessable
 from app.profiles.bodies import ArchitectureBody, TransformerBody
 from app.profiles.config_families import ALIASES, MODEL_TYPES, SHARED_LAYERS, Traits
+from app.profiles.documents import flag, printable, shown, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, Scored
-from app.profiles.numbers import flag, printable, shown, whole
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
 
 WHERE = "model.config"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.operators import Stack
+from app.engine.operators.transformer import Stack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,13 @@ class Traits:
 
 
 LLAMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True, tied=False)
+
 GEMMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True)
+
 NEOX = Traits(family="gpt", rotary=True, tied=False)
+
 GPT2 = Traits(family="gpt", positions=True)
+
 BERT = Traits(
     family="bert",
     stack=Stack.ENCODER,
@@ -50,6 +54,7 @@ BERT = Traits(
     masked=True,
     pooler=True,
 )
+
 ROBERTA = Traits(
     family="bert",
     stack=Stack.ENCODER,
@@ -59,10 +64,13 @@ ROBERTA = Traits(
     final_norm=False,
     masked=True,
 )
+
 RELATIVE = Traits(
     family="bert", stack=Stack.ENCODER, segments=True, embedding_norm=True, final_norm=False, masked=True
 )
+
 T5 = Traits(family="t5", stack=Stack.ENCODER_DECODER, biases=False, rms_norm=True)
+
 BART = Traits(
     family="t5",
     stack=Stack.ENCODER_DECODER,
@@ -71,6 +79,7 @@ BART = Traits(
     embedding_norm=True,
     final_norm=False,
 )
+
 VIT = Traits(family="vit", stack=Stack.ENCODER, positions=True, image=True, tied=False)
 
 MODEL_TYPES: dict[str, Traits] = {

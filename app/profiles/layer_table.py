@@ -1,30 +1,23 @@
-"""Layer tables: a model as rows of operators, as a request or a JSON file gives them.
-
-docs/uploads.md lists the columns. Dimensions are those of one sample.
-"""
+"""Layer tables in CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    Pointwise,
-    convolution_layer,
-    embedding_bag,
-    pointwise_layer,
-    recurrent_layer,
-)
-from app.engine.operators.recurrent import GATES
+from app.engine.operators.convolution import convolution_layer, pointwise_layer
+from app.engine.operators.recurrent import GATES, embedding_bag, recurrent_layer
+from app.engine.operators.table import Kind, Operator, Pointwise
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.profiles.bodies import OperatorBody
+from app.profiles.documents import flag, number, printable, shown, unreadable, whole
 from app.profiles.model import ModelProfile
-from app.profiles.numbers import flag, number, printable, shown, whole
 from app.profiles.rows import attention
 
 MOST_ROWS = 10_000
+
 MOST_PRODUCT = 1e21
 """Largest product of dimensions in one row; beyond it no machine exists."""
 
@@ -208,6 +201,7 @@ KINDS: dict[str, tuple[Callable[[str, LayerRow], list[Operator]], frozenset[str]
     "embedding": (_embedding, frozenset(("entries", "columns", "rows"))),
     "rnn": (_recurrent, frozenset(("cell", "inner", "hidden", "steps", "directions"))),
 }  # fmt: skip
+
 KINDS["depthwise"] = KINDS["conv"]
 """What each kind reads beside ``name``, ``kind`` and ``count``."""
 
@@ -278,3 +272,62 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
 def _at_line(error: AppError, file: str, line: int) -> AppError:
     message = Message("{file}, line {line}: {reason}", {"file": file, "line": line, "reason": error.message})
     return type(error)(message, [FieldError("file", message)])
+
+
+def read_layer_csv(name: str, text: str) -> ModelProfile:
+    """Return the profile of a layer table in CSV, whose first row names the columns."""
+    layers: list[dict[str, object]] = []
+    lines: list[int] = []
+    reader = csv.reader(io.StringIO(text, newline=""), dialect=_dialect(text), strict=True)
+    try:
+        header = [cell.strip().lower() for cell in next(reader, [])]
+        if "kind" not in header:
+            raise unreadable(
+                "{file}, line 1: a layer table needs a column named kind; its first row names the columns",
+                file=name,
+            )
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) > len(header):
+                raise unreadable(
+                    "{file}, line {line}: {cells} cells under {columns} columns",
+                    file=name, line=reader.line_num, cells=len(cells), columns=len(header),
+                )  # fmt: skip
+            if len(layers) == MOST_ROWS:
+                raise unreadable("{file} has more than {most} rows", file=name, most=MOST_ROWS)
+            pairs = zip(header, cells, strict=False)
+            layers.append({field: _cell(cell) for field, cell in pairs if field and cell.strip()})
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise unreadable(
+            "{file}, line {line}: the CSV cannot be read; {reason}",
+            file=name,
+            line=reader.line_num,
+            reason=str(error),
+        ) from error
+    if not layers:
+        raise unreadable("{file} has no rows under its column names", file=name)
+    return layers_profile(layers, name=name, lines=lines)
+
+
+def _dialect(text: str) -> type[csv.Dialect]:
+    first = text.split("\n", 1)[0]
+    separator = max(",;\t", key=first.count)
+    return {";": _Semicolons, "\t": csv.excel_tab}.get(separator, csv.excel)
+
+
+class _Semicolons(csv.excel):
+    delimiter = ";"
+
+
+def _cell(cell: str) -> object:
+    word = cell.strip()
+    if word.lower() in {"true", "yes"}:
+        return True
+    if word.lower() in {"false", "no"}:
+        return False
+    try:
+        return int(word) if word.lstrip("+-").isdigit() and len(word) < 20 else float(word)
+    except ValueError:
+        return word

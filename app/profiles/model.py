@@ -9,8 +9,8 @@ from typing import cast
 
 import numpy as np
 
-from app.catalog import Figure, Source
-from app.engine.operators import Kind, OperatorTable, Pointwise
+from app.catalog.figures import Figure, Source
+from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.engine.records import Tokens
 from app.errors import BadInput, Message
 from app.profiles.bodies import (

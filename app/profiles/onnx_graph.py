@@ -13,31 +13,35 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import shape_inference
 
-from app.engine.operators import Kind, Operator, Section
+from app.engine.operators.table import Kind, Operator, Section
 from app.errors import Message
 from app.profiles.bodies import OperatorBody
-from app.profiles.documents import Deadline, check_size, unreadable
+from app.profiles.documents import Deadline, check_size, printable, unreadable
 from app.profiles.model import ModelProfile
-from app.profiles.numbers import printable
 from app.profiles.onnx_file import MOST_BYTES
 from app.profiles.onnx_nodes import Graph
 from app.profiles.onnx_operators import Converter
 from app.profiles.rows import merge_equal
 
 MOST_NODES = 20_000
+
 MOST_DIMENSION = 10**9
+
 MOST_ELEMENTS = 10**15
+
 SECONDS = 10.0
 
 VALUES_KEPT = 1024
 """Initializers up to this many elements keep their values: they may be shapes and axes."""
 
 ASSUMED_LENGTH = 512
+
 ASSUMED_SIDE = 224
 
 FLOATS = frozenset(
     (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 )
+
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
 
 

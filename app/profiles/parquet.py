@@ -12,8 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
-from app.profiles.documents import unreadable
-from app.profiles.numbers import printable
+from app.profiles.documents import printable, unreadable
 from app.profiles.sample_files import LENGTH_COLUMNS, TEXT_COLUMNS, Sample
 from app.profiles.sandbox import read_apart
 

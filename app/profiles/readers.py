@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from app.errors import Message
 from app.profiles.config import config_profile
-from app.profiles.documents import check_size, decode, parse_json, unreadable
-from app.profiles.layer_csv import read_layer_csv
-from app.profiles.layer_table import layers_profile
+from app.profiles.documents import check_size, decode, parse_json, printable, unreadable
+from app.profiles.layer_table import layers_profile, read_layer_csv
 from app.profiles.model import ModelProfile
-from app.profiles.numbers import printable
 from app.profiles.onnx_file import MOST_BYTES, read_onnx_file
 from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
 from app.profiles.transformer import transformer_profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from app.engine.operators import Kind, Operator
+from app.engine.operators.table import Kind, Operator
 
 
 def attention(name: str, heads: float, rows: float, keys: float, inner: float) -> Operator:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from app.errors import Message
-from app.profiles.documents import DEPTH, parse_json, unreadable
-from app.profiles.numbers import printable
+from app.profiles.documents import DEPTH, parse_json, printable, unreadable
 
 MOST_LINE = 4_000_000
 """Longest line read. [B]"""

@@ -12,23 +12,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from app.engine.operators import Kind, Operator, Pointwise, pointwise_layer
+from app.engine.operators.convolution import pointwise_layer
+from app.engine.operators.table import Kind, Operator, Pointwise
 from app.errors import Message
 from app.profiles.bodies import OperatorBody
-from app.profiles.documents import unreadable
+from app.profiles.documents import printable, unreadable
 from app.profiles.layer_table import MOST_PRODUCT, MOST_ROWS
 from app.profiles.model import ModelProfile
-from app.profiles.numbers import printable
 from app.profiles.rows import attention, merge_equal
 
 TORCHINFO = "Layer (type"
+
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
 
 _ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
+
 # What is taken is not given back (++, *+): no line makes the pattern try one way after the other.
 _SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
+
 _COUNT = re.compile(r"(?<![\w.\[,])(\d{1,3}(?:,\d{3})+|\d+)(?![\w.\],])")
+
 _SCALED = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)$")
+
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 HEAD = 64
@@ -37,6 +42,7 @@ HEAD = 64
 NORMS = {"BatchNorm": Pointwise.BATCH_NORM, "GroupNorm": Pointwise.GROUP_NORM,
          "InstanceNorm": Pointwise.GROUP_NORM, "LayerNorm": Pointwise.LAYER_NORM,
          "RMSNorm": Pointwise.LAYER_NORM}  # fmt: skip
+
 PASSES = {"ReLU": Pointwise.RELU, "GELU": Pointwise.GELU, "SiLU": Pointwise.SWISH, "Swish": Pointwise.SWISH,
           "Hardswish": Pointwise.SWISH, "MaxPool": Pointwise.MAX_POOL, "AvgPool": Pointwise.AVERAGE_POOL,
           "AdaptiveAvgPool": Pointwise.AVERAGE_POOL, "Sigmoid": Pointwise.ELEMENTWISE,

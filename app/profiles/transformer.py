@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.engine.operators import Stack, TransformerShape
+from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.bodies import FigureBody, TransformerBody
+from app.profiles.documents import flag, number, shown, whole
 from app.profiles.model import ModelProfile, Scored
-from app.profiles.numbers import flag, number, shown, whole
 
 FAMILIES = {Stack.DECODER: "gpt", Stack.ENCODER: "bert", Stack.ENCODER_DECODER: "t5"}
 """Family whose measured runs come nearest; a gated decoder is nearest to ``llama``."""

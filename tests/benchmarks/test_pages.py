@@ -15,16 +15,18 @@ import pytest
 from bs4 import BeautifulSoup
 
 from app.main import create_app
+from app.platform.web.examples import CALIBRATION, FABRIC_GAIN, SIZING
 from app.settings import Settings
-from app.web.api.examples import CALIBRATION, FABRIC_GAIN, SIZING
 from tests.benchmarks.test_speed import report
 from tests.loops import run
 
 pytestmark = pytest.mark.benchmark
 
 REQUESTS = 30
+
 WANTED = 0.100
 """Of a page at p95. [s]"""
+
 EMPTY = "/decisions"
 
 

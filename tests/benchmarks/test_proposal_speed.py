@@ -6,7 +6,7 @@ import time
 import pypdf
 import pytest
 
-from app.reports.pdf import proposal_pdf
+from app.features.proposals.pdf import proposal_pdf
 from tests.reports.proposals import modelled, proposal
 
 pytestmark = pytest.mark.benchmark

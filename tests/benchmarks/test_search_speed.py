@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.operators import OperatorTable
+from app.engine.operators.table import OperatorTable
 from app.engine.records import GpuSystem
-from app.engine.search import Fitting, GpuEvaluator, Space, gpu_plans, layouts, spread_of
-from app.sizing.deciding import decide
-from app.sizing.models import resolve_model
-from app.sizing.scenario import Scenario
+from app.engine.search.enumeration import gpu_plans, spread_of
+from app.engine.search.evaluate import Fitting, GpuEvaluator
+from app.engine.search.space import Space, layouts
+from app.estimating.deciding import decide
+from app.estimating.scenario import Scenario
+from app.estimating.workload import resolve_model
 from tests.sizing.asking import asked, sizing_context
 
 pytestmark = pytest.mark.benchmark
@@ -23,12 +25,19 @@ MODELS = (
     *("megatron-1.7b", "megatron-18.4b", "megatron-39.1b", "megatron-76.1b", "megatron-145.6b"),
     *("megatron-310.1b", "megatron-1t", "gpt3-175b", "bloom-176b", "mt-nlg-530b"),
 )
+
 MACHINES = (1, 4, 16, 32, 64, 128, 256, 512)
+
 BATCHES = (512, 1024, 1536, 2048)
+
 SEQ_LEN = 2048
+
 MILLION = 1_000_000
+
 ROUNDS = 3
+
 NAIVE = ("llama-7b", "gpt3-175b", "megatron-1t")
+
 USABLE = 0.94
 """Share of a device that a plan fills at most."""
 

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 from app.engine.plans import Plans
-from app.engine.search import Space, gpu_plans
+from app.engine.search.enumeration import gpu_plans
+from app.engine.search.space import Space
+from app.estimating.deciding import decide
+from app.estimating.scenario import Scenario
+from app.estimating.validation.run import read_rows, validate
+from app.estimating.workload import resolve_model
+from app.features.sizings.answering import size
+from app.features.sizings.model import SizingRequest
 from app.main import create_app
 from app.settings import Settings
-from app.sizing.deciding import decide
-from app.sizing.models import resolve_model
-from app.sizing.scenario import Scenario
-from app.sizing.size.answering import size
-from app.sizing.size.request import SizingRequest
-from app.sizing.validation.run import read_rows, validate
 from tests.loops import run
 from tests.sizing.asking import DATA, answer, asked, plan_given_back, sizing_context
 from tests.sizing.size.requests import DAY, MODELS

@@ -36,7 +36,7 @@ def estimated(server: str, modelled: str) -> str:
 @pytest.fixture(scope="session")
 def calibrations(server: str) -> list[str]:
     """Paths of a calibration with a warning and of measured alternatives."""
-    from app.web.api.examples import CALIBRATION, FABRIC_GAIN
+    from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
 
     slow = {**CALIBRATION, "runs": [{**CALIBRATION["runs"][0], "samples_per_s": 900}]}
     bodies = (slow, FABRIC_GAIN)

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 import pyotp
 import pytest
 
+from app.features.accounts import service as accounts
 from app.main import create_app, identity_of
-from app.services import accounts
-from app.services.workbench import LOCAL_WORKSPACE
+from app.platform.store.database import Store
+from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
-from app.store.database import Store
 from tests.windows import Seat, seat
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
 
 pytestmark = pytest.mark.browser
 

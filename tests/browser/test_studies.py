@@ -10,8 +10,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.reports.wording import voice
-from app.web.api.examples import STUDY
+from app.platform.web.examples import STUDY
+from app.platform.wording.voice import voice
 from tests.browser.test_pages import AXE, charts_drawn
 from tests.windows import Seat
 

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
+from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from tests.windows import Seat
 
 pytestmark = pytest.mark.browser
 
 AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
+
 SECONDS = 60_000
 """How long a sweep may take on a busy machine. [ms]"""
 
 LONG = {**FLEET_PLAN, "systems": [{"id": "dgx-a100-640gb", "counts": list(range(1, 65))}]}
+
 MIXED = {**PRICE_BOOK, "systems": [*PRICE_BOOK["systems"], {"id": "nosuch"}]}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog import BookRow, Catalog, PriceBook
-from app.catalog.books import LIMITS, faults, units_of
+from app.catalog.books import LIMITS, BookRow, PriceBook, faults, units_of
+from app.catalog.catalog import Catalog
 
 
 def book(*rows: BookRow) -> PriceBook:

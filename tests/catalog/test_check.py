@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import check_directory, load_catalog
+from app.catalog.check import check_directory
+from app.catalog.load import load_catalog
 from app.errors import CatalogError
 
 BANDWIDTH = {"item": "a100-sxm-40gb", "parameter": "memory_bandwidth"}
+
 FRACTION = {"item": "a100-sxm-40gb", "parameter": "achieved_bandwidth"}
+
 MACHINE = {"item": "dgx-a100-320gb", "parameter": "chip"}
+
 REJECTED_CLOCK = {"item": "gc200", "parameter": "clock", "value": "1.35"}
 
 

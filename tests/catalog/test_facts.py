@@ -2,8 +2,10 @@
 
 import pytest
 
-from app.catalog import Catalog, ChipKind, FigureStatus, SourceKind
-from app.catalog.identifiers import REQUIRED
+from app.catalog.catalog import Catalog
+from app.catalog.check import REQUIRED
+from app.catalog.entries import ChipKind
+from app.catalog.figures import FigureStatus, SourceKind
 from app.errors import CatalogError, NotFound
 
 

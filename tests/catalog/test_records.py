@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.catalog import Catalog, ChipKind, load_catalog
+from app.catalog.catalog import Catalog
+from app.catalog.entries import ChipKind
+from app.catalog.load import load_catalog
 from app.engine.records import GpuChip, Intra, IpuChip, Precision
 from app.errors import BadInput, Conflict, NotFound
-
-from .conftest import DATA
+from tests.catalog.conftest import DATA
 
 
 def chip_record(catalog: Catalog, name: str) -> GpuChip | IpuChip:

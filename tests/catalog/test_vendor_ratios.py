@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import check_directory
+from app.catalog.check import check_directory
 
 
 def changed(directory: Path, file: str, number: int, change: dict[str, str]) -> None:

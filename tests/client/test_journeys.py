@@ -22,9 +22,9 @@ from app.client import (
     Unreachable,
 )
 from app.client.wire import States
-from app.sizing.proposal.request import ProposalRequest
-from app.sizing.request import EstimateRequest
-from app.web.api.examples import CONFIG, PARTITIONS, PRICE_BOOK, RESNET
+from app.estimating.request import EstimateRequest
+from app.features.proposals.model import ProposalRequest
+from app.platform.web.examples import CONFIG, PARTITIONS, PRICE_BOOK, RESNET
 from tests.jobs import do_all
 from tests.loops import run
 from tests.sizing.sweeping import Threads

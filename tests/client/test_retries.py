@@ -18,12 +18,15 @@ from app.client import (
     ServerFault,
     Unreachable,
 )
-from app.web.api.examples import CHECK, RESNET
+from app.platform.web.examples import CHECK, RESNET
 from tests.loops import run
 
 DRAWN = 0.5
+
 CHECKED = {"warnings": [], "suggested_devices": 128}
+
 PROBLEM = {"type": "/problems/x", "title": "X", "status": 0, "detail": "said", "errors": []}
+
 Handler = Callable[[httpx.Request], httpx.Response]
 
 

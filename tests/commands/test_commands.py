@@ -13,14 +13,13 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.__main__ import COMMANDS, command_line, main
+from app.api_reference import PAGE, failures, with_reference
 from app.errors import AppError
+from app.platform.web.api import MEANINGS
+from app.platform.web.examples import CONFIG, GPT3, SIZING
 from app.profiles.presets import models_directory
-from app.web.api.examples import CONFIG, GPT3, SIZING
-from app.web.api.reference import PAGE, failures, with_reference
-from app.web.api.responses import MEANINGS
 
 ROOT = models_directory().parents[1]
-
 
 Rackline = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -134,7 +133,7 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
     code = "import sys; from app.__main__ import command_line; command_line('estimate'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = set(done.stdout.split())
-    assert "app.sizing.estimate" in loaded
+    assert "app.estimating.estimate" in loaded
     assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
 
 
@@ -150,7 +149,9 @@ def test_the_page_about_the_api_is_current() -> None:
 def test_the_page_about_the_api_has_every_status_that_is_answered() -> None:
     listed = {int(status) for status, *_ in failures()[1:]}
     raised = {
-        kind.status for kind in kinds(AppError) if kind.__module__ in {"app.errors", "app.web.problems"}
+        kind.status
+        for kind in kinds(AppError)
+        if kind.__module__ in {"app.errors", "app.platform.web.problems"}
     }
     assert listed == raised
     assert listed >= {*MEANINGS, 429, 431}

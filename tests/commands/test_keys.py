@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from app.commands.keys import cli
 from app.errors import AppError, BadInput, Conflict, NotFound
-from app.services.keys import FORM, principal_of
-from app.services.workbench import LOCAL_WORKSPACE
-from app.store.database import Store
-from app.store.trail import TrailFilter
-from app.store.types import now
+from app.features.integrations.keys import FORM, principal_of
+from app.platform.store.database import Store
+from app.platform.store.trail import TrailFilter
+from app.platform.store.types import now
+from app.platform.workbench import LOCAL_WORKSPACE
 
 runner = CliRunner()
 

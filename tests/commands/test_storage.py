@@ -12,13 +12,13 @@ from typer.testing import CliRunner, Result
 from app.__main__ import command_line
 from app.errors import AppError, Conflict
 from app.main import make_bench
-from app.services.workbench import LOCAL_WORKSPACE
+from app.platform.store.database import Store
+from app.platform.store.migrate import upgrade_to
+from app.platform.store.tables import EstimateRow
+from app.platform.store.trail import TrailFilter
+from app.platform.web.examples import GPT3
+from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
-from app.store.database import Store
-from app.store.migrate import upgrade_to
-from app.store.tables import EstimateRow
-from app.store.trail import TrailFilter
-from app.web.api.examples import GPT3
 from tests.clocks import moved_clock
 from tests.serving import serving
 

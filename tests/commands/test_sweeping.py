@@ -18,7 +18,7 @@ import pytest
 from app.__main__ import main
 from app.commands.sweeping import Interrupted, KeptRows, Progress, broken_off, sweep_to_file
 from app.errors import BadInput
-from app.sizing.sweep.run import run_sweep
+from app.features.sweeps.run import run_sweep
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads, sweep, wide
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.errors import AppError
-from app.sizing.context import SizingContext
-from app.sizing.document import Estimate
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
+from app.estimating.context import SizingContext
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
 
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "bert-large": {"target": "mlperf-bert"},
@@ -23,15 +23,19 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "t5-11b": {"tokens": 1e11},
     "vit-large": {"epochs": 300, "dataset_samples": 1_281_167},
 }
+
 SYSTEMS = (
     *("dgx-a100-640gb", "dgx-a100-320gb", "a100-pcie-80gb", "a100-sxm-40gb", "aws-p4d", "azure-nd96amsr"),
     *("gcp-a2-highgpu-8g", "dgx1-v100", "bow-pod16", "ipu-pod64"),
 )
+
 COUNTS = (
     *(1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 20, 23, 32, 40, 47, 64, 80, 97, 128, 140, 160, 180, 191),
     *(220, 256, 300, 307, 400, 512),
 )
+
 MOST_IPUS = 4096
+
 RISES = 0.005
 """Share by which a time may rise with the count."""
 

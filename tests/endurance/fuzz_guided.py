@@ -16,23 +16,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import atheris  # type: ignore[import-not-found]
+import atheris
+
+from tests.endurance.upload_mutations import BOOKS, PROFILES, STUDIES, WORKLOADS, seeds
 
 with atheris.instrument_imports(include=["app"]):
     from app.errors import AppError, Unprocessable
+    from app.features.price_books.sheets import read_rows
+    from app.platform.json_bodies import read_json
     from app.profiles import readers
     from app.profiles.onnx_graph import read_onnx
     from app.profiles.readers import read_profile
     from app.profiles.samples import read_sample
-    from app.sizing.books.sheets import read_rows
-    from app.sizing.strict_json import read_json
-
-from tests.endurance.upload_mutations import BOOKS, PROFILES, STUDIES, WORKLOADS, seeds
 
 SECONDS = 5
 """Longest time for a file. [s]"""
+
 MEGABYTES = 2000
 """Most memory of the process. [MB]"""
+
 MOST = 20_000
 """Largest file. [B]"""
 

@@ -27,10 +27,13 @@ from typing import Any
 
 SECONDS = 5.0
 """Longest answer. [s]"""
+
 PATIENCE = 90.0
 """Longest wait for an answer before the process is taken for lost. [s]"""
+
 START = 900.0
 """Longest start of the process. [s]"""
+
 MEMORY = 3_000_000_000
 """Address space of the process, its libraries included. [B]"""
 

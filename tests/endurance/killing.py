@@ -23,17 +23,21 @@ from typing import IO, Any
 import httpx
 import sqlalchemy as sa
 
-from app.store.database import Store, make_engine
-from app.web.api.examples import BOOK, STUDY
+from app.platform.store.database import Store, make_engine
+from app.platform.web.examples import BOOK, STUDY
 from tests.serving import ROOT
 from tests.sizing.sweeping import BERT
 
 MACHINE = {"id": "dgx-a100-640gb"}
+
 ESTIMATE = {**BERT, "system": MACHINE}
+
 COMPARISON = {
     "rows": [{"label": "article", "hours": 24.0, "kind": "published"}, {**ESTIMATE, "label": "ours"}]
 }
+
 POINTS = 24
+
 SWEEP = {
     "models": [BERT],
     "systems": [{**MACHINE, "counts": list(range(1, POINTS + 1))}],
@@ -50,6 +54,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 """Table, address, body, and the field that a name goes into."""
 
 WEIGHTS = (6, 3, 3, 3, 2)
+
 AWAITED = 0.7
 """Share of the kills that wait until the server answers; the others may hit it while it starts."""
 

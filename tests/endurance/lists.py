@@ -21,11 +21,11 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 
 from app.main import create_app
-from app.services.workbench import LOCAL_WORKSPACE
+from app.platform.store.database import Store
+from app.platform.store.tables import EstimateRow
+from app.platform.web.examples import BILL, CALIBRATION, CONFIG, GPT3, HEAD_TO_HEAD, SIZING, STUDY
+from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
-from app.store.database import Store
-from app.store.tables import EstimateRow
-from app.web.api.examples import BILL, CALIBRATION, CONFIG, GPT3, HEAD_TO_HEAD, SIZING, STUDY
 from tests.loops import run
 from tests.postgres import own_cluster
 
@@ -34,6 +34,7 @@ LISTS = (
     "/api/v1/studies?search=seoul", "/api/v1/studies?archived=true", "/api/v1/calibrations",
     "/api/v1/sizings", "/api/v1/sweeps", "/api/v1/proposals", "/api/v1/price-books", "/api/v1/boms",
 )  # fmt: skip
+
 PAGES = (
     "/", "/comparisons", "/comparisons.json", "/estimates", "/estimates.json",
     "/studies", "/studies?search=seoul", "/studies.json", "/uploads", "/uploads.json", "/proposals",

@@ -49,6 +49,7 @@ SAMPLED = 0.5
 """How often the server's memory is looked at. [s]"""
 
 MODELS = ("bert-large", "resnet50", "gpt2-1.5b", "vit-large", "t5-3b", "llama-7b")
+
 SYSTEMS = ("dgx-a100-640gb", "dgx-a100-320gb", "aws-p4d", "bow-pod16", "ipu-pod64", "ipu-pod16")
 
 
@@ -127,7 +128,7 @@ def search(chance: random.Random) -> dict[str, Any]:
 async def prepared(client: httpx.AsyncClient) -> dict[str, Any]:
     """Make what the pages show; return their addresses, and bodies for questions."""
     # Not above: processes of clients start without the application.
-    from app.web.api.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET, STUDY
+    from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET, STUDY
 
     async def made(path: str, body: object) -> str:
         answer = await client.post(f"/api/v1/{path}", json=body)

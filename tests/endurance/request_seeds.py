@@ -12,13 +12,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.web.api import examples
-from app.web.api.openapi import document
+from app.features.operation.openapi import document
+from app.platform.web import examples
 from tests.endurance.direct import Request, send
 
 JSON = ((b"content-type", b"application/json"),)
+
 PAGE = ((b"accept", b"text/html"),)
+
 FORM = ((b"content-type", b"application/x-www-form-urlencoded"), (b"accept", b"text/html"))
+
 FOLLOWED = 250
 """Most pages that are opened in search of links and forms."""
 

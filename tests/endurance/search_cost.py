@@ -13,13 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.search import GpuEvaluator, Space, layouts, spread_of
-from app.reports.figures import palette
-from app.sizing.deciding import decide
-from app.sizing.models import resolve_model
-from app.sizing.scenario import Scenario
-from app.sizing.size.answering import size
-from app.sizing.size.request import SizingRequest
+from app.engine.search.enumeration import spread_of
+from app.engine.search.evaluate import GpuEvaluator
+from app.engine.search.space import Space, layouts
+from app.estimating.deciding import decide
+from app.estimating.scenario import Scenario
+from app.estimating.workload import resolve_model
+from app.features.sizings.answering import size
+from app.features.sizings.model import SizingRequest
+from app.platform.charts import figures
 from tests.sizing.asking import asked, sizing_context
 from tests.sizing.size.requests import DAY
 from tests.sizing.size.requests import MODELS as SIZINGS
@@ -27,6 +29,7 @@ from tests.sizing.size.requests import MODELS as SIZINGS
 PICTURES = Path(__file__).parents[2] / "docs" / "img"
 
 MODELS = {"llama-7b": "LLaMA 7B", "gpt3-175b": "GPT-3 175B", "megatron-1t": "Megatron 1T"}
+
 SIZES = (
     *((8, 64), (64, 512), (256, 1024), (1024, 1536), (2520, 20_160), (5040, 55_440)),
     *((10_080, 110_880), (20_160, 665_280)),
@@ -34,9 +37,11 @@ SIZES = (
 """Devices and global batch; those with many divisors have many plans, whether or not anyone owns them."""
 
 SEQ_LEN = 2048
+
 ROUNDS = 5
 
 SIZED = {"resnet50": "ResNet-50", "bert-large": "BERT-Large", "gpt3-175b": "GPT-3 175B"}
+
 SYSTEMS = (1, 2, 4, 8, 16, 32, 64)
 """Systems of the catalogue that are sized together, at every count to 4,096 accelerators."""
 
@@ -114,10 +119,14 @@ def exponent(points: Sequence[Point], least: int) -> float:
 
 
 WIDTH, HEIGHT = 640, 400
+
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 55
+
 GREY = "#76808d"
+
 FONT = 'font-family="Pretendard, system-ui, sans-serif" font-size="13"'
-MARKS = (palette.BLUE, palette.ORANGE, palette.GREEN)
+
+MARKS = (figures.BLUE, figures.ORANGE, figures.GREEN)
 
 
 @dataclass(frozen=True)
@@ -188,6 +197,7 @@ OF_PLANS = Picture(
     counts=(1e3, 1e6),
     seconds=(1e-4, 1e-1),
 )
+
 OF_SEARCHES = Picture(
     title="Seconds of a sizing against its searches",
     below="searches of a sizing: hardware that differs, at every count",

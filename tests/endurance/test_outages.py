@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.web.api.examples import RESNET
+from app.platform.web.examples import RESNET
 from tests.postgres import DURABLE, own_cluster
 from tests.serving import serving, spoken
 

@@ -9,8 +9,8 @@ import pytest
 import uvicorn
 
 from app.main import create_app
+from app.platform.web.security import BOUNDS
 from app.settings import Settings
-from app.web.timeouts import BOUNDS
 from tests.endurance.request_seeds import seeds
 from tests.loops import run
 from tests.windows import Seat

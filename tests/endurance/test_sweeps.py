@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from app.executors import DaskWorkerPool, LocalWorkerPool
-from app.sizing.sweep.chunks import installed_context
-from app.sizing.sweep.run import WorkerPool, run_sweep
-from app.web.api.examples import FLEET_PLAN
+from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool
+from app.features.sweeps.run import WorkerPool, installed_context, run_sweep
+from app.platform.web.examples import FLEET_PLAN
 from tests.serving import all_rows, serving, wait_for
 from tests.sizing.sweeping import wide
 
 pytestmark = pytest.mark.endurance
 
 POINTS = 3000
+
 SEED = 20261121
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import onnx
 
-from app.web.api.examples import BOOK, CONFIG, STUDY_FILE, TRANSFORMER
+from app.platform.web.examples import BOOK, CONFIG, STUDY_FILE, TRANSFORMER
 from tests.profiles.graphs import encoder, resnet50
 from tests.profiles.test_config import CONFIGS
 from tests.profiles.test_layer_table import FVCORE, TABLE, TORCHINFO
@@ -33,6 +33,7 @@ ODD: tuple[Any, ...] = (
     "", "1", "1e999", "nan", "\u202e", "\u0000", "=1+1", "../../etc/passwd", "x" * 5000, "한국어", "\ud800",
     [], {}, [[]], [1] * 300, {"a": {"a": {"a": {}}}},
 )  # fmt: skip
+
 PIECES = (
     b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b'"', b"'", b",", b";", b"\t", b"\r", b"\n", b"{",
     b"}", b"[",
@@ -41,6 +42,7 @@ PIECES = (
     b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"<!DOCTYPE x [<!ENTITY a 'aaaa'>]>", b"\x80\x02", b"\\u0000",
     b"\\ud800",
 )  # fmt: skip
+
 NAMES = (
     b"file", b"model.onnx", b"data.jsonl", b"data.csv", b"data.tsv", b"data.parquet", b"config.json",
     b"a" * 5000,

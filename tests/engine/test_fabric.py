@@ -5,12 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.fabric import balanced_switches, fat_tree
+from app.engine.fat_tree import balanced_switches, fat_tree
 from app.errors import BadInput
 
 NODES = st.integers(1, 1500)
+
 RAILS = st.integers(1, 8)
+
 PORTS = st.sampled_from([16, 24, 32, 36, 40, 48, 64, 128])
+
 RATIO = st.sampled_from([1.0, 1.5, 2.0, 3.0, 4.0])
 
 

@@ -6,15 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.partition import (
+    Block,
+    BuddyPool,
+    NodePool,
     fragmentation,
     is_partition_size,
     nearest_partition_sizes,
     pods_needed,
     session_parts,
 )
-from app.engine.pools import Block, BuddyPool, NodePool
 
 POD = 64
+
 SIZES = st.sampled_from([1, 2, 4, 8, 16, 32, 64])
 
 

@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalog import load_catalog
+from app.catalog.load import load_catalog
 from app.engine.slices import SlicedGpu, SliceProfile, arrangement, gpus_for_slices
-from app.sizing.tenancy.slices import profiles_of, sliced_gpu
+from app.features.tenancy.nodes import profiles_of, sliced_gpu
 
 CATALOG = load_catalog(Path(__file__).parents[2] / "data")
+
 CHIP = "a100-sxm-40gb"
+
 PROFILES = profiles_of(CATALOG, CHIP)
+
 GPU = sliced_gpu(CATALOG, CHIP) or SlicedGpu(0, 0)
 
 KNOWN = (
@@ -33,6 +36,7 @@ KNOWN = (
 )
 """The geometries that nebuly-ai/nos knows of the A100 (pkg/gpu/mig/known_configs.go), with 4g + 3g of "
 "the guide."""
+
 IMPOSSIBLE = (
     "4g.20gb 4g.20gb",
     "7g.40gb 1g.5gb",

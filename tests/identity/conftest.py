@@ -15,19 +15,18 @@ from fastapi import FastAPI
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
+from app.features.accounts import people, second_factor
+from app.features.accounts import service as accounts
 from app.main import create_app, identity_of
-from app.services import accounts, passwords, people, second_factor, sessions, sign_in
-from app.services.admission import Role
-from app.services.identity import Identity
-from app.services.sealing import Sealer
-from app.services.workbench import LOCAL_WORKSPACE
+from app.platform import passwords, sessions
+from app.platform.admission import Role
+from app.platform.identity import Identity
+from app.platform.sealing import Sealer
+from app.platform.store.database import Store
+from app.platform.store.types import now
+from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
-from app.store.database import Store
-from app.store.types import now
 from tests.loops import run
-from tests.store.conftest import migrated as migrated
-from tests.store.conftest import migrated_file as migrated_file
-from tests.store.conftest import store as store
 
 PASSWORD = "correct horse battery"
 
@@ -59,7 +58,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (accounts, people, second_factor, sessions, sign_in):
+    for module in (accounts, people, second_factor, sessions, accounts):
         monkeypatch.setattr(module, "now", made)
     return made
 

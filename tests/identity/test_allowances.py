@@ -8,10 +8,9 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.services.rates import ClientKind, CostClass
+from app.platform.rates import ClientKind, CostClass
 from tests.allowances import allowed
-
-from .conftest import Browser
+from tests.identity.conftest import Browser
 
 
 @pytest.fixture

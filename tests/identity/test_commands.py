@@ -17,13 +17,12 @@ from app.__main__ import command_line
 from app.commands.serving import check_reach
 from app.errors import AppError, BadInput, TooMany
 from app.main import create_app, make_bench
-from app.services import passwords
-from app.services.sealing import Sealer, Unsealable, kept_secret
-from app.services.workbench import LOCAL_WORKSPACE
+from app.platform import passwords
+from app.platform.sealing import Sealer, Unsealable, kept_secret
+from app.platform.store.trail import TrailFilter
+from app.platform.workbench import LOCAL_WORKSPACE
 from app.settings import Settings
-from app.store.trail import TrailFilter
-
-from .conftest import PASSWORD, Browser
+from tests.identity.conftest import PASSWORD, Browser
 
 Rackline = Callable[..., Result]
 
@@ -229,7 +228,7 @@ def test_hashes_cost_what_is_recommended() -> None:
 
 def test_to_have_no_password_takes_as_long_as_to_have_another() -> None:
     """As it is written: tests have cheaper hashes."""
-    spec = importlib.util.find_spec("app.services.passwords")
+    spec = importlib.util.find_spec("app.platform.passwords")
     assert spec is not None and spec.loader is not None
     written = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(written)

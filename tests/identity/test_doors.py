@@ -12,12 +12,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from app.features.accounts import people
 from app.main import create_app
-from app.services import people
-from app.services.admission import Principal, Role
+from app.platform.admission import Principal, Role
 from app.settings import Settings
-
-from .conftest import PASSWORD, Browser
+from tests.identity.conftest import PASSWORD, Browser
 
 OPEN = {
     "/healthz", "/readyz", "/metrics",
@@ -30,6 +29,7 @@ OPEN = {
 begin, and links that are secrets themselves."""
 
 HTTPS = "https://rackline.example"
+
 PROXY = "10.0.0.2"
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from app.errors import BadInput, Conflict, NotFound
-from app.services import accounts, people, sessions
-from app.services.admission import Credentials, Principal, Role
-from app.services.identity import Identity, Visitor
-from app.services.mailing import CommandMailer
-from app.services.sessions import AccountsAdmission
-from app.services.sign_in import SignInRefused, sign_in
-
-from .conftest import PASSWORD, Clock
+from app.features.accounts import people
+from app.features.accounts import service as accounts
+from app.features.accounts.mailing import CommandMailer
+from app.features.accounts.service import SignInRefused, sign_in
+from app.platform import sessions
+from app.platform.admission import Credentials, Principal, Role
+from app.platform.identity import Identity, Visitor
+from app.platform.sessions import AccountsAdmission
+from tests.identity.conftest import PASSWORD, Clock
 
 HOME = Visitor("192.0.2.1")
 

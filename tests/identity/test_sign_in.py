@@ -11,23 +11,25 @@ import pyotp
 import pytest
 from sqlalchemy import text
 
+from app import errors
 from app.errors import BadInput, TooMany
+from app.features.accounts import people, second_factor
+from app.features.accounts import service as accounts
+from app.features.accounts.service import SignInRefused, give_code, sign_in
+from app.features.operation.chores import run_chore
 from app.main import make_bench
-from app.services import accounts, passwords, people, profile, second_factor, sessions, throttling
-from app.services.admission import Credentials, Principal, Role
-from app.services.housekeeping import run_chore
-from app.services.identity import Identity, SessionTimes, Visitor
-from app.services.sessions import AccountsAdmission
-from app.services.sign_in import SignInRefused, give_code, sign_in
-from app.services.tokens import token_hash
-from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.platform import passwords, sessions
+from app.platform.admission import Credentials, Principal, Role
+from app.platform.identity import Identity, SessionTimes, Visitor, token_hash
+from app.platform.sessions import AccountsAdmission
+from app.platform.store.trail import TrailFilter
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
-from app.store.trail import TrailFilter
 from tests.hindered import only_read
-
-from .conftest import PASSWORD, Clock
+from tests.identity.conftest import PASSWORD, Clock
 
 HOME = Visitor("192.0.2.1", "Firefox/140")
+
 ELSEWHERE = Visitor("198.51.100.9", "curl/8")
 
 
@@ -71,7 +73,7 @@ def test_who_is_signed_in_goes_on_reading_where_nothing_can_be_written(
 
 
 def test_an_address_has_one_account(identity: Identity, ann: str) -> None:
-    with pytest.raises(accounts.Conflict) as caught:
+    with pytest.raises(errors.Conflict) as caught:
         accounts.add_account(identity, "ann@EXAMPLE.com", "Other", workspace="Local")
     assert caught.value.errors[0].field == "email"
 
@@ -209,7 +211,7 @@ def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str,
 
 def told(identity: Identity, ann: str) -> list[int]:
     """Return what each sign-in told of failures before it, the first first."""
-    found = profile.get_account(identity, ann, "").sessions
+    found = people.get_account(identity, ann, "").sessions
     return [one.failures for one in sorted(found, key=lambda one: one.created_at)]
 
 
@@ -262,7 +264,7 @@ def test_who_is_not_looked_at_does_not_wait_for_it(
         raise passwords.crowded()
 
     with monkeypatch.context() as patch:
-        patch.setattr(throttling, "matches", crowd)
+        patch.setattr(passwords, "matches", crowd)
         for _ in range(12):
             with pytest.raises(TooMany, match="too many people"):
                 sign_in(identity, "ann@example.com", PASSWORD, HOME)
@@ -310,13 +312,13 @@ def test_a_link_to_set_a_password_works_once_and_ends_sessions(identity: Identit
     token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
     first = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
-    with pytest.raises(accounts.NotFound):
+    with pytest.raises(errors.NotFound):
         accounts.set_password(identity, first, "a second password", HOME, None)
     assert asks(identity, token) is not None
     started = accounts.set_password(identity, link, "a second password", HOME, None)
     assert started is not None and asks(identity, started.token) is not None
     assert asks(identity, token) is None
-    with pytest.raises(accounts.NotFound):
+    with pytest.raises(errors.NotFound):
         accounts.set_password(identity, link, "a third password", HOME, None)
     with pytest.raises(SignInRefused):
         sign_in(identity, "ann@example.com", PASSWORD, HOME)
@@ -326,7 +328,7 @@ def test_a_link_to_set_a_password_works_once_and_ends_sessions(identity: Identit
 def test_a_link_to_set_a_password_has_its_time(identity: Identity, ann: str, clock: Clock) -> None:
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
     clock.wait(days=2, seconds=1)
-    with pytest.raises(accounts.NotFound):
+    with pytest.raises(errors.NotFound):
         accounts.led_to(identity, link)
 
 

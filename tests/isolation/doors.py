@@ -11,9 +11,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.web.api.examples import FLEET_PLAN, PRICE_BOOK, SIZING, STUDY
+from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK, SIZING, STUDY
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
 PLACE = re.compile(r"{(\w+)}")
 
 FORMS: dict[str, dict[str, str]] = {
@@ -31,7 +32,6 @@ FORMS: dict[str, dict[str, str]] = {
     "/studies/{}/versions": {"state": "count.a=3", "version": "1", "expected": "1"},
 }  # fmt: skip
 """Page that takes a form → what is typed; where none stands here, nothing is."""
-
 
 BERT = {
     "model": {"preset": "bert-large"},

@@ -16,11 +16,11 @@ from fastapi import FastAPI
 from sqlmodel import SQLModel
 
 from app.main import create_app
-from app.services import rates
-from app.services.admission import Credentials, Principal, Role
-from app.services.rates import CostClass, Rates
+from app.platform import rates
+from app.platform.admission import Credentials, Principal, Role
+from app.platform.rates import CostClass, Rates
+from app.platform.web.examples import BOOK, BOOK_CHANGE, RESNET, STUDY
 from app.settings import Settings
-from app.web.api.examples import BOOK, BOOK_CHANGE, RESNET, STUDY
 from tests.jobs import do_next
 from tests.sizing.sweeping import BASE, Threads
 

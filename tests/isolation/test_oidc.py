@@ -16,20 +16,19 @@ from fastapi import FastAPI
 from joserfc.jwk import RSAKey
 
 from app.errors import BadInput
+from app.features.accounts import oidc_provider
+from app.features.accounts.oidc import SingleSignOn
+from app.features.accounts.oidc_provider import Person, Provider, ProviderDown
+from app.features.accounts.service import add_account, set_disabled
 from app.main import create_app, identity_of
-from app.services import oidc_provider
-from app.services.accounts import add_account, set_disabled
-from app.services.admission import Role
-from app.services.identity import folded
-from app.services.oidc import SingleSignOn
-from app.services.oidc_provider import Person, Provider, ProviderDown
-from app.services.throttling import begin_attempt, of_address
-from app.services.tokens import new_token, token_hash
+from app.platform.admission import Role
+from app.platform.identity import folded, new_token, token_hash
+from app.platform.passwords import begin_attempt, of_address
+from app.platform.store.account_tables import Invitation
+from app.platform.store.database import Store
+from app.platform.store.trail import TrailFilter
+from app.platform.store.types import new_id, now
 from app.settings import Settings
-from app.store.database import Store
-from app.store.identity_tables import Invitation
-from app.store.trail import TrailFilter
-from app.store.types import new_id, now
 from tests.isolation.provider import CLIENT, SECRET, LocalProvider, running
 from tests.loops import run
 

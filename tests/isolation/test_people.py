@@ -8,13 +8,12 @@ from datetime import timedelta
 import pytest
 from fastapi import FastAPI
 
-from app.services.accounts import join, new_account
-from app.services.admission import Principal, Role
-from app.services.identity import Visitor
-from app.services.sessions import start
-from app.services.tokens import new_token, token_hash
-from app.store.identity_tables import Invitation
-from app.store.types import new_id, now
+from app.features.accounts.service import join, new_account
+from app.platform.admission import Principal, Role
+from app.platform.identity import Visitor, new_token, token_hash
+from app.platform.sessions import start
+from app.platform.store.account_tables import Invitation
+from app.platform.store.types import new_id, now
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, tenants
 from tests.loops import run
 

@@ -10,8 +10,8 @@ from bs4 import BeautifulSoup
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.services.admission import Principal, Role, Scope
-from app.web.rights import NEEDED, RANK, Right, allows, right_of
+from app.platform.admission import Principal, Role, Scope
+from app.platform.web.rights import NEEDED, RANK, Right, allows, right_of
 from tests.isolation.doors import Door, doors
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants
 from tests.isolation.walking import OPEN
@@ -39,6 +39,7 @@ WHO = {
     "key-all": key(*Scope),
     "two": Principal(TWO, "Second", Role.OWNER, account_id="acc_second"),
 }
+
 MAY = {
     Right.READ: {"viewer", "consultant", "owner", "key-read", "key-all"},
     Right.ASK: {"viewer", "consultant", "owner", "key-estimate", "key-all"},
@@ -65,7 +66,7 @@ def guarded(app: FastAPI) -> list[Door]:
 
 def test_every_address_is_in_the_table(guarded: list[Door]) -> None:
     missing = [f"{door.method} {door.path}" for door in guarded if right_of(door.method, door.path) is None]
-    assert missing == [], "say in app/web/rights.py which right it needs"
+    assert missing == [], "say in app/platform/web/rights.py which right it needs"
 
 
 def test_the_table_is_read_as_the_request_sees_it(app: FastAPI) -> None:
@@ -159,6 +160,7 @@ def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door],
 
 
 BASE = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
+
 FIGURE = {"label": "Reported", "figure": {"hours": 3.5, "kind": "vendor"}}
 
 

@@ -15,15 +15,17 @@ from bs4 import BeautifulSoup
 from fastapi import FastAPI
 from sqlalchemy.exc import DatabaseError
 
-from app.store.database import Store
-from app.store.tables import AuditEvent, EstimateRow, WorkloadSample
-from app.store.trail import Actor, ForeignRow, TrailFilter, acting, criteria
+from app.platform.store.database import Store
+from app.platform.store.tables import AuditEvent, EstimateRow, WorkloadSample
+from app.platform.store.trail import Actor, ForeignRow, TrailFilter, acting, criteria
 from tests.isolation.tenants import ONE, TWO, ClientKind, tenants
 from tests.loops import run
 from tests.postgres import Cluster
 
 BASE = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
+
 FIGURE = {"key": "a", "label": "Reported", "figure": {"hours": 3.5, "kind": "vendor"}}
+
 STUDY = {"name": "Seoul", "base": BASE, "options": [FIGURE]}
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 from sqlmodel import Session, col, select
 
-from app.store.tables import EstimateRow, SweepRecord
+from app.platform.store.tables import EstimateRow, SweepRecord
 from tests.isolation.doors import doors
 from tests.isolation.statements import unbound
 from tests.isolation.tenants import ONE, TABLES, ClientKind, tenants

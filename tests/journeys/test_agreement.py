@@ -15,29 +15,34 @@ import openpyxl
 import pytest
 from bs4 import BeautifulSoup
 
+from app.estimating.schema import Quantity
+from app.features.proposals.model import Proposal
 from app.main import create_app
-from app.reports.wording import voice
+from app.platform.web.examples import STUDY
+from app.platform.wording.voice import voice
 from app.settings import Settings
-from app.sizing.document import Quantity
-from app.sizing.proposal.documents import Proposal
-from app.web.api.examples import STUDY
 from tests.journeys.test_api_j5 import POD, TEAMS
 from tests.journeys.test_api_j6 import PUBLISHED
 from tests.reports.renderings import Renderings, hold, hold_warnings, squeezed, text_of
 from tests.web.pages.conftest import Reader
 
 DGX = "dgx-a100-640gb"
+
 GPT2 = {
     "model": {"preset": "gpt2-355m"},
     "workload": {"samples": 1e8, "global_batch": 512, "seq_len": 1024, "precision": "bf16"},
     "system": {"id": DGX, "count": 2},
 }
+
 RUNS = {"infiniband": [1003, 998, 999], "roce": [985, 990, 980]}
+
 NETWORKS = [
     {"fabric": "hdr-infiniband", "ports_per_node": 8, "label": "infiniband"},
     {"fabric": "roce-100", "ports_per_node": 8, "label": "roce"},
 ]
+
 FLOP = {"model": {"total_flop": 3.14e23}, "currency": "KRW"}
+
 BERT = {"model": {"preset": "bert-large"}, "workload": {"samples": 1e7, "seq_len": 128, "global_batch": 8192}}
 
 

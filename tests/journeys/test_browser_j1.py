@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from app.reports.wording import Voice, voice
+from app.platform.wording.voice import Voice, voice
 from tests.reports.renderings import squeezed, text_of
 from tests.windows import Seat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.reports.wording import Voice, voice
+from app.platform.wording.voice import Voice, voice
 from tests.windows import Seat
 
 pytestmark = pytest.mark.browser

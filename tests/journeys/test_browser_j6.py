@@ -9,7 +9,7 @@ import pypdf
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.reports.wording import Voice, voice
+from app.platform.wording.voice import Voice, voice
 from tests.journeys.test_api_j6 import PUBLISHED
 from tests.windows import Seat
 

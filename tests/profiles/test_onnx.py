@@ -4,7 +4,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from app.engine.operators import Kind, Operator, Section
+from app.engine.operators.table import Kind, Operator, Section
 from app.errors import TooLarge, Unprocessable
 from app.profiles import bodies, onnx_graph
 from app.profiles.bodies import OperatorBody

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.engine.operators import Kind, OperatorTable, Pointwise
+from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.profiles.architectures.recommendation import CRITEO
 from app.profiles.architectures.transformer_xl import GROUPS, WORDS, rare_shares
 from app.profiles.presets import preset

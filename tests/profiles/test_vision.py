@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.engine.operators import Kind, OperatorTable, Pointwise
+from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.errors import BadInput
 from app.profiles.architectures.nnunet import build
 from app.profiles.presets import preset

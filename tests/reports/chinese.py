@@ -9,16 +9,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from app.reports.wording import Voice, voice
-from app.reports.wording.catalogs import translations
-from app.sizing.compare import ComparisonEntry
-from app.sizing.estimate import estimate
-from app.sizing.fabric_choice.choosing import choose_fabric
-from app.sizing.fabric_choice.request import FabricChoiceRequest
-from app.sizing.proposal.documents import Proposal
-from app.sizing.proposal.evidence import Named
-from app.sizing.request import EstimateRequest
-from app.web.api.examples import BERT_ON_IPUS, BOW, FABRICS_MEASURED, OWN_MODEL, RESNET
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.compare import ComparisonEntry
+from app.features.networks.answering import choose_fabric
+from app.features.networks.model import FabricChoiceRequest
+from app.features.proposals.evidence import Named
+from app.features.proposals.model import Proposal
+from app.platform.web.examples import BERT_ON_IPUS, BOW, FABRICS_MEASURED, OWN_MODEL, RESNET
+from app.platform.wording.voice import Voice, translations, voice
 from tests.reports.proposals import CLAIMED, proposal
 from tests.sizing.asking import sizing_context
 
@@ -27,8 +26,11 @@ GPT3 = {
     "workload": {"samples": 1e8, "global_batch": 1536, "seq_len": 2048},
     "currency": "KRW",
 }
+
 FLOP = {"model": {"total_flop": 3.14e23}, "currency": "KRW"}
+
 DGX = "dgx-a100-640gb"
+
 KINDS = ("published", "GPT-3", "FLOP", "IPU", "priced")
 
 ENGLISH = re.compile(r"[A-Za-z][a-z]+(?:[ ,;:]+[a-z]+){2,}")

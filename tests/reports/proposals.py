@@ -6,19 +6,19 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
-from app.sizing.compare import ComparisonEntry, compare
-from app.sizing.document import Comparison, Estimate
-from app.sizing.proposal.content import NOTHING_NAMED, build_content
-from app.sizing.proposal.documents import Logo, Proposal, ProposalContent
-from app.sizing.proposal.evidence import Named
-from app.sizing.proposal.freezing import content_hash
-from app.sizing.proposal.request import ProposalRequest
-from app.sizing.questions import PublishedFigure
-from app.sizing.request import EstimateRequest, ModelInput, SystemInput
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest, ModelInput, SystemInput
+from app.features.comparisons.compare import ComparisonEntry, compare
+from app.features.comparisons.model import Comparison, PublishedFigure
+from app.features.proposals.content import NOTHING_NAMED, build_content
+from app.features.proposals.evidence import Named
+from app.features.proposals.lines import content_hash
+from app.features.proposals.model import Logo, Proposal, ProposalContent, ProposalRequest
 from tests.sizing.asking import sizing_context
 from tests.web.pages.documents import estimate
 
 MOMENT = datetime.datetime(2026, 11, 2, 9, 30, tzinfo=datetime.UTC)
+
 CLAIMED = [
     ComparisonEntry(
         PublishedFigure(label="1 × DGX A100", hours=69.5, kind="vendor", system="dgx-a100-320gb")

@@ -12,9 +12,9 @@ import openpyxl
 import pypdf
 import pytest
 
-from app.reports.wording import voice
-from app.sizing.proposal.documents import Proposal, ProposalLine
-from app.sizing.proposal.lines import lines_of
+from app.features.proposals.lines import lines_of
+from app.features.proposals.model import Proposal, ProposalLine
+from app.platform.wording.voice import voice
 
 UNPRINTED = {"cheapest", "fastest", "kind", "fits", "memory.capacity"}
 """Lines that are words for programs, which documents say in sentences, and memory that no plan may fill."""

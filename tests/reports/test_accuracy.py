@@ -8,31 +8,32 @@ import pytest
 from typer.testing import CliRunner
 
 from app.__main__ import command_line
-from app.catalog import ChipKind
+from app.catalog.entries import ChipKind
 from app.errors import CatalogError
-from app.reports.accuracy import (
+from app.estimating.context import SizingContext, choose_software, load_context
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.estimating.validation.run import RowResult, summary
+from app.features.accuracy.document import (
     accuracy_document,
     accuracy_sentence,
+    configuration,
     korean_accuracy_sentence,
     size_of,
     throughput,
 )
-from app.reports.accuracy_cases import configuration
-from app.reports.constants import read_constants, refreshed
-from app.reports.evidence import LEFT_OUT, AccuracyEvidence, collect, in_headline, with_default_software
-from app.reports.generated import methodology
-from app.reports.markdown import number, percent, table, whole_percent
-from app.reports.readme import REQUEST, with_answers
-from app.sizing.context import SizingContext, load_context
-from app.sizing.document import Estimate
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
-from app.sizing.software_choice import choose_software
-from app.sizing.validation.report import RowResult, summary
+from app.features.accuracy.evidence import AccuracyEvidence, collect, in_headline, with_default_software
+from app.features.accuracy.generated import REQUEST, methodology, read_constants, refreshed, with_answers
+from app.features.accuracy.markdown import number, percent, table, whole_percent
+from app.features.accuracy.predictions import LEFT_OUT
 
 ROOT = Path(__file__).parents[2]
+
 DATA = ROOT / "data"
+
 LEADING = ("bert", "gpt", "llama", "resnet50")
+
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "docs" / "accuracy.md", *methodology(ROOT)]
 
 

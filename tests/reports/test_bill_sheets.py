@@ -8,11 +8,10 @@ import pytest
 from openpyxl import load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from app.reports.bill_sheets import FIRST, bill_csv, bill_workbook
-from app.reports.wording import voice
-from app.sizing.bill.bill import make_bill
-from app.sizing.bill.documents import Bill
-from app.sizing.bill.request import BillRequest
+from app.features.bills.bill import make_bill
+from app.features.bills.model import Bill, BillRequest
+from app.features.bills.sheets import FIRST, bill_csv, bill_workbook
+from app.platform.wording.voice import voice
 from tests.sizing.asking import sizing_context
 
 

@@ -16,19 +16,20 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from app.reports.fonts import SUBSTITUTE, coverage
-from app.reports.pdf import proposal_pdf
-from app.reports.pdf.payload import payload
-from app.reports.proposal_sheets import proposal_csv, proposal_workbook, rows_of
-from app.reports.wording import catalogs, voice
-from app.reports.wording.proposals import write_proposal
-from app.sizing.proposal.documents import Proposal
+from app.features.proposals.model import Proposal
+from app.features.proposals.pdf import payload, proposal_pdf
+from app.features.proposals.sheets import proposal_csv, proposal_workbook, rows_of
+from app.features.proposals.writing.proposal import write_proposal
+from app.platform.fonts import SUBSTITUTE, coverage
+from app.platform.wording import voice as catalogs
+from app.platform.wording.voice import voice
 from tests.reports.chinese import ENGLISH, KINDS, attentive, chinese
 from tests.reports.proposals import MOMENT
 from tests.reports.renderings import squeezed, text_of
 from tests.web.pages import keys, printed
 
 PLACES = re.compile(r"\{(\w+)\}|%\((\w+)\)s")
+
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 

@@ -4,14 +4,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.reports.drawings.rack import rack_elevation
-from app.reports.drawings.svg import Box, Drawing, Label, written
-from app.reports.drawings.topology import MOST_LINES, topology
-from app.reports.wording import voice
-from app.sizing.bill.bill import make_bill
-from app.sizing.bill.documents import FabricPlan
-from app.sizing.bill.fabric import plan_fabric
-from app.sizing.bill.request import BillRequest, FabricRequest
+from app.features.bills.bill import make_bill
+from app.features.bills.fabric import plan_fabric
+from app.features.bills.model import BillRequest, FabricPlan, FabricRequest
+from app.features.bills.rack_drawing import rack_elevation
+from app.features.bills.topology_drawing import MOST_LINES, topology
+from app.platform.charts.svg import Box, Drawing, Label, written
+from app.platform.wording.voice import voice
 from tests.sizing.asking import sizing_context
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,10 +11,9 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from app.errors import BadInput
-from app.reports.pdf import proposal_pdf, read_logo
-from app.reports.pdf.logo import KEPT, MAX_BYTES
-from app.sizing.proposal.documents import Logo
-from app.sizing.proposal.request import LogoInput
+from app.features.proposals.logo import KEPT, MAX_BYTES, read_logo
+from app.features.proposals.model import Logo, LogoInput
+from app.features.proposals.pdf import proposal_pdf
 from tests.reports.proposals import proposal
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" {head} viewBox="0 0 100 40">{body}</svg>'

@@ -7,14 +7,20 @@ import re
 import pytest
 
 from app.errors import CatalogError
-from app.reports.network_choice import ACCUMULATIONS, CASES, MACHINES, PAGE, with_network_tables
+from app.features.accuracy.network_choice import (
+    ACCUMULATIONS,
+    CASES,
+    MACHINES,
+    NETWORKS_PAGE,
+    with_network_tables,
+)
 from tests.sizing.asking import DATA, sizing_context
 
 ROOT = DATA.parent
 
 
 def test_the_page_is_up_to_date() -> None:
-    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    text = (ROOT / NETWORKS_PAGE).read_text(encoding="utf-8")
     assert with_network_tables(text, sizing_context()) == text, "run “rackline docs”"
 
 
@@ -24,7 +30,7 @@ def test_a_page_without_a_place_is_refused() -> None:
 
 
 def test_the_tables_show_every_case_falling_with_bandwidth_and_accumulation() -> None:
-    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    text = (ROOT / NETWORKS_PAGE).read_text(encoding="utf-8")
     ladders = re.findall(r"^\| (\d) × RoCE, (\d00) Gb/s \| (.*) \|$", text, re.MULTILINE)
     assert len(ladders) == 8 * len(CASES)
     cells = [[float(cell.split(" %")[0]) for cell in row.split(" | ")] for _, _, row in ladders]

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from app.reports.figures import plans as figures
-from app.reports.figures.layout import Figure
-from app.reports.wording import voice
-from app.reports.wording.plans import plan_in_short, plan_in_words, reasons
-from app.sizing.document import Part, PlanSummary, Quantity
-from app.sizing.search_documents import MapCell, PlanPoint, Search, SearchedPlan
+from app.estimating.documents import Part, PlanSummary
+from app.estimating.schema import Quantity
+from app.features.plans import charts as figures
+from app.features.plans.model import MapCell, PlanPoint, Search, SearchedPlan
+from app.features.plans.words import plan_in_short, plan_in_words, reasons
+from app.platform.charts.figures import Figure
+from app.platform.wording.voice import voice
 
 ENGLISH, KOREAN = voice("en"), voice("ko")
 

@@ -11,25 +11,38 @@ from pathlib import Path
 import pytest
 
 from app.engine.agreement import shape_error, wilson_interval
-from app.reports.accuracy import accuracy_document, throughput
-from app.reports.agreement import SCALE_CODES, RunChoice, agreement, cells, counted, scale_of, worst
-from app.reports.chains import ChainPoint, chains, ranking, replicate_deviation, scaled
-from app.reports.evidence import AccuracyEvidence, collect
-from app.reports.predictions import (
+from app.estimating.context import SizingContext, load_context
+from app.estimating.nearest import load_outcomes
+from app.estimating.regimes import CORE_FAMILIES
+from app.estimating.validation.run import SLOWER_IS_MORE, summary
+from app.features.accuracy.agreement import (
+    SCALE_CODES,
+    ChainPoint,
+    RunChoice,
+    agreement,
+    cells,
+    chains,
+    counted,
+    ranking,
+    replicate_deviation,
+    scale_of,
+    scaled,
+    worst,
+)
+from app.features.accuracy.document import accuracy_document, throughput
+from app.features.accuracy.evidence import AccuracyEvidence, collect
+from app.features.accuracy.predictions import (
     KINDS,
     Prediction,
+    load_patterns,
     predictions_of,
     predictions_text,
     read_predictions,
+    reason_texts,
 )
-from app.reports.reasons import load_patterns, reason_texts
-from app.sizing.context import SizingContext, load_context
-from app.sizing.families import CORE_FAMILIES
-from app.sizing.nearest import load_outcomes
-from app.sizing.validation.report import summary
-from app.sizing.validation.run import SLOWER_IS_MORE
 
 DATA = Path(__file__).parents[2] / "data"
+
 REPEATS = load_patterns(DATA / "validation" / "repeats.csv")
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import openpyxl
 import pytest
 
-from app.reports.pdf import proposal_pdf
-from app.reports.proposal_sheets import proposal_csv, proposal_workbook
-from app.reports.wording import voice
-from app.reports.wording.proposals import write_proposal
-from app.sizing.fabric_choice.choosing import choose_fabric
-from app.sizing.fabric_choice.request import FabricChoiceRequest
-from app.sizing.proposal.documents import Proposal
-from app.sizing.proposal.evidence import Named
-from app.web.api.examples import FABRICS_MEASURED
+from app.features.networks.answering import choose_fabric
+from app.features.networks.model import FabricChoiceRequest
+from app.features.proposals.evidence import Named
+from app.features.proposals.model import Proposal
+from app.features.proposals.pdf import proposal_pdf
+from app.features.proposals.sheets import proposal_csv, proposal_workbook
+from app.features.proposals.writing.proposal import write_proposal
+from app.platform.web.examples import FABRICS_MEASURED
+from app.platform.wording.voice import voice
 from tests.reports.proposals import CLAIMED, modelled, proposal
 from tests.reports.renderings import Renderings, hold, hold_warnings
 from tests.sizing.asking import sizing_context

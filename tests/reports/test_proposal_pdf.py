@@ -18,16 +18,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf.generic import DictionaryObject
 
-from app.reports import prints
-from app.reports.fonts import SUBSTITUTE, coverage, printable
-from app.reports.pdf import proposal_pdf
-from app.reports.pdf.payload import charts
-from app.reports.wording import voice
-from app.sizing.proposal.documents import Proposal
+from app.features.proposals import prints
+from app.features.proposals.model import Proposal
+from app.features.proposals.pdf import charts, proposal_pdf
+from app.platform.fonts import SUBSTITUTE, coverage, printable
+from app.platform.wording.voice import voice
 from tests.reports.proposals import CLAIMED, compared, modelled, proposal
 from tests.reports.renderings import squeezed, text_of
 
 ROOT = Path(__file__).parents[2]
+
 HOSTILE = [
     '#strong[x] *bold* _it_ `raw` $x^2$ @ref <label> // no /* */ \\ #import "x"',
     "<script>alert(1)</script>&amp;]]>",
@@ -41,6 +41,7 @@ HOSTILE = [
     "\n\n\t  ",
     "é ﷽ ‍ ",
 ]
+
 TEXT = st.text(min_size=1, max_size=60) | st.sampled_from(HOSTILE)
 
 
@@ -129,7 +130,7 @@ def test_the_same_proposal_is_the_same_bytes_in_every_process(korean: Proposal) 
     assert proposal_pdf(korean) == here
     program = (
         "import hashlib, sys; from app.reports.pdf import proposal_pdf; "
-        "from app.sizing.proposal.documents import Proposal; "
+        "from app.features.proposals.model import Proposal; "
         "print(hashlib.sha256(proposal_pdf(Proposal.model_validate_json(sys.stdin.read()))).hexdigest())"
     )
     told = subprocess.run(

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from app.reports.agreement import counted
-from app.reports.predictions import IN_SAMPLE, Prediction, read_predictions
-from app.reports.reasons import Pattern, load_patterns
-from app.reports.regret import KINDS, SETTING, PlanSet, pairs_of_plans, plan_sets, regret_section
-from app.sizing.validation.cases import ANSWER_COLUMNS
-from app.sizing.validation.run import read_rows
+from app.estimating.validation.cases import ANSWER_COLUMNS
+from app.estimating.validation.run import read_rows
+from app.features.accuracy.agreement import counted
+from app.features.accuracy.predictions import IN_SAMPLE, Pattern, Prediction, load_patterns, read_predictions
+from app.features.accuracy.regret import KINDS, SETTING, PlanSet, pairs_of_plans, plan_sets, regret_section
 
 DATA = Path(__file__).parents[2] / "data"
+
 USUAL = (Pattern({}, 0, 10**9, {"deviation": "0.02"}),)
 
 

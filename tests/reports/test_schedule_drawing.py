@@ -15,16 +15,15 @@ from PIL import Image
 
 from app.engine.pipeline import bubble_slots
 from app.engine.schedule import Schedule, lockstep, one_forward_one_backward
-from app.reports.drawings.excerpt import excerpt
-from app.reports.drawings.schedule import pipeline_drawing, schedule_rows, stage_times
-from app.reports.drawings.svg import Area, Box, Label, written
-from app.reports.stills.sketch import sketch
-from app.reports.stills.table import rows_csv
-from app.reports.wording import voice
-from app.sizing.document import PipelineSchedule
-from app.web.pictures import fonts
+from app.estimating.documents import PipelineSchedule
+from app.features.estimates.schedule import excerpt, pipeline_drawing, schedule_rows, stage_times
+from app.platform.charts.still_files import rows_csv, sketch
+from app.platform.charts.svg import Area, Box, Label, written
+from app.platform.web.pictures import fonts
+from app.platform.wording.voice import voice
 
 Kind = Literal["one_forward_one_backward", "interleaved", "lockstep"]
+
 SECONDS = st.floats(0.1, 10.0)
 
 

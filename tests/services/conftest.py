@@ -7,4 +7,4 @@ from tests.loops import run
 
 @pytest.fixture(autouse=True)
 def loops_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.services.webhook_sending.asyncio.run", run)
+    monkeypatch.setattr("app.platform.outgoing.asyncio.run", run)

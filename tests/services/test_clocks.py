@@ -7,19 +7,16 @@ from datetime import timedelta
 import pytest
 
 from app.errors import TooMany
+from app.estimating.context import load_context
+from app.features.proposals.sharing import MOST_FAILURES, WrongPassphrase, open_share, unlock_share
+from app.features.proposals.sharing import new_share as share_row
+from app.platform.identity import token_hash
+from app.platform.store.database import Store
+from app.platform.store.tables import ProposalRecord
+from app.platform.store.types import now
+from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
-from app.services.sharing import MOST_FAILURES, WrongPassphrase, open_share, unlock_share
-from app.services.sharing import new_share as share_row
-from app.services.tokens import token_hash
-from app.services.workbench import Workbench
-from app.sizing.context import load_context
-from app.store.database import Store
-from app.store.tables import ProposalRecord
-from app.store.types import now
 from tests.clocks import Moved, moved_clock
-from tests.store.conftest import migrated as migrated
-from tests.store.conftest import migrated_file as migrated_file
-from tests.store.conftest import store as store
 
 
 def shared(bench: Workbench, clock: Moved) -> str:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from app.errors import TooMany
-from app.services.rates import WINDOW, ClientKind, CostClass, Rates, divmod_window
-from app.store.database import Store
-from app.store.types import now
+from app.platform.rates import WINDOW, ClientKind, CostClass, Rates, divmod_window
+from app.platform.store.database import Store
+from app.platform.store.types import now
 from tests.hindered import only_read
 from tests.postgres import Cluster
 
 QUOTAS = {CostClass.READ: 10, CostClass.ESTIMATE: 4, CostClass.SEARCH: 2}
+
 OF_KEYS = {ClientKind.KEY: QUOTAS}
 
 

@@ -12,36 +12,35 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from app.services import deletions as services_deletions
 
 from app.errors import BadInput, Conflict, NotFound, Unavailable
+from app.estimating.context import load_context
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.model import ComparisonRequest
+from app.features.comparisons.service import create_comparison
+from app.features.estimates.service import create_estimate, get_estimate
+from app.features.operation.retention import purge
+from app.features.operation.store_check import check_store
+from app.features.studies import service as deletions
+from app.features.studies.model import Study, StudyContent
+from app.features.studies.service import archive_study, create_study, get_study
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.service import create_sweep
+from app.features.uploads import service as uploads
+from app.platform.retention import Retention
+from app.platform.store.database import Store
+from app.platform.store.repository import Repository
+from app.platform.store.tables import StudyRecord
+from app.platform.store.types import now
+from app.platform.store.upload_files import UploadFiles
+from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
+from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
-from app.services import deletions, uploads
-from app.services.comparisons import create_comparison
-from app.services.estimates import create_estimate, get_estimate
-from app.services.retention import purge
-from app.services.retention_terms import Retention
-from app.services.store_check import check_store
-from app.services.studies import archive_study, create_study, get_study
-from app.services.sweeps import create_sweep
-from app.services.workbench import Workbench
-from app.sizing.context import load_context
-from app.sizing.questions import ComparisonRequest
-from app.sizing.request import EstimateRequest
-from app.sizing.study.documents import Study
-from app.sizing.study.request import StudyContent
-from app.sizing.sweep.request import SweepRequest
-from app.store.database import Store
-from app.store.repository import Repository
-from app.store.tables import StudyRecord
-from app.store.types import now
-from app.store.upload_files import UploadFiles
-from app.web.api.examples import FLEET_PLAN, RESNET, STUDY
 from tests.clocks import moved_clock
-from tests.store.conftest import migrated as migrated
-from tests.store.conftest import migrated_file as migrated_file
-from tests.store.conftest import store as store
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
+
 SECRET = "unmistakable words of the customer's data"
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -66,6 +65,7 @@ def kept(bench: Workbench) -> list[str]:
 CONFIG = {
     "model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "n_positions": 256, "vocab_size": 512,
 }  # fmt: skip
+
 WORK = {"samples": 1e6, "global_batch": 256}
 
 
@@ -87,11 +87,11 @@ def test_the_same_content_is_kept_once_in_a_workspace_and_never_across(bench: Wo
     assert uploads.original_file(bench, "ws_one", second) == ("layers.csv", LAYERS)
     with pytest.raises(NotFound):
         uploads.original_file(bench, "ws_one", foreign)
-    deletions.delete_profile(bench, "ws_one", first)
+    uploads.delete_profile(bench, "ws_one", first)
     assert uploads.original_file(bench, "ws_one", second)[1] == LAYERS
-    deletions.delete_profile(bench, "ws_one", second)
+    uploads.delete_profile(bench, "ws_one", second)
     assert [one.split("/")[0] for one in kept(bench)] == ["ws_two"]
-    deletions.delete_profile(bench, "ws_two", foreign)
+    uploads.delete_profile(bench, "ws_two", foreign)
     assert kept(bench) == []
     assert bench.files is not None and not [one for one in bench.files.directory.iterdir() if one.is_dir()]
 
@@ -107,8 +107,8 @@ def test_a_deleted_upload_is_gone_everywhere(bench: Workbench) -> None:
     made = uploads.upload_profile(bench, "ws_one", "layers.csv", LAYERS, key="once")
     request = EstimateRequest.model_validate({**RESNET, "model": {"profile_id": made.id}, "workload": WORK})
     estimate = create_estimate(bench, "ws_one", request)
-    deletions.delete_profile(bench, "ws_one", made.id)
-    for ask in (uploads.get_profile, uploads.original_file, deletions.delete_profile):
+    uploads.delete_profile(bench, "ws_one", made.id)
+    for ask in (uploads.get_profile, uploads.original_file, uploads.delete_profile):
         with pytest.raises(NotFound):
             ask(bench, "ws_one", made.id)
     with pytest.raises(NotFound):
@@ -123,8 +123,8 @@ def test_another_server_of_the_same_database_notices(bench: Workbench) -> None:
     profile = upload(bench)
     sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n7\n").id
     assert other.profile("ws_one", profile) and other.workload_sample("ws_one", sample)
-    deletions.delete_profile(bench, "ws_one", profile)
-    deletions.delete_workload(bench, "ws_one", sample)
+    uploads.delete_profile(bench, "ws_one", profile)
+    uploads.delete_workload(bench, "ws_one", sample)
     for ask in (lambda: other.profile("ws_one", profile), lambda: other.workload_sample("ws_one", sample)):
         with pytest.raises(NotFound):
             ask()
@@ -134,7 +134,7 @@ def test_what_a_study_or_an_open_sweep_asks_for_stays(bench: Workbench) -> None:
     profile = upload(bench)
     study = create_study(bench, "ws_one", study_of(profile))
     with pytest.raises(Conflict, match="BERT-Large for Seoul"):
-        deletions.delete_profile(bench, "ws_one", profile)
+        uploads.delete_profile(bench, "ws_one", profile)
     archive_study(bench, "ws_one", study.id, True)
     deletions.delete_study(bench, "ws_one", study.id)
     profile = upload(bench)
@@ -142,7 +142,7 @@ def test_what_a_study_or_an_open_sweep_asks_for_stays(bench: Workbench) -> None:
     asked["models"][0]["workload"] = {"samples": 1e6, "global_batch": 256}
     create_sweep(bench, "ws_one", SweepRequest.model_validate(asked))
     with pytest.raises(Conflict, match="sweep"):
-        deletions.delete_profile(bench, "ws_one", profile)
+        uploads.delete_profile(bench, "ws_one", profile)
 
 
 def test_a_study_goes_with_what_only_it_used(bench: Workbench) -> None:
@@ -183,7 +183,7 @@ def test_a_study_that_is_brought_back_meanwhile_is_not_deleted_too(
         wait(brought_back, 0.5)
         return found
 
-    monkeypatch.setattr(deletions, "existing", looked_at)
+    monkeypatch.setattr(services_deletions, "existing", looked_at)
     with ThreadPoolExecutor(1) as others:
         deletions.delete_study(bench, "ws_one", study.id)
     assert isinstance(brought_back[0].exception(), NotFound)
@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.store.upload_files.os.fsync", full)
+    monkeypatch.setattr("app.platform.store.upload_files.os.fsync", full)
     with pytest.raises(Unavailable, match="room"):
         upload(bench)
     monkeypatch.undo()
@@ -226,7 +226,7 @@ def test_uploads_and_deletions_at_once_lose_no_file(bench: Workbench) -> None:
     def come_and_go() -> None:
         try:
             while not stop.is_set():
-                deletions.delete_profile(bench, "ws_one", upload(bench))
+                uploads.delete_profile(bench, "ws_one", upload(bench))
         except BaseException as error:
             wrong.append(error)
 
@@ -236,7 +236,7 @@ def test_uploads_and_deletions_at_once_lose_no_file(bench: Workbench) -> None:
     for _ in range(15):
         mine = upload(bench)
         assert uploads.original_file(bench, "ws_one", mine)[1] == LAYERS
-        deletions.delete_profile(bench, "ws_one", mine)
+        uploads.delete_profile(bench, "ws_one", mine)
     stay = upload(bench)
     stop.set()
     for one in crowd:

@@ -9,15 +9,22 @@ from typing import Any
 import pytest
 
 from app.errors import AppError, Conflict, NotFound
-from app.services import studies, study_states
-from app.services.estimate_cache import EstimateCache
-from app.services.workbench import LOCAL_WORKSPACE as HERE
-from app.services.workbench import Workbench
-from app.sizing.document import Estimate
-from app.sizing.study.documents import Study, StudyAnswer
-from app.sizing.study.request import ComparisonOfState, DuplicateRequest, StudyContent, StudyFile, StudyPatch
-from app.store.database import Store
-from app.store.trail import TrailFilter
+from app.estimating.documents import Estimate
+from app.features.studies import service as studies
+from app.features.studies import states
+from app.features.studies.model import (
+    ComparisonOfState,
+    DuplicateRequest,
+    Study,
+    StudyAnswer,
+    StudyContent,
+    StudyFile,
+    StudyPatch,
+)
+from app.platform.store.database import Store
+from app.platform.store.trail import TrailFilter
+from app.platform.workbench import LOCAL_WORKSPACE as HERE
+from app.platform.workbench import EstimateCache, Workbench
 from tests.sizing.asking import answer, asked, sizing_context
 
 CONTENT: dict[str, Any] = {
@@ -51,7 +58,7 @@ def study(bench: Workbench) -> Study:
 
 def answered(bench: Workbench, identifier: str, **knobs: Any) -> StudyAnswer:
     named = {name.replace("__", "."): value for name, value in knobs.items()}
-    return study_states.answer_state(bench, HERE, study_states.state_of(bench, HERE, identifier, named))
+    return states.answer_state(bench, HERE, states.state_of(bench, HERE, identifier, named))
 
 
 def test_every_version_is_kept_with_what_changed(bench: Workbench, study: Study) -> None:
@@ -143,9 +150,7 @@ def test_a_file_gives_the_same_answers_elsewhere(bench: Workbench, study: Study)
     written = file.model_dump_json(exclude_unset=True)
     assert written == studies.export_study(bench, HERE, study.id).model_dump_json(exclude_unset=True)
     brought = studies.import_study(bench, "ws_other", StudyFile.model_validate(json.loads(written)))
-    there = study_states.answer_state(
-        bench, "ws_other", study_states.state_of(bench, "ws_other", brought.id, {})
-    )
+    there = states.answer_state(bench, "ws_other", states.state_of(bench, "ws_other", brought.id, {}))
     here = answered(bench, study.id)
     apart = {"id", "version", "latest"}
     assert here.model_dump(exclude=apart) == there.model_dump(exclude=apart)
@@ -160,14 +165,14 @@ def test_a_file_that_names_what_is_not_here_is_refused_by_name(bench: Workbench)
 
 
 def test_a_copy_begins_anew_in_any_state(bench: Workbench, study: Study) -> None:
-    copy = study_states.duplicate_study(bench, HERE, study.id, DuplicateRequest(knobs={"count.a": 4}))
+    copy = states.duplicate_study(bench, HERE, study.id, DuplicateRequest(knobs={"count.a": 4}))
     assert (copy.version, copy.content.name) == (1, "BERT in Seoul (2)")
     assert copy.content.options[0].system.count == 4
     assert studies.get_study(bench, HERE, study.id).content.options[0].system.count == 2
 
 
 def test_a_state_becomes_a_comparison_with_the_same_hours(bench: Workbench, study: Study) -> None:
-    made = study_states.comparison_of_state(bench, HERE, study.id, ComparisonOfState(knobs={"count.a": 4}))
+    made = states.comparison_of_state(bench, HERE, study.id, ComparisonOfState(knobs={"count.a": 4}))
     state = answered(bench, study.id, count__a=4)
     assert [row.label for row in made.rows] == [one.label for one in state.options]
     for row, one in zip(made.rows, state.options, strict=True):
@@ -186,11 +191,11 @@ def test_only_the_turned_option_is_estimated_anew(bench: Workbench, study: Study
 
 def test_a_study_that_names_what_has_gone_is_still_shown(bench: Workbench, study: Study) -> None:
     """Strictly it is refused at the option; for the page the column says why."""
-    state = study_states.state_of(bench, HERE, study.id, {"software.a": "cal_gone"})
+    state = states.state_of(bench, HERE, study.id, {"software.a": "cal_gone"})
     with pytest.raises(AppError) as caught:
-        study_states.answer_state(bench, HERE, state)
+        states.answer_state(bench, HERE, state)
     assert caught.value.errors[0].field == "software.a"
-    loose = study_states.answer_state(bench, HERE, state, strict=False)
+    loose = states.answer_state(bench, HERE, state, strict=False)
     assert loose.options[0].refusal is not None and loose.options[0].time is None
     assert loose.fastest is not None
 

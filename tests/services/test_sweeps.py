@@ -12,28 +12,29 @@ from typing import Any
 import pytest
 
 from app.errors import Conflict, NotFound
+from app.features.price_books.model import PriceBookRequest
+from app.features.price_books.service import create_book
+from app.features.sweeps import service as sweeps
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.points import Sweep
+from app.features.sweeps.run import WorkerPool, WorkersFailed
+from app.features.uploads.service import upload_profile, upload_workload
 from app.jobs import Jobs
-from app.services import sweeps
-from app.services.job_running import Watch
-from app.services.price_books import create_book
-from app.services.uploads import upload_profile, upload_workload
-from app.services.workbench import LOCAL_WORKSPACE, Workbench
-from app.sizing.books.request import PriceBookRequest
-from app.sizing.sweep.points import Sweep
-from app.sizing.sweep.request import SweepRequest
-from app.sizing.sweep.run import WorkerPool, WorkersFailed
-from app.store.database import Store
+from app.platform.job_running import Watch
+from app.platform.store.database import Store
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.jobs import do_next, never
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BASE, BERT, Threads, wide
 
 OTHER = "ws_other"
+
 CONFIG = b'{"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50257}'
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
-    monkeypatch.setattr("app.services.sweep_running.installed_context", sizing_context)
+    monkeypatch.setattr("app.features.sweeps.jobs.installed_context", sizing_context)
     made = Workbench(sizing_context(), Store(f"sqlite:///{tmp_path / 'sweeps.sqlite3'}"))
     made.prepare()
     yield made
@@ -83,7 +84,7 @@ def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -
 def test_a_cancelled_sweep_stops_and_goes_on_when_resumed(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.job_running.BEAT_SECONDS", 0.01)
+    monkeypatch.setattr("app.platform.job_running.BEAT_SECONDS", 0.01)
     made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(80).request)
 
     def cancelling() -> bool:
@@ -129,8 +130,8 @@ class Slow(Threads):
 
 
 def test_who_waits_for_workers_keeps_the_job(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.services.job_running.BEAT_SECONDS", 0.05)
-    monkeypatch.setattr("app.services.job_running.SILENT_SECONDS", 0.4)
+    monkeypatch.setattr("app.platform.job_running.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("app.platform.job_running.SILENT_SECONDS", 0.4)
     made = sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(3).request)
     ended = threading.Event()
     watch = Watch(bench)
@@ -222,7 +223,7 @@ def test_results_are_read_in_stretches(bench: Workbench, monkeypatch: pytest.Mon
     compute(bench)
     texts = []
     for batch in (7, 10, 500):
-        monkeypatch.setattr("app.services.sweeps.BATCH", batch)
+        monkeypatch.setattr("app.features.sweeps.service.BATCH", batch)
         texts.append("".join(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, made.id)))
     assert len(set(texts)) == 1 and len(texts[0].splitlines()) == 21
 

@@ -13,9 +13,17 @@ from typing import Any
 import pytest
 
 from app.errors import BadInput
-from app.services import outward
-from app.services.outward import Address, checked_url, is_public, resolved
-from app.services.webhook_sending import HttpSender, Undelivered, signature, signed_headers
+from app.platform import outgoing
+from app.platform.outgoing import (
+    Address,
+    HttpSender,
+    Undelivered,
+    checked_url,
+    is_public,
+    resolved,
+    signature,
+    signed_headers,
+)
 from tests.services.receiving import LOOPBACK, Receiver, certified, receiving
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -211,7 +219,7 @@ def test_who_does_not_answer_is_a_sentence() -> None:
 
 def test_names_are_looked_up_without_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [(0, 0, 0, "", ("fe80::1%eth0", 443, 0, 2)), (0, 0, 0, "", ("8.8.8.8", 443))]
-    monkeypatch.setattr(outward.socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(outgoing.socket, "getaddrinfo", lambda *_, **__: found)
     assert [str(one) for one in resolved("a.example", 443)] == ["fe80::1", "8.8.8.8"]
     assert resolved("[::1]", 443) == [ipaddress.ip_address("::1")]
 
@@ -223,8 +231,8 @@ def test_a_name_that_nobody_tells_of_is_not_waited_for(monkeypatch: pytest.Monke
         told.wait(30)
         return []
 
-    monkeypatch.setattr(outward.socket, "getaddrinfo", slow)
-    monkeypatch.setattr(outward, "LOOK_UP_SECONDS", 0.05)
+    monkeypatch.setattr(outgoing.socket, "getaddrinfo", slow)
+    monkeypatch.setattr(outgoing, "LOOK_UP_SECONDS", 0.05)
     before = time.monotonic()
     with pytest.raises(Undelivered, match="has no address"):
         HttpSender().send("https://slow.example/", {}, b"")

@@ -15,21 +15,28 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import Session
 
+from app import errors
 from app.errors import Conflict, NotFound
+from app.features.integrations import webhooks
+from app.features.integrations.model import (
+    Delivery,
+    NewWebhook,
+    RotationRequest,
+    WebhookPatch,
+    WebhookRequest,
+)
+from app.features.integrations.webhooks import DELAYS, KEPT, LEASE, deliver_due, purge_messages
+from app.features.proposals.freezing import note_expired
 from app.main import create_app, make_bench
-from app.services import webhook_delivery, webhooks
-from app.services.freezing import note_expired
-from app.services.sealing import Sealer
-from app.services.webhook_delivery import DELAYS, KEPT, LEASE, deliver_due, purge_messages
-from app.services.webhook_sending import HttpSender, Reply, Undelivered, signature
-from app.services.workbench import LOCAL_WORKSPACE, Workbench
+from app.platform import idempotency
+from app.platform.outgoing import HttpSender, Reply, Undelivered, signature
+from app.platform.sealing import Sealer
+from app.platform.store.database import Store
+from app.platform.store.tables import AuditEvent, ProposalRecord
+from app.platform.store.types import now
+from app.platform.store.webhook_queries import DueMessage, claim_message
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
-from app.sizing.integration.documents import Delivery, NewWebhook
-from app.sizing.integration.request import RotationRequest, WebhookPatch, WebhookRequest
-from app.store.database import Store
-from app.store.tables import AuditEvent, ProposalRecord
-from app.store.types import now
-from app.store.webhook_queries import DueMessage, claim_message
 from tests.postgres import Cluster
 from tests.services.receiving import LOOPBACK, receiving
 
@@ -271,9 +278,7 @@ def test_what_a_killed_runner_took_on_is_sent_after_its_lease(bench: Workbench) 
     assert deliver_due(bench, moment + LEASE, pen) == 1
     assert pen.sent[0][1]["webhook-id"] == lost.id
     # What the lost runner still has to say counts no longer.
-    webhook_delivery.finish(
-        bench, lost, webhook_delivery.failure(lost, moment, webhook_delivery.Message("late"))
-    )
+    webhooks.finish(bench, lost, webhooks.failure(lost, moment, errors.Message("late")))
     assert [one.status for one in log(bench, hook.id)] == ["delivered"]
 
 
@@ -331,7 +336,7 @@ def test_a_claim_made_while_another_is_looking_is_seen(bench: Workbench) -> None
 
 
 def test_of_two_new_secrets_at_once_one_is_refused(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    hook, keep, other = made(bench), webhooks.keep, []
+    hook, keep, other = made(bench), idempotency.keep, []
 
     def overtaken(*values: Any) -> Any:
         monkeypatch.undo()

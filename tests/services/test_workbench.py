@@ -7,22 +7,32 @@ from pathlib import Path
 import pytest
 
 from app.errors import NotFound
+from app.estimating.context import SizingContext, load_context
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.model import ComparisonPatch, ComparisonRequest
+from app.features.comparisons.service import change_comparison, create_comparison, get_comparison
+from app.features.estimates.service import create_estimate, get_estimate, get_estimate_request, list_estimates
+from app.features.uploads.service import (
+    get_profile,
+    get_workload,
+    list_profiles,
+    upload_profile,
+    upload_workload,
+)
+from app.platform.store.database import Store
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
-from app.services.comparisons import change_comparison, create_comparison, get_comparison
-from app.services.estimates import create_estimate, get_estimate, get_estimate_request, list_estimates
-from app.services.uploads import get_profile, get_workload, list_profiles, upload_profile, upload_workload
-from app.services.workbench import LOCAL_WORKSPACE, Workbench
-from app.sizing.context import SizingContext, load_context
-from app.sizing.questions import ComparisonPatch, ComparisonRequest
-from app.sizing.request import EstimateRequest
-from app.store.database import Store
 
 OTHER = "ws_other"
+
 CONFIG = b'{"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50257}'
+
 SYSTEM = {"id": "dgx-a100-640gb"}
+
 RESNET = EstimateRequest.model_validate(
     {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}, "system": SYSTEM}
 )
+
 FIGURES = ComparisonRequest.model_validate({"rows": [{"label": "a", "hours": 1, "kind": "measured"}]})
 
 

@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from app.sizing.context import SizingContext, load_context
-from app.sizing.document import CheckWarning, Estimate
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest, PlanInput
+from app.estimating.context import SizingContext, load_context
+from app.estimating.documents import CheckWarning, Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest, PlanInput
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.sizing.context import SizingContext
+from app.estimating.context import SizingContext
 from tests.sizing.asking import sizing_context
 
 

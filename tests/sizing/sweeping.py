@@ -9,13 +9,14 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.sizing.sweep.points import Sweep
-from app.sizing.sweep.request import MOST_ENTRIES, SweepRequest
-from app.sizing.sweep.rows import SweepRow
-from app.sizing.sweep.run import WorkerPool, run_sweep
+from app.features.sweeps.model import MOST_ENTRIES, SweepRequest
+from app.features.sweeps.points import Sweep
+from app.features.sweeps.rows import SweepRow
+from app.features.sweeps.run import WorkerPool, run_sweep
 from tests.sizing.asking import sizing_context
 
 BERT = {"model": {"preset": "bert-large"}, "workload": {"samples": 1e6, "global_batch": 1024, "seq_len": 128}}
+
 BASE: dict[str, Any] = {"models": [BERT], "systems": [{"id": "dgx-a100-640gb"}]}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from app.sizing.batches import batch_limit
-from app.sizing.context import SizingContext
+from app.estimating.context import SizingContext, batch_limit
 
 
 def test_a_fine_tune_takes_the_batches_of_published_fine_tunes(context: SizingContext) -> None:

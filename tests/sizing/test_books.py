@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalog import BookRow, PriceBook
+from app.catalog.books import MOST_ROWS, BookRow, PriceBook
 from app.errors import AppError, BadInput, NotFound, TooLarge
-from app.sizing.books.changes import changes, checked, edited
-from app.sizing.books.request import BookRowInput, BookRowKey
-from app.sizing.books.sheets import MOST_BYTES, MOST_ROWS, read_rows, write_rows
-from app.sizing.estimate import estimate
+from app.estimating.estimate import estimate
+from app.features.price_books.model import BookRowInput, BookRowKey
+from app.features.price_books.sheets import MOST_BYTES, changes, checked, edited, read_rows, write_rows
 from tests.sizing.asking import asked, sizing_context
 
 HEAD = "item,parameter,condition,value,unit,note\n"
+
 GOOD = "dgx-a100-640gb,price,,248000,USD,offer\n"
 
 

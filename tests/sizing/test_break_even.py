@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, NotFound, Unprocessable
-from app.sizing.bill.network import network_bill
-from app.sizing.break_even.deciding import decide
-from app.sizing.break_even.documents import BreakEven
-from app.sizing.break_even.request import BreakEvenRequest
-from app.sizing.context import SizingContext
+from app.estimating.context import SizingContext
+from app.estimating.network_parts import network_bill
+from app.features.break_even.deciding import decide
+from app.features.break_even.model import BreakEven, BreakEvenRequest
 
 ARTICLE: dict[str, Any] = {
     "currency": "KRW",
@@ -23,6 +22,7 @@ ARTICLE: dict[str, Any] = {
     "onprem_monthly": 50e6,
     "cloud_monthly": 300e6,
 }
+
 PRICED: dict[str, Any] = {
     "currency": "KRW",
     "hardware": {"system": "dgx-a100-320gb", "count": 20},

@@ -11,13 +11,13 @@ import pytest
 
 from app.catalog.software import SoftwareProfile
 from app.errors import AppError, BadInput, NotFound
-from app.sizing.calibrated import profile_from_json, profile_to_json
-from app.sizing.calibration import Calibrated, calibrate
-from app.sizing.calibration_documents import CalibrationAnswer, CalibrationRequest, GainRequest
-from app.sizing.document import Estimate
-from app.sizing.estimate import estimate
-from app.sizing.gain import measured_gain
-from app.sizing.request import EstimateRequest
+from app.estimating.calibrated import profile_from_json, profile_to_json
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.calibration.fitting import Calibrated, calibrate
+from app.features.calibration.gain import measured_gain
+from app.features.calibration.model import CalibrationAnswer, CalibrationRequest, GainRequest
 from tests.sizing.asking import asked, sizing_context
 
 TARGET: dict[str, Any] = {
@@ -25,6 +25,7 @@ TARGET: dict[str, Any] = {
     "workload": {"samples": 1e8, "global_batch": 4096, "seq_len": 128},
     "system": {"id": "dgx-a100-640gb", "count": 8},
 }
+
 NODES = ((1, 512), (1, 1024), (2, 1024))
 """Machines and global batch of the runs that are measured here."""
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from app.sizing.request import EstimateRequest
+from app.estimating.request import EstimateRequest
 from tests.sizing.asking import answer, codes, seconds, sizing_context, warning
 
 GPT3_FLOP = {"total_flop": 3.14e23}
+
 GPT3 = {"model": {"preset": "gpt3-175b"}, "workload": {"samples": 1e5, "seq_len": 2048, "global_batch": 512}}
+
 DAY = 86_400.0
 
 

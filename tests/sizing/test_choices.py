@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.sizing.estimate import estimate
+from app.estimating.estimate import estimate
 from tests.endurance.choices import RISES, asked, lead_of_others, over_counts, seconds_of
 from tests.sizing.asking import codes, sizing_context
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 from pydantic import JsonValue
 
-from app.catalog import Catalog, load_catalog
+from app.catalog.catalog import Catalog
+from app.catalog.load import load_catalog
 from app.errors import BadInput, NotFound, Unprocessable
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.compare import ComparisonEntry, compare
+from app.features.comparisons.model import Comparison, PublishedFigure
 from app.profiles.presets import models_directory
-from app.sizing.compare import ComparisonEntry, compare
-from app.sizing.document import Comparison
-from app.sizing.estimate import estimate
-from app.sizing.questions import PublishedFigure
-from app.sizing.request import EstimateRequest
 from tests.sizing.asking import sizing_context
 
 

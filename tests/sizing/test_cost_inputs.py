@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
-from app.catalog import ChipKind
+from app.catalog.entries import ChipKind
 from app.engine.checkpoints import write_bandwidth
 from app.engine.reliability import interruption_rate
-from app.sizing.bill.bill import make_bill
-from app.sizing.bill.request import BillRequest
-from app.sizing.break_even.deciding import decide
-from app.sizing.break_even.request import BreakEvenRequest
-from app.sizing.context import SizingContext
-from app.sizing.cost.documents import Cost
-from app.sizing.cost.prices import staff_posts
-from app.sizing.failures import Reliability, reliability
-from app.sizing.request import AssumptionsInput
+from app.estimating.context import SizingContext
+from app.estimating.hardware import Reliability, reliability
+from app.estimating.money import Cost
+from app.estimating.prices import staff_posts
+from app.estimating.request import AssumptionsInput
+from app.features.bills.bill import make_bill
+from app.features.bills.model import BillRequest
+from app.features.break_even.deciding import decide
+from app.features.break_even.model import BreakEvenRequest
 from tests.sizing.asking import answer, codes, warning
 
 NODE_DAY = 86_400.0 * 1000.0
+
 TERABYTE = 1e12
 
 

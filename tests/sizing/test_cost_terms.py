@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from app.errors import BadInput, NotFound
-from app.sizing.compare import COST_BASIS
-from app.sizing.document import Cost, Estimate
+from app.estimating.documents import Estimate
+from app.estimating.money import Cost
+from app.features.comparisons.compare import COST_BASIS
 from tests.sizing.asking import answer, sizing_context
 
 YEAR_HOURS = 8766.0
@@ -161,7 +162,7 @@ def test_prices_are_taken_as_of_a_day() -> None:
 
 
 def test_the_network_of_a_cluster_costs_its_switches_and_cables() -> None:
-    from app.sizing.bill.network import network_bill
+    from app.estimating.network_parts import network_bill
 
     found = cost(system={"count": 20})
     assert found.capex is not None

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.sizing.document import Cost, Estimate
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.money import Cost
+from app.estimating.request import EstimateRequest
 from tests.sizing.asking import answer, asked, seconds, sizing_context
 
 HOUR = 3600.0

@@ -10,32 +10,36 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.catalog import ChipKind
+from app.catalog.entries import ChipKind
 from app.engine.records import GpuSystem
 from app.errors import AppError
-from app.sizing.context import SizingContext
-from app.sizing.deciding import decide
-from app.sizing.document import Estimate
-from app.sizing.estimate import estimate
-from app.sizing.hardware import Hardware
-from app.sizing.models import resolve_model
-from app.sizing.request import AssumptionsInput, EstimateRequest
-from app.sizing.risk import risk_of
-from app.sizing.scaling import scaled_requests
+from app.estimating.context import SizingContext
+from app.estimating.deciding import decide, risk_of
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.hardware import Hardware
+from app.estimating.request import AssumptionsInput, EstimateRequest
+from app.estimating.workload import resolve_model
+from app.features.estimates.model import scaled_requests
 from tests.sizing.asking import answer, asked, plan_given_back, seconds, sizing_context
 
 SYSTEMS = [entry.id for entry in sizing_context().catalog.systems()]
+
 GPUS = [entry.id for entry in sizing_context().catalog.systems() if entry.chip_kind is ChipKind.GPU]
+
 SEQUENCES = ("bert-base", "bert-large", "gpt2-1.5b", "llama-7b", "t5-large", "gpt3-175b", "mixtral-8x7b")
+
 IMAGES = ("resnet50", "efficientnet-b4", "vit-base", "unet")
 
 systems = st.fixed_dictionaries(
     {"id": st.sampled_from(SYSTEMS)}, optional={"count": st.sampled_from([1, 2, 3, 8, 32])}
 )
+
 amounts = st.one_of(
     st.fixed_dictionaries({"samples": st.floats(1.0, 1e9)}),
     st.fixed_dictionaries({"epochs": st.sampled_from([1.0, 90.0]), "dataset_samples": st.just(1281167.0)}),
 )
+
 details = st.fixed_dictionaries(
     {},
     optional={
@@ -45,6 +49,7 @@ details = st.fixed_dictionaries(
         "seq_len": st.sampled_from([128, 512, 2048]),
     },
 )
+
 plans = st.fixed_dictionaries(
     {},
     optional={
@@ -55,6 +60,7 @@ plans = st.fixed_dictionaries(
         "offload": st.booleans(),
     },
 )
+
 assumptions = st.fixed_dictionaries(
     {},
     optional={
@@ -66,6 +72,7 @@ assumptions = st.fixed_dictionaries(
         "hourly_price": st.just(30.0),
     },
 )
+
 requests = st.builds(
     lambda model, system, amount, detail, plan, assumed, currency: EstimateRequest.model_validate(
         {

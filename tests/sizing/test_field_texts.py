@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.sizing.field_texts import Described, field_texts
+from app.estimating.schema import Described, field_texts
 
 
 class Wheel(Described):

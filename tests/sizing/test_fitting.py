@@ -10,20 +10,28 @@ from hypothesis import strategies as st
 
 from app.catalog.software import FigureRange, ProfileFigure, SoftwareCatalog, SoftwareProfile
 from app.engine.records import Floats
-from app.reports.evidence import counts_of, in_headline
-from app.sizing.fitting.figures import Figures
-from app.sizing.fitting.held_out import by_group, by_scale, in_sample, without_profile, worth
-from app.sizing.fitting.least_squares import Solution, fit
-from app.sizing.fitting.refit import fit_software, software_text
-from app.sizing.fitting.residuals import Miss, fit_residuals
-from app.sizing.fitting.runs import FitRun, Key, group_weights
-from app.sizing.validation.run import read_rows
+from app.estimating.fitting.least_squares import (
+    Miss,
+    Solution,
+    by_group,
+    by_scale,
+    fit,
+    fit_residuals,
+    in_sample,
+    without_profile,
+    worth,
+)
+from app.estimating.fitting.refit import fit_software, software_text
+from app.estimating.fitting.runs import Figures, FitRun, Key, group_weights
+from app.estimating.validation.run import read_rows
+from app.features.accuracy.evidence import counts_of, in_headline
 from tests.sizing.asking import DATA, sizing_context
 
 PRIORS = {
     "elementwise_factor": FigureRange(1.25, 0.35, 0.3, 2.8),
     "step_overhead": FigureRange(0.01, 1.0, 1e-4, 1.0),
 }
+
 CLASS: Key = ("gpu-fused", "elementwise_factor")
 
 

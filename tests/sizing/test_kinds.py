@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from app.errors import BadInput
-from app.sizing.document import Estimate
-from app.sizing.failures import checkpointed_bytes
-from app.sizing.models import resolve_model
-from app.sizing.size.candidates import Candidates
-from app.sizing.size.request import SizingRequest
-from app.web.pages.sizings import asked_sizing
+from app.estimating.documents import Estimate
+from app.estimating.hardware import checkpointed_bytes
+from app.estimating.workload import resolve_model
+from app.features.sizings.candidates import Candidates
+from app.features.sizings.model import SizingRequest
+from app.features.sizings.pages import asked_sizing
 from tests.sizing.asking import answer, codes, seconds, sizing_context
 
 LLAMA: dict[str, Any] = {"preset": "llama2-7b"}

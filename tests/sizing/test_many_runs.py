@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from app.engine.plans import Plans
-from app.sizing.deciding import decide
-from app.sizing.failures import reliability
-from app.sizing.models import resolve_model
-from app.sizing.runtime import run_of, runs_of
-from app.sizing.spread import common_normals
+from app.estimating.deciding import decide
+from app.estimating.hardware import reliability
+from app.estimating.ranges import common_normals
+from app.estimating.runtime import run_of, runs_of
+from app.estimating.workload import resolve_model
 from tests.sizing.asking import asked, sizing_context
 
 

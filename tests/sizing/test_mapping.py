@@ -3,10 +3,10 @@
 import pytest
 
 from app.errors import AppError, BadInput, Conflict, NotFound
+from app.estimating.context import SizingContext, load_context
+from app.features.plans.mapping import map_model
+from app.features.plans.model import Mapping, MappingRequest
 from app.profiles.presets import models_directory
-from app.sizing.context import SizingContext, load_context
-from app.sizing.mapping import map_model
-from app.sizing.questions import Mapping, MappingRequest
 
 GPT3 = {
     "system": "ipu-pod256",

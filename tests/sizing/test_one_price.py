@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from app.catalog.books import BookRow, PriceBook
-from app.sizing.bill.bill import make_bill
-from app.sizing.bill.request import BillRequest
-from app.sizing.break_even.deciding import decide
-from app.sizing.break_even.documents import BreakEven
-from app.sizing.break_even.request import BreakEvenRequest
-from app.sizing.claims.amounts import amounts_of
-from app.sizing.claims.request import ClaimsRequest
-from app.sizing.context import SizingContext
-from app.sizing.cost.documents import Cost
-from app.sizing.estimate import estimate
-from app.sizing.fabric_choice.choosing import choose_fabric
-from app.sizing.fabric_choice.request import FabricChoiceRequest
-from app.sizing.request import EstimateRequest
+from app.estimating.context import SizingContext
+from app.estimating.estimate import estimate
+from app.estimating.money import Cost
+from app.estimating.request import EstimateRequest
+from app.features.bills.bill import make_bill
+from app.features.bills.model import BillRequest
+from app.features.break_even.deciding import decide
+from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.claims.estimates import amounts_of
+from app.features.claims.model import ClaimsRequest
+from app.features.networks.answering import choose_fabric
+from app.features.networks.model import FabricChoiceRequest
 
 BOOK = "pbk_one"
+
 ROWS = (
     BookRow("dgx-a100-640gb", "price", "", 150_000.0, "USD", ""),
     BookRow("qm8790", "price", "", 13_000_000.0, "KRW", ""),
@@ -30,11 +30,13 @@ ROWS = (
     BookRow("cost-defaults", "staff_cost", "korea", 60_000.0, "EUR/year", ""),
     BookRow("cost-defaults", "exchange_rate", "krw", 1_300.0, "KRW/USD", ""),
 )
+
 ESTIMATE: dict[str, Any] = {
     "model": {"preset": "bert-large"},
     "workload": {"samples": 1e7, "global_batch": 1024, "seq_len": 128, "precision": "fp16"},
     "system": {"id": "dgx-a100-640gb", "count": 4, "fabric": "hdr-infiniband"},
 }
+
 CABLES = ("node_cable", "leaf_cable", "spine_cable")
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sizing.document import CheckWarning
-from app.sizing.plan_checks import check_plan
-from app.sizing.questions import Checks, ChecksRequest
+from app.estimating.documents import CheckWarning
+from app.features.plans.mapping import check_plan
+from app.features.plans.model import Checks, ChecksRequest
 
 
 def checked(**values: int) -> Checks:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem
 from app.errors import BadInput, Conflict
-from app.sizing.deciding import decide
-from app.sizing.models import resolve_model
-from app.sizing.planning import PlanChoice, Searched, choose_plan, memory_of, search_space, space_of
-from app.sizing.scenario import Scenario
+from app.estimating.deciding import decide
+from app.estimating.plan_search import PlanChoice, Searched, choose_plan, memory_of, search_space, space_of
+from app.estimating.scenario import Scenario
+from app.estimating.workload import resolve_model
 from tests.sizing.asking import asked, sizing_context
 
 

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import BadInput
-from app.sizing.quote import UNITS, quote, quote_line, rounded
+from app.estimating.money import UNITS, quote, quote_line, rounded
 
 AMOUNTS = st.floats(0, 1e9, allow_subnormal=False)
+
 LINES = st.lists(st.tuples(st.integers(0, 2000), AMOUNTS, st.floats(0, 1)), max_size=20)
+
 CURRENCIES = st.sampled_from(sorted(UNITS))
 
 

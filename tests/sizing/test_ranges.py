@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.uncertainty import share_of_range, variance_shares
-from app.sizing.deciding import decide
-from app.sizing.document import Estimate
-from app.sizing.estimate import estimate
-from app.sizing.models import resolve_model
-from app.sizing.request import EstimateRequest
+from app.estimating.deciding import decide
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.estimating.workload import resolve_model
 from tests.sizing.asking import sizing_context
 
 CASES: list[tuple[str, dict[str, Any], str, int]] = [

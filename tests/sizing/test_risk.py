@@ -8,10 +8,10 @@ import pytest
 from app.engine.plans import Plans
 from app.engine.records import GpuSystem
 from app.errors import BadInput
-from app.sizing.planning import Searched, search_space, space_of
-from app.sizing.regimes import DEEPEST_INTERLEAVE
-from app.sizing.risk import risk_of
-from app.sizing.scenario import Scenario
+from app.estimating.deciding import risk_of
+from app.estimating.plan_search import Searched, search_space, space_of
+from app.estimating.regimes import DEEPEST_INTERLEAVE
+from app.estimating.scenario import Scenario
 from tests.sizing.asking import sizing_context
 from tests.sizing.test_planning import scenario_of
 

@@ -4,12 +4,14 @@ import math
 
 import pytest
 
-from app.catalog import ChipKind
-from app.sizing.document import Estimate, Quantity
-from app.sizing.failures import log_deviation
+from app.catalog.entries import ChipKind
+from app.estimating.documents import Estimate
+from app.estimating.hardware import log_deviation
+from app.estimating.schema import Quantity
 from tests.sizing.asking import answer, codes, sizing_context
 
 LONG = {"samples": 3e9, "global_batch": 1024, "seq_len": 128}
+
 TARGETS = [("bert-large", "mlperf-bert", 0.12), ("resnet50", "mlperf-resnet50", 0.05)]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.sizing.document import Estimate
+from app.estimating.documents import Estimate
 from tests.sizing.asking import answer
 
 GPT3: dict[str, Any] = {
@@ -12,6 +12,7 @@ GPT3: dict[str, Any] = {
     "workload": {"samples": 1e6, "global_batch": 1536, "seq_len": 2048},
     "system": {"count": 128},
 }
+
 PLANS: list[dict[str, Any]] = [
     {"tensor": 8, "pipeline": 8, "data": 16, "micro_batch": 1, "interleave": 1, "recompute": "full"},
     {"tensor": 8, "pipeline": 8, "data": 16, "micro_batch": 1, "interleave": 2, "recompute": "full"},

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from app.errors import AppError
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
-from app.sizing.search_documents import Search, SearchRequest
-from app.sizing.searching import MATERIAL, search
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.plans.model import Search, SearchRequest
+from app.features.plans.searching import MATERIAL, search
 from tests.sizing.asking import plan_given_back, sizing_context
 
 GPT3: dict[str, Any] = {
@@ -18,11 +18,13 @@ GPT3: dict[str, Any] = {
     "system": {"id": "dgx-a100-640gb", "count": 8},
     "software": "megatron-2022",
 }
+
 BERT_ON_IPUS: dict[str, Any] = {
     "model": {"preset": "bert-large"},
     "workload": {"global_batch": 512},
     "system": {"id": "bow-pod64"},
 }
+
 MIXTRAL: dict[str, Any] = {
     "model": {
         "transformer": {

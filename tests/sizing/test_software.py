@@ -8,29 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import ChipKind
+from app.catalog.entries import ChipKind
 from app.catalog.software import DefaultSoftware, SoftwareProfile, load_software
 from app.errors import CatalogError
+from app.estimating.context import SizingContext, default_software
+from app.estimating.nearest import FAR, NAMED, PRESUMED, family_error, load_family_errors, reach, status_of
+from app.estimating.validation.run import read_rows, summary, validate
+from app.features.accuracy.evidence import in_headline, with_default_software
+from app.features.accuracy.generated import errors_table
 from app.profiles.presets import presets
-from app.reports.evidence import in_headline, with_default_software
-from app.reports.generated import errors_table
-from app.sizing.context import SizingContext
-from app.sizing.nearest import (
-    FAR,
-    NAMED,
-    PRESUMED,
-    family_error,
-    load_family_errors,
-    reach,
-    status_of,
-)
-from app.sizing.software_choice import default_software
-from app.sizing.validation.report import summary
-from app.sizing.validation.run import read_rows, validate
 from tests.sizing.asking import DATA, answer, asked, codes, warning
 
 DLRM = {"model": {"preset": "dlrm"}, "workload": {"samples": None, "seq_len": None, "target": "mlperf-dlrm"}}
+
 NCF = {"model": {"preset": "ncf"}, "workload": {"samples": 1e9, "seq_len": None}}
+
 MEASURED_DLRM = (1.6, 3.3)
 """Time to its target on one DGX A100 as MLPerf measured it with its stacks of 2020 to 2022. [min]"""
 

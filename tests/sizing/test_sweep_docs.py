@@ -4,11 +4,18 @@ import json
 import re
 from pathlib import Path
 
+from app.features.sweeps.model import (
+    MOST_POINTS,
+    Prices,
+    SweepModel,
+    SweepRequest,
+    SweepScenario,
+    SweepSystem,
+)
+from app.features.sweeps.points import Sweep
+from app.features.sweeps.rows import columns
+from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from app.settings import VARIABLES
-from app.sizing.sweep.points import Sweep
-from app.sizing.sweep.request import MOST_POINTS, Prices, SweepModel, SweepRequest, SweepScenario, SweepSystem
-from app.sizing.sweep.rows import columns
-from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
 
 TEXT = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
 

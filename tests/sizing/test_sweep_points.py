@@ -8,16 +8,16 @@ import pytest
 from pydantic import ValidationError
 
 from app.errors import AppError, NotFound
-from app.sizing.estimate import estimate
-from app.sizing.sweep.chunks import row_at
-from app.sizing.sweep.points import Sweep, SweepPoint
-from app.sizing.sweep.request import MOST_POINTS, SweepRequest
-from app.sizing.sweep.rows import cells, columns
-from app.sizing.sweep.uploads import UploadSet
+from app.estimating.estimate import estimate
+from app.features.sweeps.model import MOST_POINTS, SweepRequest
+from app.features.sweeps.points import Sweep, SweepPoint, UploadSet
+from app.features.sweeps.rows import cells, columns
+from app.features.sweeps.run import row_at
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BASE, BERT, sweep
 
 RESNET = {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}}
+
 LISTS = {
     "models": [BERT, RESNET],
     "systems": [{"id": "dgx-a100-640gb", "counts": [1, 2]}, {"label": "pod", "id": "ipu-pod16"}],
@@ -147,7 +147,7 @@ def test_a_fault_of_ours_ends_one_point_only(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*given: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("app.sizing.sweep.chunks.estimate", fail)
+    monkeypatch.setattr("app.features.sweeps.run.estimate", fail)
     row = row_at(only(sweep()), sizing_context())
     assert row.problem is not None and "something went wrong" in row.problem.message
 

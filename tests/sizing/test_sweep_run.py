@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.sizing.context import SizingContext
-from app.sizing.sweep.run import CHUNK_POINTS, WorkersFailed, run_sweep
+from app.estimating.context import SizingContext
+from app.features.sweeps.run import CHUNK_POINTS, WorkersFailed, run_sweep
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads, computed, sweep, wide
 

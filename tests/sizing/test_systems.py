@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.plans.mapping import map_model
+from app.features.plans.model import MappingRequest
 from app.profiles.model import ModelProfile
 from app.profiles.readers import read_profile
-from app.sizing.document import Estimate
-from app.sizing.estimate import estimate
-from app.sizing.mapping import map_model
-from app.sizing.questions import MappingRequest
-from app.sizing.request import EstimateRequest
 from tests.profiles.graphs import resnet50
 from tests.sizing.asking import answer, codes, seconds, sizing_context, warning
 from tests.sizing.test_estimate import numbers, quantities
@@ -54,6 +54,7 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "workload": {"epochs": 90, "dataset_samples": 1281167},
     },
 }
+
 SYSTEMS = [
     *(("dgx-a100-640gb", count) for count in (1, 2, 8, 32, 128)),
     *((name, 1) for name in ("ipu-m2000", "bow-2000")),

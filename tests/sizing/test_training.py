@@ -6,13 +6,13 @@ import pytest
 
 from app.engine.units import YEAR
 from app.errors import BadInput, Unprocessable
+from app.estimating.estimate import estimate, seconds_to_train
+from app.estimating.ranges import count_of, duration
+from app.estimating.request import EstimateRequest
+from app.estimating.workload import targets_of
+from app.features.workloads.suggestions import finishes_alone, starting_counts, usual_training
 from app.profiles.config import config_profile
 from app.profiles.presets import preset, presets
-from app.sizing.estimate import estimate, seconds_to_train
-from app.sizing.quantities import count_of, duration
-from app.sizing.request import EstimateRequest
-from app.sizing.study.starting import finishes_alone, starting_counts, usual_training
-from app.sizing.workload import targets_of
 from tests.sizing.asking import codes, seconds, sizing_context, warning
 
 QWEN2_7B = {
@@ -26,6 +26,7 @@ QWEN2_7B = {
     "max_position_embeddings": 131072,
     "tie_word_embeddings": False,
 }
+
 DAY = 86_400.0
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database import Store
+from app.platform.store.database import Store
 from tests.postgres import Cluster
 
 

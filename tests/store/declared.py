@@ -3,7 +3,7 @@
 from alembic import command
 from sqlalchemy import Engine
 
-from app.store.migrate import configuration
+from app.platform.store.migrate import configuration
 
 
 def compare_with_declaration(engine: Engine) -> None:

@@ -16,16 +16,15 @@ import pytest
 import sqlalchemy as sa
 
 from app.errors import AppError, BadInput, Conflict, Unavailable
-from app.store.archives import backup as backing_up
-from app.store.archives import restore as restoring
-from app.store.archives.backup import make_backup
-from app.store.archives.form import FORMAT, MANIFEST, ArchiveSummary, kind_of
-from app.store.archives.restore import check_archive, restore_backup
-from app.store.database import Store, make_engine
-from app.store.integrity import database_faults
-from app.store.migrate import newest_revision, revision_of, upgrade_to
-from app.store.tables import EstimateRow, Profile
-from app.store.upload_files import UploadFiles
+from app.platform.store.archives import backup, restore
+from app.platform.store.archives.backup import make_backup
+from app.platform.store.archives.form import FORMAT, MANIFEST, ArchiveSummary, kind_of
+from app.platform.store.archives.restore import check_archive, restore_backup
+from app.platform.store.database import Store, make_engine
+from app.platform.store.integrity import database_faults
+from app.platform.store.migrate import newest_revision, revision_of, upgrade_to
+from app.platform.store.tables import EstimateRow, Profile
+from app.platform.store.upload_files import UploadFiles
 from tests.postgres import Cluster
 from tests.store.rows import contents, fill
 
@@ -90,7 +89,7 @@ def test_every_row_and_file_comes_back_in_either_database(
 def test_rows_of_many_parts_come_back(
     store: Store, files: UploadFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.store.archives.backup.PART_BYTES", 2_000)
+    monkeypatch.setattr("app.platform.store.archives.backup.PART_BYTES", 2_000)
     for number in range(40):
         with store.transaction("ws_one") as repository:
             repository.add(
@@ -195,14 +194,14 @@ def test_of_two_backups_to_one_name_the_first_to_end_is_whole(
     archive: Path, tmp_path: Path, files: UploadFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, target = Store(f"sqlite:///{tmp_path / 'small.sqlite3'}"), tmp_path / "both.tar.gz"
-    write = backing_up.write_archive
+    write = backup.write_archive
 
     def overtaken(*values: Any) -> ArchiveSummary:
         monkeypatch.undo()
         make_backup(store, files, target)
         return write(*values)
 
-    monkeypatch.setattr(backing_up, "write_archive", overtaken)
+    monkeypatch.setattr(backup, "write_archive", overtaken)
     with pytest.raises(BadInput, match="already"):
         make_backup(store, files, target)
     store.close()
@@ -258,7 +257,7 @@ def test_a_commit_that_fails_leaves_neither_rows_nor_files(
         return engine
 
     with monkeypatch.context() as patched:
-        patched.setattr(restoring, "make_engine", failing)
+        patched.setattr(restore, "make_engine", failing)
         assert "no room" in str(refused(archive, tmp_path))
     target = tmp_path / "refused"
     assert restore_backup(archive, f"sqlite:///{target / 'store.sqlite3'}", target).files == 1
@@ -310,7 +309,7 @@ def test_what_unpacks_to_more_than_there_is_room_for_is_refused(archive: Path) -
 def test_an_archive_of_a_later_version_is_refused(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restoring, "knows", lambda revision: False)
+    monkeypatch.setattr(restore, "knows", lambda revision: False)
     assert "later version" in str(refused(archive, tmp_path))
 
 

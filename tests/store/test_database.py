@@ -10,10 +10,10 @@ from sqlalchemy import inspect, text
 from sqlmodel import SQLModel
 
 from app.errors import BadInput
-from app.store.database import Store, make_engine
-from app.store.migrate import configuration, upgrade
-from app.store.tables import EstimateRow
-from app.store.types import UtcDateTime, new_id
+from app.platform.store.database import Store, make_engine
+from app.platform.store.migrate import configuration, upgrade
+from app.platform.store.tables import EstimateRow
+from app.platform.store.types import UtcDateTime, new_id
 from tests.store.declared import compare_with_declaration
 
 

@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from app.store.database import Store
-from app.store.repository import After, Repository
-from app.store.study_queries import StudyFilter
-from app.store.tables import (
+from app.platform.store.database import Store
+from app.platform.store.repository import After, Repository
+from app.platform.store.study_queries import StudyFilter
+from app.platform.store.tables import (
     BillRow,
     CalibrationRow,
     ComparisonRecord,
@@ -24,11 +24,13 @@ from app.store.tables import (
     SweepRecord,
     WorkloadSample,
 )
-from app.store.types import now
+from app.platform.store.types import now
 from tests.store.rows import value_for
 
 MANY = 3000
+
 PLACE = (now() - timedelta(hours=1), "m")
+
 AFTER = After(*PLACE)
 
 LISTS: dict[str, tuple[str, Callable[[Repository], object]]] = {

@@ -6,9 +6,9 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
 
-from app.store.database import Store
-from app.store.migrate import configuration, revision_of
-from app.store.tables import JobRecord, SweepRecord
+from app.platform.store.database import Store
+from app.platform.store.migrate import configuration, revision_of
+from app.platform.store.tables import JobRecord, SweepRecord
 from tests.store.declared import compare_with_declaration
 from tests.store.rows import contents, fill, shared
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.store.database import Store
-from app.store.repository import AlreadyAnswered, Repository
-from app.store.sweep_queries import RowSelection
-from app.store.tables import (
+from app.platform.store.database import Store
+from app.platform.store.repository import AlreadyAnswered, Repository
+from app.platform.store.sweep_queries import RowSelection
+from app.platform.store.tables import (
     CalibrationRow,
     ComparisonRecord,
     EstimateRow,
@@ -20,8 +20,8 @@ from app.store.tables import (
     SweepRowRecord,
     WorkloadSample,
 )
-from app.store.trail import ForeignRow
-from app.store.types import now
+from app.platform.store.trail import ForeignRow
+from app.platform.store.types import now
 
 DAY_AGO = now() - timedelta(days=1)
 

@@ -16,11 +16,11 @@ import numpy as np
 from app.catalog.software import SoftwareProfile
 from app.engine.records import FloatLike, Floats
 from app.errors import AppError
-from app.sizing.calibrated import MeasuredStep, ProfileFit, fit_profile
-from app.sizing.context import SizingContext
-from app.sizing.regimes import regimes
-from app.sizing.spread import common_normals
-from app.sizing.validation.cases import (
+from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
+from app.estimating.context import SizingContext
+from app.estimating.ranges import common_normals
+from app.estimating.regimes import regimes
+from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
     Unsupported,
@@ -28,12 +28,13 @@ from app.sizing.validation.cases import (
     read_case,
     without_answers,
 )
-from app.sizing.validation.predict import build, conversion
+from app.estimating.validation.predict import build, conversion
 
 RUNS = 3
 """Measured runs that calibrate."""
 
 SMALL = 8
+
 LARGE = 64
 """Devices at most of a run that calibrates, and at least of one that is predicted."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.sizing.families import FITTED_FAMILIES
-from app.sizing.validation.cases import read_case
-from app.sizing.validation.run import read_rows
+from app.estimating.regimes import FITTED_FAMILIES
+from app.estimating.validation.cases import read_case
+from app.estimating.validation.run import read_rows
 from tests.sizing.asking import DATA, sizing_context
 from tests.validation.calibration_check import (
     LARGE,

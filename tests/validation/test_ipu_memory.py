@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine.ipu import STATE_BYTES, Fit, ipu_memory, memory_fit
+from app.engine.ipu.case import STATE_BYTES
+from app.engine.ipu.evaluate import ipu_memory
 from app.engine.ipu.examples import BOW, POPART
+from app.engine.ipu.stage_memory import Fit, memory_fit
 from app.engine.plans import Plans
 from app.profiles.presets import presets
 from tests.sizing.asking import DATA, sizing_context

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from app.sizing.validation.cases import read_case
-from app.sizing.validation.predict import build
-from app.sizing.validation.report import RowResult, summary
-from app.sizing.validation.run import THROUGHPUT, predict_row, read_rows, validate
+from app.estimating.validation.cases import THROUGHPUT, read_case
+from app.estimating.validation.predict import build
+from app.estimating.validation.run import RowResult, predict_row, read_rows, summary, validate
 from tests.sizing.asking import DATA, sizing_context
 
 Row = Mapping[str, str]
+
 MEASURED = (DATA / "validation" / "measured.csv").read_text(encoding="utf-8")
 
 

@@ -13,13 +13,21 @@ from hypothesis import strategies as st
 
 from app.engine.records import GpuSystem
 from app.errors import BadInput
-from app.sizing.validation.cases import read_case
-from app.sizing.validation.predict import build
-from app.sizing.validation.report import ErrorSummary, RowResult, summary
-from app.sizing.validation.run import THROUGHPUT, ValidationReport, predict_row, read_rows, validate
+from app.estimating.validation.cases import THROUGHPUT, read_case
+from app.estimating.validation.predict import build
+from app.estimating.validation.run import (
+    ErrorSummary,
+    RowResult,
+    ValidationReport,
+    predict_row,
+    read_rows,
+    summary,
+    validate,
+)
 from tests.sizing.asking import DATA, sizing_context
 
 MEASURED = DATA / "validation" / "measured.csv"
+
 CORE = ("bert", "resnet50", "gpt", "llama")
 
 Row = Mapping[str, str]
@@ -232,6 +240,7 @@ GARBAGE = (
     "", " ", "0", "-5", "nan", "inf", "1e308", "1e-308", "9" * 40, "0.0001", "x" * 2000, "None", "٣", "8×8",
     "1,000", "4M tokens", "=1+1", "\x00", "é☃𝔘", "full", "3", "True", "1e5", "12289", "65536", "1048576",
 )  # fmt: skip
+
 CONFIGURATION = (
     "family", "model_name", "params", "hidden", "layers", "heads", "seq_len", "image_size", "precision",
     "system", "accelerators", "nodes", "interconnect", "global_batch", "micro_batch", "dp", "tp", "pp",

@@ -15,11 +15,14 @@ from app.client.calls import (
     store,
     text,
 )
-from app.sizing.bill.documents import Bill, BillComparison
-from app.sizing.bill.request import BillRequest
-from app.sizing.books.documents import PriceBookDocument, PriceBookSummary
-from app.sizing.books.request import PriceBookPatch, PriceBookRequest
-from app.sizing.kept.documents import BillSummary, Page
+from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary
+from app.features.price_books.model import (
+    PriceBookDocument,
+    PriceBookPatch,
+    PriceBookRequest,
+    PriceBookSummary,
+)
+from app.platform.listing import Page
 
 
 class BookOperations:

@@ -6,17 +6,9 @@ import httpx
 from pydantic import BaseModel
 
 from app.client.calls import Call, address, document, get, operation
-from app.sizing.catalogue.documents import (
-    Chip,
-    Fabric,
-    Machine,
-    Model,
-    ModelWithOperators,
-    Software,
-    System,
-)
-from app.sizing.document import SourceRef
-from app.sizing.kept.documents import Page
+from app.estimating.schema import SourceRef
+from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
+from app.platform.listing import Page
 
 
 class Status(BaseModel):

@@ -5,10 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.client.calls import Call, Given, address, change, delete, document, get, operation, store, text
-from app.sizing.integration.documents import ApiKey, Delivery, NewApiKey, NewWebhook, Webhook
-from app.sizing.integration.request import KeyRequest, RotationRequest, WebhookPatch, WebhookRequest
-from app.sizing.kept.documents import Page
-from app.sizing.trail.documents import TrailEvent
+from app.features.integrations.model import (
+    ApiKey,
+    Delivery,
+    KeyRequest,
+    NewApiKey,
+    NewWebhook,
+    RotationRequest,
+    Webhook,
+    WebhookPatch,
+    WebhookRequest,
+)
+from app.features.trail.model import TrailEvent
+from app.platform.listing import Page
 
 
 class IntegrationOperations:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from app.client.calls import Call, Given, address, compute, document, get, operation
-from app.sizing.bill.documents import FabricPlan
-from app.sizing.bill.request import FabricRequest
-from app.sizing.break_even.documents import BreakEven
-from app.sizing.break_even.request import BreakEvenRequest
-from app.sizing.claims.documents import VendorClaim, VendorClaims
-from app.sizing.claims.request import ClaimsRequest
-from app.sizing.fabric_choice.documents import FabricChoice
-from app.sizing.fabric_choice.request import FabricChoiceRequest
-from app.sizing.questions import Checks, ChecksRequest, Mapping, MappingRequest
-from app.sizing.tenancy.documents import PartitionPlan, QueueAnswer
-from app.sizing.tenancy.request import PartitionRequest, QueueRequest
+from app.features.bills.model import FabricPlan, FabricRequest
+from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
+from app.features.networks.model import FabricChoice, FabricChoiceRequest
+from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest
+from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
 
 
 def footing(asked: ClaimsRequest | Given | None) -> dict[str, object]:

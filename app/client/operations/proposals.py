@@ -15,9 +15,18 @@ from app.client.calls import (
     store,
     text,
 )
-from app.sizing.kept.documents import Page, ProposalSummary
-from app.sizing.proposal.documents import Frozen, Proposal, ProposalEvents, Replay, Share
-from app.sizing.proposal.request import ProposalPatch, ProposalRequest, ShareRequest
+from app.features.proposals.model import (
+    Frozen,
+    Proposal,
+    ProposalEvents,
+    ProposalPatch,
+    ProposalRequest,
+    ProposalSummary,
+    Replay,
+    Share,
+    ShareRequest,
+)
+from app.platform.listing import Page
 
 
 class ProposalOperations:

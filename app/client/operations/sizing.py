@@ -8,19 +8,20 @@ import httpx
 from pydantic import TypeAdapter
 
 from app.client.calls import Call, Given, address, compute, document, get, operation, store
-from app.sizing.calibration_documents import (
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest
+from app.features.calibration.model import (
     AnyCalibration,
     CalibrationAnswer,
     CalibrationRequest,
+    CalibrationSummary,
     GainAnswer,
     GainRequest,
 )
-from app.sizing.document import Estimate
-from app.sizing.kept.documents import CalibrationSummary, EstimateSummary, Page, SizingSummary
-from app.sizing.request import EstimateRequest
-from app.sizing.search_documents import Search, SearchRequest
-from app.sizing.size.documents import ScalingCurve, Sizing
-from app.sizing.size.request import SizingRequest
+from app.features.estimates.model import EstimateSummary
+from app.features.plans.model import Search, SearchRequest
+from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary
+from app.platform.listing import Page
 
 CALIBRATION: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from app.client.calls import Call, Given, address, change, compute, delete, document, get, operation, store
-from app.sizing.document import Comparison
-from app.sizing.kept.documents import ComparisonSummary, Page
-from app.sizing.questions import ComparisonPatch, ComparisonRequest
-from app.sizing.study.documents import Study, StudyAnswer, StudySummary, StudyVersions
-from app.sizing.study.request import (
+from app.features.comparisons.model import Comparison, ComparisonPatch, ComparisonRequest, ComparisonSummary
+from app.features.studies.model import (
     ComparisonOfState,
     DuplicateRequest,
     StateRequest,
+    Study,
+    StudyAnswer,
     StudyContent,
     StudyFile,
     StudyPatch,
+    StudySummary,
+    StudyVersions,
 )
+from app.platform.listing import Page
 
 
 class StudyOperations:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.client.calls import Call, Given, address, content, document, get, operation, store, text
-from app.sizing.kept.documents import Page
-from app.sizing.sweep.documents import Job, SweepAnswer, SweepState
-from app.sizing.sweep.request import SweepRequest
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.rows import Job, SweepAnswer, SweepState
+from app.platform.listing import Page
 
 
 class SweepOperations:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.client.calls import Call, File, Given, address, content, delete, document, get, operation, store
-from app.sizing.kept.documents import KeptProfile, KeptWorkload, Page, UploadSummary
-from app.sizing.questions import ProfileRequest
+from app.features.uploads.model import KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.platform.listing import Page
 
 
 class UploadOperations:

@@ -1,8 +1,4 @@
-"""Build or rent: when a purchase has paid for itself by the bills it replaces.
-
-Months are counted from the purchase. Payments fall due at the end of each month; rates of interest
-and of growth are effective and yearly, and compound monthly.
-"""
+"""Own the base and rent the peak: how much of a changing demand is worth owning."""
 
 from __future__ import annotations
 
@@ -10,15 +6,130 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from app.engine.cost.growing_payments import (
-    MONTHS_PER_YEAR,
-    SAME_RATE,
-    full_month,
-    growing_payments_worth,
-    monthly_rate,
-)
 from app.engine.records import FloatLike, Floats
 from app.errors import BadInput, Message
+
+MONTHS_PER_YEAR = 12.0
+
+SAME_RATE = 1e-13
+"""Logarithms of growth over interest below which both cancel; the error is that of rounding. [-]"""
+
+
+def monthly_rate(yearly_rate: FloatLike) -> Floats:
+    r"""Rate of a month that compounds to a yearly one.
+
+    .. math:: i = (1 + r)^{1/12} - 1
+
+    Parameters
+    ----------
+    yearly_rate : FloatLike
+        Effective yearly rate, :math:`r`, above -1. [1/year]
+
+    Returns
+    -------
+    rate : Floats
+        Rate of a month. [1/month]
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018 (nominal and
+       effective interest).
+
+    Examples
+    --------
+    >>> round(float(monthly_rate(0.08)), 6)
+    0.006434
+    """
+    return np.asarray(np.expm1(np.log1p(np.asarray(yearly_rate, dtype=float)) / MONTHS_PER_YEAR))
+
+
+def growing_payments_worth(
+    payment: FloatLike, growth: FloatLike, discount_rate: FloatLike, months: FloatLike
+) -> Floats:
+    r"""Worth at the start of monthly payments that grow steadily (growing annuity).
+
+    .. math:: W = \frac{A}{1 + g} \sum_{k=1}^{n} q^k = \frac{A}{1 + g}\, \frac{q (q^n - 1)}{q - 1},
+        \qquad q = \frac{1 + g}{1 + i}
+
+    with the monthly rates :math:`g` of growth and :math:`i` of interest; :math:`A n` where both
+    are zero.
+
+    Parameters
+    ----------
+    payment : FloatLike
+        At the end of the first month, :math:`A`. [currency/month]
+    growth : FloatLike
+        Of the payments. [1/year]
+    discount_rate : FloatLike
+        Interest. [1/year]
+    months : FloatLike
+        Number of payments, :math:`n`; between whole numbers the same expression, which is how a
+        payback time gets its fraction. Infinite for payments that never end. [month]
+
+    Returns
+    -------
+    worth : Floats
+        One payment at the start that is worth all of them; infinite where the sum is. [currency]
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018 (geometric
+       gradient series).
+
+    Examples
+    --------
+    Without interest or growth payments add up; at 12.68 % a year, 1 % a month, they are worth less:
+
+    >>> float(growing_payments_worth(100.0, 0.0, 0.0, 17.5))
+    1750.0
+    >>> round(float(growing_payments_worth(100.0, 0.0, 1.01**12 - 1, 12.0)), 2)
+    1125.51
+    """
+    growing = np.log1p(np.asarray(growth, dtype=float)) / MONTHS_PER_YEAR
+    step = growing - np.log1p(np.asarray(discount_rate, dtype=float)) / MONTHS_PER_YEAR
+    count = np.asarray(months, dtype=float)
+    same = np.abs(step) < SAME_RATE
+    used = np.where(same, 1.0, step)
+    # Nothing paid for ever is nothing, not zero times infinity.
+    with np.errstate(over="ignore"):
+        factors = np.where(same, count, np.exp(used) * np.expm1(count * used) / np.expm1(used))
+        paid = np.asarray(payment, dtype=float) * np.exp(-growing)
+        return np.where(paid == 0.0, 0.0, paid) * np.where(paid == 0.0, 1.0, factors)
+
+
+def full_month(growth: FloatLike, fullest: FloatLike) -> Floats:
+    r"""Month in which growing work fills what was bought.
+
+    .. math:: n_f = 12\, \frac{\ln \phi}{\ln(1 + g)}
+
+    Parameters
+    ----------
+    growth : FloatLike
+        Of the work, :math:`g`. [1/year]
+    fullest : FloatLike
+        Most work that fits over that of the first month, :math:`\phi`, 1 or more. [-]
+
+    Returns
+    -------
+    month : Floats
+        Months until then; infinite where the work does not grow or there is no limit. [month]
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018 (geometric
+       gradient series).
+
+    Examples
+    --------
+    Half full and doubling every year:
+
+    >>> float(full_month(1.0, 2.0))
+    12.0
+    """
+    rate, room = np.asarray(growth, dtype=float), np.asarray(fullest, dtype=float)
+    grows = rate > 0
+    return np.where(grows, MONTHS_PER_YEAR * np.log(room) / np.log1p(np.where(grows, rate, 1.0)), np.inf)
+
 
 GRID = np.concatenate([np.arange(601.0), 600.0 * 2.0 ** np.arange(1, 31)])
 """Months between which a break-even is looked for: every month of fifty years, then doubled. [month]"""
@@ -296,3 +407,91 @@ def _value(terms: BuildOrRent, name: str) -> Floats:
 
 
 NAMES = tuple(entry.name for entry in fields(BuildOrRent))
+
+
+def base_and_peak_cost(
+    owned: FloatLike, demand: Floats, own_cost: FloatLike, rent_cost: FloatLike
+) -> tuple[Floats, Floats]:
+    r"""Cost of owning part of the capacity and renting what demand exceeds it by.
+
+    .. math:: c(x) = a x + b\, \overline{\max(d - x, 0)}
+
+    Parameters
+    ----------
+    owned : FloatLike
+        Capacity that is owned, :math:`x`; one answer for each. [-]
+    demand : Floats
+        Capacity in use in equally long stretches of time, :math:`d`. [-]
+    own_cost : FloatLike
+        Of one unit of capacity, used or not, :math:`a`. [currency/month]
+    rent_cost : FloatLike
+        Of one unit of capacity while it is used, :math:`b`. [currency/month]
+
+    Returns
+    -------
+    own, rent : tuple of Floats
+        What is paid for the owned part, and for the rented one. [currency/month]
+
+    Notes
+    -----
+    Both costs are proportional to capacity; staff and floor space are not quite.
+
+    References
+    ----------
+    .. [1] J. Weinman, "Cloudonomics: the business value of cloud computing," Wiley, 2012 (hybrid
+       solutions for variable demand).
+
+    Examples
+    --------
+    Two of four quarters need everything, the others half:
+
+    >>> own, rent = base_and_peak_cost(0.5, np.array([0.5, 1.0, 0.5, 1.0]), 100.0, 300.0)
+    >>> float(own), float(rent)
+    (50.0, 75.0)
+    """
+    share = np.asarray(owned, dtype=float)
+    exceeded = np.mean(np.maximum(np.asarray(demand, dtype=float) - share[..., np.newaxis], 0.0), axis=-1)
+    return np.asarray(share * own_cost), np.asarray(exceeded * rent_cost)
+
+
+def cheapest_base(demand: Floats, own_cost: FloatLike, rent_cost: FloatLike) -> Floats:
+    r"""Capacity to own so that the base owned and the peak rented cost least together.
+
+    .. math:: x^* = \min\{x : P(d > x) \le a / b\}
+
+    One more unit is worth owning while it is in use for more than the share :math:`a/b` of the time.
+
+    Parameters
+    ----------
+    demand : Floats
+        Capacity in use in equally long stretches of time, :math:`d`. [-]
+    own_cost : FloatLike
+        Of one unit of capacity, used or not, :math:`a`. [currency/month]
+    rent_cost : FloatLike
+        Of one unit of capacity while it is used, :math:`b`. [currency/month]
+
+    Returns
+    -------
+    owned : Floats
+        Capacity, one of the levels of demand or none. [-]
+
+    References
+    ----------
+    .. [1] K. Arrow, T. Harris, J. Marschak, "Optimal inventory policy," Econometrica, vol. 19,
+       no. 3, pp. 250-272, 1951 (the critical ratio).
+    .. [2] J. Weinman, "Cloudonomics: the business value of cloud computing," Wiley, 2012.
+
+    Examples
+    --------
+    Owning costs a third of renting: what is used for half of the time is worth owning.
+
+    >>> float(cheapest_base(np.array([0.5, 1.0, 0.5, 1.0]), 100.0, 300.0))
+    1.0
+    >>> float(cheapest_base(np.array([0.5, 1.0, 0.5, 1.0]), 200.0, 300.0))
+    0.5
+    """
+    used = np.sort(np.asarray(demand, dtype=float))
+    levels = np.concatenate([[0.0], used])
+    busier = np.mean(used > levels[:, np.newaxis], axis=-1)
+    enough = busier * rent_cost <= np.asarray(own_cost, dtype=float)
+    return np.asarray(levels[np.argmax(enough)])

@@ -15,9 +15,8 @@ import numpy as np
 
 from app.compiled import Matrix, Vector, inner
 from app.engine.collectives import Links, Network, node_bandwidth
-from app.engine.gpu.passes import EMBEDDING_PASSES, pointwise_passes
-from app.engine.gpu.spatial import NORMS, STATISTICS_BYTES, halo_elements
-from app.engine.operators import Kind, OperatorTable, Pointwise, Section, Split
+from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
+from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.records import Fabric, Floats, GpuSoftware, GpuSystem, Precision
 
 OPTIMIZER_TRAFFIC = {
@@ -284,6 +283,8 @@ def case_of(
         tiles, messages, norms, weights,
         columns,
     )
+
+
     # fmt: on
 
 
@@ -371,6 +372,8 @@ def _columns(table: OperatorTable) -> Matrix:
         table.input_gradient, table.aligned, table.active, table.sparse, table.trained,
         forward, backward, special,
     ]).astype(float)
+
+
     # fmt: on
 
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from app.compiled import Matrix, Places, Vector, called, inner, kernel
 from app.engine.gpu.case import AT, Case, GpuCase, Software, case_of, plan_at, software_of
-from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
+from app.engine.gpu.collectives import Exchanges, Weights, device_weights, gradient_exchanges
 from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, operator_costs, operator_loads, operator_time
 from app.engine.gpu.step import Step, step_time, step_total
-from app.engine.gpu.weights import Weights, device_weights
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
-from app.engine.operators import OperatorTable
+from app.engine.operators.table import OperatorTable
 from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from app.compiled import inner
 from app.engine.gpu.case import AT, Case, Plan, devices_of
+from app.engine.gpu.collectives import Weights
 from app.engine.gpu.dispatch import FULL
 from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES
-from app.engine.gpu.weights import Weights
 from app.engine.gpu.work import HEAD, LAYER, SELECTIVE, SEQUENCE
 from app.engine.plans import Sharding
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from app.compiled import Matrix, inner
 from app.engine.gpu.case import AT, LOSS, UNPACKING, Case, Software
+from app.engine.gpu.gemm import misalignment, roofline_time, tiled_product_time
 from app.engine.gpu.passes import SOFTMAX_PASSES
-from app.engine.gpu.products import misalignment, roofline_time, tiled_product_time
-from app.engine.operators import Kind, Split
+from app.engine.operators.table import Kind, Split
 from app.engine.plans import Bound
 
 FUSED_BACKWARD = 2.5
@@ -39,8 +39,11 @@ COSTS = 7
 """Columns of an operator's costs: matrix units and memory of three products, a pass over the image. [s]"""
 
 CONVOLUTION, DEPTHWISE, ATTENTION = float(Kind.CONVOLUTION), float(Kind.DEPTHWISE), float(Kind.ATTENTION)
+
 POINTWISE, EMBEDDING, RECURRENT = float(Kind.POINTWISE), float(Kind.EMBEDDING), float(Kind.RECURRENT)
+
 COLUMNS, INNER, BATCH = float(Split.COLUMNS), float(Split.INNER), float(Split.BATCH)
+
 COMPUTE, MEMORY = float(Bound.COMPUTE), float(Bound.MEMORY)
 
 

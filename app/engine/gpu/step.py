@@ -7,11 +7,10 @@ from typing import NamedTuple
 from app.compiled import formula, inner
 from app.engine.collectives import exposed_time
 from app.engine.gpu.case import GRADIENT_BYTES, Case, Plan, Software, devices_of
+from app.engine.gpu.collectives import Exchanges, Weights
 from app.engine.gpu.dispatch import exposed_dispatch_time, update_kernels
-from app.engine.gpu.exchanges import Exchanges
 from app.engine.gpu.host import host_wait_time, input_sharers
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
-from app.engine.gpu.weights import Weights
 from app.engine.gpu.work import Work
 from app.engine.pipeline import bubble_slots, stage_transfer_time
 

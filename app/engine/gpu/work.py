@@ -14,14 +14,16 @@ from app.engine.collectives import all_to_all_time, collective_time, intra_node_
 from app.engine.gpu.case import AT, Case, Software
 from app.engine.gpu.dispatch import FULL, kernel_count
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
-from app.engine.operators import Section, Split
+from app.engine.operators.table import Section, Split
 from app.engine.plans import Recompute
 
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""
 
 SELECTIVE = float(Recompute.SELECTIVE)
+
 LAYER, HEAD = float(Section.LAYER), float(Section.HEAD)
+
 SEQUENCE = float(Split.SEQUENCE)
 
 

@@ -23,7 +23,7 @@ from app.engine.ipu.vector import (
     RECURRENT_OPERATIONS_PER_STEP,
     own_counts,
 )
-from app.engine.operators import Kind, OperatorTable, Pointwise, Section, Split
+from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plans
 from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 
@@ -108,6 +108,7 @@ class Plan(NamedTuple):
 
 KEY = 3
 """Fields of a plan that its micro-batch depends on."""
+
 PIPELINE, RECOMPUTE, PHASES = (Plan._fields.index(name) for name in ("pipeline", "recompute", "phases"))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.operators import Kind, OperatorTable, Section
+from app.engine.operators.table import Kind, OperatorTable, Section
 from app.engine.records import Floats, Indices
 
 PRODUCTS = (Kind.MATMUL, Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.RECURRENT)

@@ -38,7 +38,7 @@ from app.engine.ipu.stage_memory import (
 from app.engine.ipu.step import Step, step_of, turns_of
 from app.engine.ipu.vector import split_ways
 from app.engine.ipu.work import CYCLE_PARTS, PARTS, Loads, cycles_of_operators, loads_of, micro_batch_work
-from app.engine.operators import OperatorTable, Section
+from app.engine.operators.table import OperatorTable, Section
 from app.engine.plans import Bound, MemoryUse, OperatorTimes, Plans, StepTime
 from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 

@@ -7,7 +7,8 @@ References
 """
 
 from app.engine.ipu.case import Case, Row, figures_of, model_of, row_of
-from app.engine.operators import Operator, OperatorTable, dense_layer
+from app.engine.operators.convolution import dense_layer
+from app.engine.operators.table import Operator, OperatorTable
 from app.engine.records import IpuChip, IpuSoftware, Precision
 
 BOW = IpuChip(

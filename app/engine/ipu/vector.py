@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.compiled import inner
-from app.engine.operators import Kind, OperatorTable, Pointwise, Split
+from app.engine.operators.table import Kind, OperatorTable, Pointwise, Split
 from app.engine.records import Floats
 
 if TYPE_CHECKING:
     from app.engine.ipu.case import Row
+
 
 Count = tuple[float, float, float, float]
 
@@ -83,7 +84,9 @@ RECURRENT_OPERATIONS_PER_STEP = 2.0
 """Sum of the two products and gate arithmetic of one time step."""
 
 INNER = float(Split.INNER)
+
 REPLICATED = float(Split.REPLICATED)
+
 SEQUENCE = float(Split.SEQUENCE)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.compiled import Matrix, Vector, formula, inner, kernel
 from app.engine.ipu.case import Case, Row, case_of, row_of
-from app.engine.ipu.products import (
+from app.engine.ipu.gemm import (
     FORWARD,
     PRODUCTS,
     Shapes,
@@ -18,7 +18,7 @@ from app.engine.ipu.products import (
     temporaries,
 )
 from app.engine.ipu.vector import split_ways, vector_passes
-from app.engine.operators import Section
+from app.engine.operators.table import Section
 
 
 class Cycles(NamedTuple):
@@ -38,11 +38,13 @@ SLOT_PARTS = (*CYCLE_PARTS, "tensor_comm")
 
 ON_CHIP = LINKS = len(CYCLE_PARTS)
 """Place of what waits for other devices among the parts of a slot."""
+
 PARTS = len(SLOT_PARTS)
 
 FORWARD_TIME, BACKWARD_TIME, AGAIN_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
 """Places of one section's columns: seconds forward, backward, and forward once more of what one device alone
 recomputes, by part; then the parameters that unlike layers bring to a stage, without those of the head."""
+
 PLACE = 3 * PARTS + 1
 """Columns of one section."""
 

@@ -23,7 +23,7 @@ from app.engine.gpu.evaluate import (
 from app.engine.gpu.operators import COSTS
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
-from app.engine.search.gpu_plans import plan_count
+from app.engine.search.enumeration import plan_count
 from app.engine.search.shares import Options, plans_of_layout
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from app.engine.operators import OperatorTable
+from app.engine.operators.table import OperatorTable
 from app.engine.records import Tokens
 from app.errors import NotFound
 from app.profiles.architectures import (

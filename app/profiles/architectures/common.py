@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    dense_layer,
-    pointwise_layer,
-)
+from app.engine.operators.convolution import dense_layer, pointwise_layer
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 from app.errors import BadInput
 

@@ -15,23 +15,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    Split,
-    Stack,
-    TransformerShape,
-    attention_operators,
-    convolution_layer,
-    dense_layer,
-    feed_forward_operators,
-    output_head,
-    pointwise_layer,
-    transformer_layer,
-)
+from app.engine.operators.attention import attention_operators
+from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
+from app.engine.operators.feed_forward import feed_forward_operators
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
+from app.engine.operators.transformer import Stack, TransformerShape, output_head, transformer_layer
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, depthwise_1d, need_tokens, norm_layer
 

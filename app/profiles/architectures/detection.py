@@ -14,15 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from app.engine.operators import (
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    convolution_layer,
-    dense_layer,
-    pointwise_layer,
-)
+from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 from app.profiles.architectures.common import Blocks, need_image
 from app.profiles.architectures.resnet import residual_stages

@@ -12,17 +12,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import (
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    attention_operators,
-    convolution_layer,
-    dense_layer,
-    feed_forward_operators,
-    pointwise_layer,
-)
+from app.engine.operators.attention import attention_operators
+from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
+from app.engine.operators.feed_forward import feed_forward_operators
+from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, need_image, norm_layer
 
@@ -30,10 +23,12 @@ REDUCTION = 8
 """Pixels of an image along one side of a latent."""
 
 LATENT_CHANNELS = 4
+
 HEAD = 64
 """Width of one head where their number is not given."""
 
 TEXT_TOKENS = 77
+
 BLOCKS_PER_LEVEL = 2
 
 

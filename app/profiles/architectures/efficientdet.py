@@ -11,14 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from app.engine.operators import (
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    convolution_layer,
-    pointwise_layer,
-)
+from app.engine.operators.convolution import convolution_layer, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 from app.profiles.architectures.common import Blocks, need_image
 from app.profiles.architectures.efficientnet import inverted_stages

@@ -11,16 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    dense_layer,
-    pointwise_layer,
-    recurrent_layer,
-)
+from app.engine.operators.convolution import dense_layer, pointwise_layer
+from app.engine.operators.recurrent import recurrent_layer
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 from app.profiles.architectures.common import need_tokens, norm_layer
 from app.profiles.architectures.recurrent import embedding

@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from app.engine.operators import Operator, OperatorTable, Pointwise, convolution_layer
+from app.engine.operators.convolution import convolution_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise
 from app.engine.records import Tokens
 from app.errors import BadInput
 from app.profiles.architectures.common import Blocks

@@ -13,16 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    dense_layer,
-    embedding_bag,
-    pointwise_layer,
-)
+from app.engine.operators.convolution import dense_layer, pointwise_layer
+from app.engine.operators.recurrent import embedding_bag
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 
 CRITEO = (

@@ -12,14 +12,8 @@ References
 
 from __future__ import annotations
 
-from app.engine.operators import (
-    Operator,
-    OperatorTable,
-    Pointwise,
-    convolution_layer,
-    dense_layer,
-    pointwise_layer,
-)
+from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise
 from app.engine.records import Tokens
 from app.profiles.architectures.common import Blocks, classifier, need_image, residual
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import Operator, OperatorTable, Pointwise, dense_layer, pointwise_layer
+from app.engine.operators.convolution import dense_layer, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise
 from app.engine.records import Tokens
 from app.profiles.architectures.common import convolution_1d, need_tokens
 from app.profiles.architectures.recurrent import TEXT_PER_SECOND, embedding

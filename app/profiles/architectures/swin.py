@@ -10,15 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import (
-    OperatorTable,
-    Pointwise,
-    attention_operators,
-    convolution_layer,
-    dense_layer,
-    feed_forward_operators,
-    pointwise_layer,
-)
+from app.engine.operators.attention import attention_operators
+from app.engine.operators.convolution import convolution_layer, dense_layer, pointwise_layer
+from app.engine.operators.feed_forward import feed_forward_operators
+from app.engine.operators.table import OperatorTable, Pointwise
 from app.engine.records import Tokens
 from app.profiles.architectures.common import LAUNCH_SHARE, Blocks, classifier, need_image, norm_layer
 

@@ -12,18 +12,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    Split,
+from app.engine.operators.convolution import pointwise_layer
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
+from app.engine.operators.transformer import (
     Stack,
     TransformerShape,
     input_embedding,
     output_head,
-    pointwise_layer,
     transformer_layer,
 )
 from app.engine.records import Tokens

@@ -14,14 +14,8 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 
-from app.engine.operators import (
-    Operator,
-    OperatorTable,
-    Pointwise,
-    Section,
-    convolution_layer,
-    pointwise_layer,
-)
+from app.engine.operators.convolution import convolution_layer, pointwise_layer
+from app.engine.operators.table import Operator, OperatorTable, Pointwise, Section
 from app.engine.records import Tokens
 from app.profiles.architectures.common import Blocks, need_image
 

@@ -9,22 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.cost.base_and_peak import base_and_peak_cost, cheapest_base
 from app.engine.cost.break_even import (
     BuildOrRent,
+    base_and_peak_cost,
     break_even_month,
+    cheapest_base,
+    full_month,
+    growing_payments_worth,
+    monthly_rate,
     own_cost_worth,
     replaced_bill_worth,
     required_bill,
 )
-from app.engine.cost.growing_payments import full_month, growing_payments_worth, monthly_rate
 from app.errors import BadInput
 
 ARTICLE = BuildOrRent(capital=4.378e9, own_monthly=5e7, cloud_monthly=3e8)
 
 capitals = st.floats(1e3, 1e12)
+
 bills = st.floats(1.0, 1e10)
+
 rates = st.floats(0.0, 0.5)
+
 growths = st.floats(-0.5, 1.0)
 
 

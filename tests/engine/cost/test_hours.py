@@ -8,20 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.cost import (
-    OwnedSystem,
-    capital_charge,
-    capital_recovery_factor,
-    hourly_cost,
-    owned_hourly_cost,
-    rented_hourly_cost,
-    run_cost,
-)
+from app.engine.cost.capital import capital_charge, capital_recovery_factor
+from app.engine.cost.hours import OwnedSystem, hourly_cost, owned_hourly_cost, rented_hourly_cost, run_cost
 from app.engine.units import HOUR, YEAR
 from app.errors import BadInput
 
 MONTH = YEAR / 12
+
 rates = st.floats(1e-6, 0.5)
+
 lifetimes = st.floats(0.5, 50.0)
 
 DGX_CLUSTER = OwnedSystem(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.cost import (
+from app.engine.cost.hours import (
     rented_hourly_cost,
     reservation_threshold,
     reserved_hourly_price,
@@ -16,7 +16,9 @@ from app.engine.energy import average_power, emissions
 from app.errors import BadInput
 
 prices = st.floats(0.01, 1e4)
+
 times = st.floats(3600.0, 1e7)
+
 rates = st.floats(0.0, 1e-4)
 
 

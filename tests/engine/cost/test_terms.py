@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.cost import (
+from app.engine.cost.capital import (
     accelerator_hour_cost,
     capital_charge,
     monthly_payment,
@@ -16,6 +16,7 @@ from app.engine.cost import (
 from app.errors import BadInput
 
 rates = st.floats(1e-6, 0.5)
+
 terms = st.floats(0.5, 50.0)
 
 

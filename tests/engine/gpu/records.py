@@ -3,13 +3,12 @@
 from functools import cache
 from pathlib import Path
 
-from app.catalog import Catalog, load_catalog
+from app.catalog.catalog import Catalog
+from app.catalog.load import load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
-from app.engine.gpu import GpuCase
-from app.engine.gpu.case import Plan, plan_at
-from app.engine.gpu.exchanges import Exchanges, gradient_exchanges
-from app.engine.gpu.weights import device_weights
-from app.engine.operators import OperatorTable
+from app.engine.gpu.case import GpuCase, Plan, plan_at
+from app.engine.gpu.collectives import Exchanges, device_weights, gradient_exchanges
+from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.profiles.presets import preset

@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.gpu import gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu.evaluate import gpu_memory, gpu_operator_times, gpu_step
 from app.engine.gpu.operators import QUANTISED_BYTES
-from app.engine.operators import ATTENTION_MODULES, MODULES, Kind, OperatorTable, Section, adapted
+from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
+from app.engine.operators.table import Kind, OperatorTable, Section
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision
 from app.profiles.transformer import transformer_profile
 from tests.engine.gpu.records import dgx, exchanges, software, table
 
 SYSTEM = dgx()
+
 FLASH = software("gpu-flash")
+
 ONE = Plans.of(recompute=float(Recompute.FULL), accumulation=8.0)
 
 
@@ -108,6 +111,7 @@ def test_frozen_products_spend_two_thirds_of_a_full_step() -> None:
 
 
 RANKS = st.sampled_from([1, 2, 4, 8, 16, 64])
+
 LAYOUTS = st.sampled_from(
     [
         Plans.of(data=8.0, accumulation=4.0, sharding=float(level), sharding_ranks=8.0)

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from app.engine.gpu import gpu_forward_share, gpu_operator_times
-from app.engine.operators import Section
+from app.engine.gpu.evaluate import gpu_forward_share, gpu_operator_times
+from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision
 from tests.engine.gpu.records import dgx, software, table
 
 SYSTEM = dgx()
+
 FULL = float(Recompute.FULL)
 
 

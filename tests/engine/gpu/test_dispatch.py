@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu import gpu_step
 from app.engine.gpu.dispatch import exposed_dispatch_time, kernel_count, update_kernels
-from app.engine.operators import Operator, OperatorTable, dense_layer, embedding_bag
-from app.engine.operators.table import Kind
+from app.engine.gpu.evaluate import gpu_step
+from app.engine.operators.convolution import dense_layer
+from app.engine.operators.recurrent import embedding_bag
+from app.engine.operators.table import Kind, Operator, OperatorTable
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSoftware, Precision
 from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
+
 positive = st.floats(1e-9, 1.0)
 
 

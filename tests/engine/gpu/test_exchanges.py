@@ -8,18 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import Links, Network, collective_time
-from app.engine.gpu import gpu_memory, gpu_step
-from app.engine.gpu.exchanges import Exchanges
-from app.engine.gpu.weights import Weights, device_weights
-from app.engine.operators import OperatorTable
+from app.engine.gpu.collectives import Exchanges, Weights, device_weights
+from app.engine.gpu.evaluate import gpu_memory, gpu_step
+from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
 from tests.engine.gpu import records
 from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
+
 STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
+
 MIXTURE = table("mixtral-8x7b", 512)
+
 DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
 """The same products with every token at every expert, so that none can be told apart."""
 

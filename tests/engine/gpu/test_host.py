@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu import gpu_step
+from app.engine.gpu.evaluate import gpu_step
 from app.engine.gpu.host import host_wait_time, input_sharers
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, Precision
 from tests.engine.gpu.records import dgx, software, table
 
 SYSTEM = dgx()
+
 FREE = replace(software(), step_overhead=0.0, multi_device_overhead=0.0, overlap=0.98)
 
 

@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu import gpu_memory
+from app.engine.gpu.collectives import ALL, rank_weights, stage_share
+from app.engine.gpu.evaluate import gpu_memory
 from app.engine.gpu.memory import activation_bytes, micro_batch_activations
-from app.engine.gpu.weights import ALL, rank_weights, stage_share
-from app.engine.operators import OperatorTable, Stack, TransformerShape, transformer_operators
+from app.engine.operators.table import OperatorTable
+from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision, Tokens
 from tests.engine.gpu.records import DATA, dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
+
 GIB = 2.0**30
+
 MODES: Mapping[str, Mapping[str, float]] = {
     "none": {"recompute": Recompute.NONE},
     "selective+sequence-parallel": {"recompute": Recompute.SELECTIVE, "sequence_parallel": 1},

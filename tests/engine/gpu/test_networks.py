@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import Links, Network, takes_tree
-from app.engine.gpu import gpu_step
-from app.engine.gpu.exchanges import message_group
-from app.engine.gpu.weights import device_weights
+from app.engine.gpu.collectives import device_weights, message_group
+from app.engine.gpu.evaluate import gpu_step
 from app.engine.plans import Plans
 from app.engine.records import GpuSystem, Precision
 from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
+
 STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
 
 

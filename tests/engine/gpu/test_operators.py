@@ -7,22 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu import gpu_operator_times
-from app.engine.operators import (
-    Kind,
-    OperatorTable,
-    Pointwise,
-    Section,
-    dense_layer,
-    embedding_bag,
-    pointwise_layer,
-    recurrent_layer,
-)
+from app.engine.gpu.evaluate import gpu_operator_times
+from app.engine.operators.convolution import dense_layer, pointwise_layer
+from app.engine.operators.recurrent import embedding_bag, recurrent_layer
+from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section
 from app.engine.plans import Bound, OperatorTimes, Plans
 from app.engine.records import GpuSoftware, Precision
 from tests.engine.gpu.records import dgx, software, table
 
 SYSTEM = dgx()
+
 MODELS = (
     "bert-large",
     "gpt3-175b",

@@ -4,11 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.products import misalignment, roofline_time, tiled_product_time
+from app.engine.gpu.gemm import misalignment, roofline_time, tiled_product_time
 from tests.engine.gpu.records import dgx, gpu_case, software, table
 
 CASE = gpu_case(table("bert-large"), software(), dgx()).case()
+
 PEAK = 312e12
+
 MULTIPROCESSORS = 108
 
 sides = st.integers(1, 20_000)

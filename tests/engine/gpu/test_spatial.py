@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import Links, intra_node_allreduce_time
-from app.engine.gpu import gpu_step
-from app.engine.gpu.spatial import STATISTICS_BYTES, halo_elements
+from app.engine.gpu.evaluate import gpu_step
+from app.engine.gpu.passes import STATISTICS_BYTES, halo_elements
 from app.engine.gpu.work import EDGE_KERNELS, split_sample_time
-from app.engine.operators import OperatorTable, Pointwise, convolution_layer
+from app.engine.operators.convolution import convolution_layer
+from app.engine.operators.table import OperatorTable, Pointwise
 from app.engine.plans import Plans
 from app.engine.records import Precision
 from tests.engine.gpu.records import dgx, gpu_case, software, table

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.gpu import gpu_step
-from app.engine.operators import OperatorTable
+from app.engine.gpu.evaluate import gpu_step
+from app.engine.operators.table import OperatorTable
 from app.engine.plans import PARTS, Plans, Recompute, Sharding, StepTime
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from tests.engine.gpu.records import dgx, software, table
 
 SYSTEM = dgx()
+
 MODELS = ("bert-large", "resnet50", "megatron-1.7b", "llama-7b")
+
 STACKS = ("gpu-tuned", "gpu-fused", "gpu-eager", "megatron-deepspeed-2022", "fsdp-flash", "internlm")
 
 
@@ -39,6 +41,7 @@ def faster(factor: float, *, fabric: bool) -> GpuSystem:
 
 
 degrees = st.sampled_from([1.0, 2.0, 4.0, 8.0])
+
 plans = st.fixed_dictionaries({
     "tensor": degrees,
     "pipeline": degrees,
@@ -50,7 +53,9 @@ plans = st.fixed_dictionaries({
     "sharding": st.sampled_from([float(mode) for mode in Sharding]),
     "offload": st.sampled_from([0.0, 1.0]),
 })  # fmt: skip
+
 models = st.sampled_from(MODELS)
+
 stacks = st.sampled_from(STACKS)
 
 

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 from app.engine.collectives import Links, intra_node_allreduce_time
-from app.engine.gpu import gpu_operator_times
+from app.engine.gpu.evaluate import gpu_operator_times
 from app.engine.gpu.operators import COSTS, operator_costs
 from app.engine.gpu.work import Work, micro_batch_work
-from app.engine.operators import Section
+from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision
 from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
+
 EXPERTS = table("mixtral-8x7b", 2048)
+
 FULL = float(Recompute.FULL)
 
 

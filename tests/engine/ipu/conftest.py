@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from app.engine.ipu.examples import BOW, POPART
-from app.engine.operators import OperatorTable, Stack, TransformerShape, transformer_operators
+from app.engine.operators.table import OperatorTable
+from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.records import IpuChip, IpuSoftware, Tokens
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu import ipu_step, pipeline_stages, stage_list
 from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
-from app.engine.ipu.layout import balance, stage_of
+from app.engine.ipu.evaluate import ipu_step, pipeline_stages
+from app.engine.ipu.layout import balance, stage_list, stage_of
 from app.engine.ipu.stage_memory import stage_weights
 from app.engine.ipu.work import loads_of
-from app.engine.operators import OperatorTable
+from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
 from app.profiles.architectures import efficientnet, resnet, unet

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu import STATE_BYTES, Fit, ipu_memory, memory_fit, phases_needed, pipeline_stages
-from app.engine.ipu.case import Case, ipu_capacity, plan_matrix, plan_of
-from app.engine.ipu.stage_memory import Stage, stage_memory
+from app.engine.ipu.case import STATE_BYTES, Case, ipu_capacity, plan_matrix, plan_of
+from app.engine.ipu.evaluate import ipu_memory, phases_needed, pipeline_stages
+from app.engine.ipu.stage_memory import Fit, Stage, memory_fit, stage_memory
 from app.engine.ipu.work import loads_of
-from app.engine.operators import OperatorTable, Stack
+from app.engine.operators.table import OperatorTable
+from app.engine.operators.transformer import Stack
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
 from app.profiles.architectures import resnet

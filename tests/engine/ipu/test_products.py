@@ -7,23 +7,12 @@ import numpy as np
 import pytest
 
 from app.engine.ipu.case import Case, figures_of, model_of, row_of
-from app.engine.ipu.products import (
-    PRODUCTS,
-    Product,
-    operator_shapes,
-    product_cycles,
-    product_of,
-    split_product,
-)
+from app.engine.ipu.gemm import PRODUCTS, Product, operator_shapes, product_cycles, product_of, split_product
 from app.engine.ipu.vector import vector_passes
-from app.engine.operators import (
-    OperatorTable,
-    convolution_layer,
-    dense_layer,
-    recurrent_layer,
-    transformer_layer,
-)
-from app.engine.operators.transformer import Stack, TransformerShape
+from app.engine.operators.convolution import convolution_layer, dense_layer
+from app.engine.operators.recurrent import recurrent_layer
+from app.engine.operators.table import OperatorTable
+from app.engine.operators.transformer import Stack, TransformerShape, transformer_layer
 from app.engine.records import IpuChip, IpuSoftware, Precision
 
 

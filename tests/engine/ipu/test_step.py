@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu import ipu_operator_times, ipu_step
+from app.engine.ipu.evaluate import ipu_operator_times, ipu_step
 from app.engine.ipu.work import CYCLE_PARTS
 from app.engine.plans import PARTS, Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.operators import MODULES, Kind, adaptable_modules, adapted
+from app.engine.operators.adapters import MODULES, adaptable_modules, adapted
+from app.engine.operators.table import Kind
 from tests.engine.gpu.records import table
 
 

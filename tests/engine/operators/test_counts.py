@@ -5,14 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.operators import (
-    Kind,
-    OperatorTable,
-    Section,
-    Stack,
-    TransformerShape,
-    transformer_operators,
-)
+from app.engine.operators.table import Kind, OperatorTable, Section
+from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.records import Tokens
 from app.profiles.presets import preset
 

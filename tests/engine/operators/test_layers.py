@@ -5,16 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.operators import (
-    Kind,
-    Operator,
-    OperatorTable,
-    Pointwise,
-    convolution_layer,
-    dense_layer,
-    embedding_bag,
-    recurrent_layer,
-)
+from app.engine.operators.convolution import convolution_layer, dense_layer
+from app.engine.operators.recurrent import embedding_bag, recurrent_layer
+from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise
 
 
 def table(*operators: Operator) -> OperatorTable:

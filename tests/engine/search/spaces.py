@@ -5,7 +5,7 @@ from dataclasses import fields
 from hypothesis import strategies as st
 
 from app.engine.plans import Plans
-from app.engine.search import Space
+from app.engine.search.space import Space
 
 NAMES = tuple(entry.name for entry in fields(Plans))
 
@@ -37,6 +37,7 @@ spaces = st.builds(
     experts=st.sampled_from([1, 1, 8, 12]),
     fused_attention=st.booleans(),
 )
+
 ipu_spaces = st.builds(
     space,
     devices=st.sampled_from([4, 16, 64, 256]),

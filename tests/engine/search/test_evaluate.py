@@ -7,20 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import app.engine.search.evaluate as evaluating
 from app.compiled import Kernel
-from app.engine.gpu import GpuCase, gpu_memory, gpu_step
-from app.engine.operators import OperatorTable
+from app.engine.gpu.case import GpuCase
+from app.engine.gpu.evaluate import gpu_memory, gpu_step
+from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
-from app.engine.search import Evaluated, Space, evaluate_gpu_plans, fitting, gpu_plans
+from app.engine.search import evaluate
+from app.engine.search.enumeration import gpu_plans
+from app.engine.search.evaluate import Evaluated, evaluate_gpu_plans, fitting
+from app.engine.search.space import Space
 from tests.engine.gpu.records import dgx, software, table
 from tests.engine.search.spaces import space
 
 SYSTEM = replace(dgx(), host_memory=0.0)
 """Machines of whose own memory nothing is known, so that everything fits into it."""
+
 LENGTHS = {"gpt2-1.5b": 1024, "llama-7b": 2048, "mixtral-8x7b": 512, "bert-large": 128, "resnet50": None}
-KERNELS = {place: made for place, made in vars(evaluating).items() if isinstance(made, Kernel)}
+
+KERNELS = {place: made for place, made in vars(evaluate).items() if isinstance(made, Kernel)}
+
 STACKS = ("gpu-tuned", "gpu-fused", "gpu-eager", "megatron-deepspeed-2022", "megatron-2022", "fsdp-flash")
 
 
@@ -101,7 +107,7 @@ def test_compiled_plans_equal_the_same_functions_interpreted(
     found = evaluated(model, plans, figures, **asked)
     with pytest.MonkeyPatch.context() as patched, np.errstate(all="ignore"):
         for place, made in KERNELS.items():
-            patched.setattr(evaluating, place, made.function)
+            patched.setattr(evaluate, place, made.function)
         same = evaluated(model, plans, figures, **asked)
     assert np.array_equal(found.fits, same.fits)
     for part in ("memory", "elsewhere", "seconds"):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.plans import Plans, Recompute, Sharding
-from app.engine.search import Space, gpu_plans, ipu_plans, phased
-from app.engine.search.space import LARGEST_MICRO_BATCH
+from app.engine.search.enumeration import gpu_plans, ipu_plans, phased
+from app.engine.search.space import LARGEST_MICRO_BATCH, Space
 from app.errors import TooLarge
 from tests.engine.search.spaces import ipu_spaces, rows, space, spaces
 

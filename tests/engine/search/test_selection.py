@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from app.engine.plans import Plans
-from app.engine.search import best_that_differ, least_on_any_number, pareto_set
-from app.engine.search.selection import LITTLE
+from app.engine.search.selection import LITTLE, best_that_differ, least_on_any_number, pareto_set
 
 figures = st.one_of(st.integers(0, 6).map(float), st.just(np.inf))
+
 sizes = st.integers(0, 40)
 
 

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.search import Space, divisors
-from app.engine.search.space import LARGEST_MICRO_BATCH, layouts, pipeline_degrees, tensor_degrees
+from app.engine.search.space import (
+    LARGEST_MICRO_BATCH,
+    Space,
+    divisors,
+    layouts,
+    pipeline_degrees,
+    tensor_degrees,
+)
 from tests.engine.search.spaces import ipu_spaces, space, spaces
 
 

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import AppError, BadInput, Conflict, NotFound, Unprocessable
-from app.sizing.bill.bill import make_bill
-from app.sizing.bill.compare import compare_bills
-from app.sizing.bill.documents import Bill
-from app.sizing.bill.request import BillRequest
-from app.sizing.context import SizingContext
+from app.estimating.context import SizingContext
+from app.features.bills.bill import make_bill
+from app.features.bills.compare import compare_bills
+from app.features.bills.model import Bill, BillRequest
 from tests.sizing.asking import sizing_context
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 from app.errors import BadInput
-from app.sizing.bill.documents import FabricPlan
-from app.sizing.bill.fabric import plan_fabric
-from app.sizing.bill.request import FabricRequest
+from app.features.bills.fabric import plan_fabric
+from app.features.bills.model import FabricPlan, FabricRequest
 
 
 def planned(nodes: int = 20, declared: int | None = None, **more: float) -> FabricPlan:

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from app.errors import BadInput
-from app.sizing.bill.network import NetworkBill, network_bill
-from app.sizing.context import SizingContext
+from app.estimating.context import SizingContext
+from app.estimating.network_parts import NetworkBill, network_bill
 
 
 def bought(context: SizingContext, fabric: str, nodes: int, ports: int, **more: object) -> NetworkBill:

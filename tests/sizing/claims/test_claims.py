@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import BadInput, NotFound
-from app.sizing.claims.deciding import claim_of, claims_of
-from app.sizing.claims.documents import FootingRatio, VendorClaim, VendorClaims
-from app.sizing.claims.estimates import Estimates
-from app.sizing.claims.footing import DECIDING, footing_verdict, overall, published
-from app.sizing.claims.request import ClaimsRequest
-from app.sizing.context import SizingContext
+from app.estimating.context import SizingContext
+from app.features.claims.deciding import claim_of, claims_of
+from app.features.claims.estimates import Estimates
+from app.features.claims.footing import DECIDING, footing_verdict, overall, published
+from app.features.claims.model import ClaimsRequest, FootingRatio, VendorClaim, VendorClaims
 from tests.sizing.asking import sizing_context
 
 ORDER = ("does_not_survive", "shrinks", "survives")
+
 RATIO = st.floats(0.01, 100.0)
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from app.catalog.books import BookRow, PriceBook
 from app.errors import AppError, BadInput, Conflict, NotFound
-from app.sizing.fabric_choice.choosing import choose_fabric
-from app.sizing.fabric_choice.documents import FabricChoice, FabricGain, FabricOption
-from app.sizing.fabric_choice.request import FabricChoiceRequest
+from app.features.networks.answering import choose_fabric
+from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricGain, FabricOption
 from tests.sizing.asking import answer, asked, sizing_context
 
 GPT2: dict[str, Any] = {
@@ -19,15 +18,18 @@ GPT2: dict[str, Any] = {
     "workload": {"samples": 1e8, "global_batch": 512, "seq_len": 1024, "precision": "bf16"},
     "system": {"id": "dgx-a100-640gb", "count": 2},
 }
+
 BERT: dict[str, Any] = {
     "model": {"preset": "bert-large"},
     "workload": {"samples": 1e7, "global_batch": 1024, "seq_len": 512, "precision": "fp16"},
     "system": {"id": "dgx-a100-640gb", "count": 4},
 }
+
 PAIR = [
     {"fabric": "hdr-infiniband", "ports_per_node": 8, "label": "infiniband"},
     {"fabric": "roce-100", "ports_per_node": 8, "label": "roce"},
 ]
+
 RUNS = {"infiniband": [1003.0, 998.0, 999.0], "roce": [985.0, 990.0, 980.0]}
 
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import BadInput
-from app.sizing.compare import ComparisonEntry
-from app.sizing.document import Cost
-from app.sizing.proposal.advice import CustomerLimits, advise
-from app.sizing.proposal.branding import READABLE, accent_of, contrast_with_white, readable
-from app.sizing.proposal.documents import Advice
+from app.estimating.money import Cost
+from app.features.comparisons.compare import ComparisonEntry
+from app.features.proposals.advice import CustomerLimits, advise
+from app.features.proposals.content import READABLE, accent_of, contrast_with_white, readable
+from app.features.proposals.model import Advice
 from tests.reports.proposals import CLAIMED, compared, request_of
 from tests.web.pages.documents import estimate
 

@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sizing.proposal.documents import ProposalContent
-from app.sizing.proposal.freezing import canonical, content_hash, exact
-from app.sizing.proposal.replay import changes_between
+from app.features.proposals.lines import canonical, changes_between, content_hash, exact
+from app.features.proposals.model import ProposalContent
 from tests.reports.proposals import content, modelled
 
 JSON = st.recursive(

@@ -4,9 +4,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from app.sizing.size.answering import size
-from app.sizing.size.documents import Sizing
-from app.sizing.size.request import SizingRequest
+from app.features.sizings.answering import size
+from app.features.sizings.model import Sizing, SizingRequest
 from tests.sizing.asking import sizing_context
 
 DAY = 86_400.0

@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import BadInput
-from app.reports.wording import voice
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
-from app.sizing.size.answering import Sized, size
-from app.sizing.size.documents import Sizing, SizingOption
-from app.sizing.size.request import KINDS, SizingRequest
-from app.sizing.size.restating import restated, sampled_option
-from app.sizing.size.sentences import sentences
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.sizings.answering import Sized, size
+from app.features.sizings.margin import restated, sampled_option
+from app.features.sizings.model import KINDS, Sizing, SizingOption, SizingRequest
+from app.features.sizings.words import sentences
+from app.platform.wording.voice import voice
 from tests.sizing.asking import sizing_context
 from tests.sizing.size.requests import DAY, asked
 
 SYSTEMS = ["dgx-a100-640gb", "dgx-a100-320gb", "aws-p4d", "bow-pod16"]
+
 WON = 1e9
 
 

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import AppError, BadInput, NotFound, Unprocessable
-from app.sizing.estimate import estimate
-from app.sizing.request import EstimateRequest
-from app.sizing.size.answering import Sized, scaling, size
-from app.sizing.size.documents import Sizing
-from app.sizing.size.request import SizingRequest
-from app.sizing.size.restating import restated, sampled_option
-from app.sizing.size.sentences import sentences
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.sizings.answering import Sized, scaling, size
+from app.features.sizings.margin import restated, sampled_option
+from app.features.sizings.model import Sizing, SizingRequest
+from app.features.sizings.words import sentences
 from tests.sizing.asking import codes, sizing_context
 from tests.sizing.size.requests import DAY, MODELS, SYSTEMS, asked, at_random, sized
 

@@ -8,18 +8,19 @@ from typing import Any
 import pytest
 
 from app.errors import AppError, BadInput, NotFound, Unprocessable
-from app.sizing.estimate import estimate
-from app.sizing.questions import PublishedFigure
-from app.sizing.study.answering import Answered, Made, answered
-from app.sizing.study.explaining import parts_across
-from app.sizing.study.merging import check, request_of
-from app.sizing.study.request import StudyContent
+from app.estimating.estimate import estimate
+from app.features.comparisons.model import PublishedFigure
+from app.features.studies.answering import Answered, Made, answered
+from app.features.studies.explaining import parts_across
+from app.features.studies.knobs import check, request_of
+from app.features.studies.model import StudyContent
 from tests.sizing.asking import sizing_context
 
 BASE: dict[str, Any] = {
     "model": {"preset": "bert-large"},
     "workload": {"samples": 1e7, "global_batch": 1024, "seq_len": 128},
 }
+
 OPTIONS: list[dict[str, Any]] = [
     {"system": {"id": "dgx-a100-640gb", "count": 2}},
     {"system": {"id": "bow-pod16"}},

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import AppError
-from app.sizing.study.changes import changes_between
-from app.sizing.study.knobs import KNOBS, turn
-from app.sizing.study.request import StudyContent, tree_of
+from app.features.studies.explaining import changes_between
+from app.features.studies.knobs import KNOBS, turn
+from app.features.studies.model import StudyContent, tree_of
 from tests.sizing.study.test_answers import study
 
 OPTIONS: list[dict[str, Any]] = [
@@ -19,6 +19,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"system": {"id": "bow-pod16"}, "assumptions": {"utilisation": 0.5}},
     {"key": "p", "label": "Reported", "figure": {"hours": 2.0, "kind": "vendor"}},
 ]
+
 CONTENT = study(OPTIONS)
 
 

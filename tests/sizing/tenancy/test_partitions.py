@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.catalog import Catalog, load_catalog
+from app.catalog.catalog import Catalog
+from app.catalog.load import load_catalog
 from app.errors import AppError, BadInput, Conflict, NotFound
-from app.sizing.tenancy.documents import PartitionPlan
-from app.sizing.tenancy.partitions import plan_partitions
-from app.sizing.tenancy.request import PartitionRequest
+from app.features.tenancy.model import PartitionPlan, PartitionRequest
+from app.features.tenancy.partitions import plan_partitions
 
 J5 = (16, 16, 8, 4, 16)
 

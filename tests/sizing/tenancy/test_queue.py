@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.catalog import Catalog, load_catalog
-from app.engine.pools import BuddyPool, NodePool
+from app.catalog.catalog import Catalog
+from app.catalog.load import load_catalog
+from app.engine.partition import BuddyPool, NodePool
 from app.engine.queueing import mean_wait, wait_percentile
 from app.engine.units import DAY, HOUR, MONTH
 from app.errors import AppError, BadInput, Conflict
-from app.sizing.tenancy.documents import QueueAnswer
-from app.sizing.tenancy.jobs import Interruptions, JobSequence, Stream, draw
-from app.sizing.tenancy.line import QueueRun, run_line
-from app.sizing.tenancy.queue import simulate
-from app.sizing.tenancy.request import QueueRequest
-from app.sizing.tenancy.statistics import busy, waiting
+from app.features.tenancy.jobs import Interruptions, JobSequence, Stream, draw
+from app.features.tenancy.model import QueueAnswer, QueueRequest
+from app.features.tenancy.queue import QueueRun, busy, run_line, simulate, waiting
 
 DGX = "dgx-a100-640gb"
 

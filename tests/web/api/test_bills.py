@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from app.web.api.examples import BILL, BILL_OF_POD, FABRIC, RESNET
-
-from .conftest import Ask
+from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC, RESNET
+from tests.web.api.conftest import Ask
 
 PATH = "/api/v1/boms"
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.web.api.examples import BREAK_EVEN
-
-from .conftest import Ask
+from app.platform.web.examples import BREAK_EVEN
+from tests.web.api.conftest import Ask
 
 CONTRACT = {"months", "outcome", "tornado", "cash_flow", "warnings"}
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.web.api.examples import CALIBRATION, FABRIC_GAIN
-
-from .conftest import Ask
+from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
+from tests.web.api.conftest import Ask
 
 PATH = "/api/v1/calibrations"
 

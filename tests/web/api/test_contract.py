@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
-from app.services.workbench import LOCAL_WORKSPACE
-from app.store.tables import EstimateRow
-from app.web.api.examples import BARE_FIGURE, BOW, CONFIG, GPT3, HEAD_TO_HEAD, MAPPING, RESNET, TRANSFORMER
-
-from .conftest import Ask
+from app.platform.store.tables import EstimateRow
+from app.platform.web.examples import (
+    BARE_FIGURE,
+    BOW,
+    CONFIG,
+    GPT3,
+    HEAD_TO_HEAD,
+    MAPPING,
+    RESNET,
+    TRANSFORMER,
+)
+from app.platform.workbench import LOCAL_WORKSPACE
+from tests.web.api.conftest import Ask
 
 ESTIMATE = {
     "id",
@@ -39,7 +47,9 @@ ESTIMATE = {
     "warnings",
     "trace",
 }
+
 PROFILE = {"id", "kind", "name", "parameters", "forward_flop_per_sample", "operators", "warnings"}
+
 KINDS = ("chips", "machines", "systems", "fabrics", "models", "software", "sources")
 
 

@@ -7,10 +7,9 @@ import json
 import pytest
 from fastapi import FastAPI
 
-from app.services.workbench import LOCAL_WORKSPACE
-from app.web.api.examples import CONFIG, STUDY
-
-from .conftest import Ask
+from app.platform.web.examples import CONFIG, STUDY
+from app.platform.workbench import LOCAL_WORKSPACE
+from tests.web.api.conftest import Ask
 
 TABLE = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

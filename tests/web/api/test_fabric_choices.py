@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.web.api.examples import FABRIC_CHOICE, FABRICS_MEASURED
-
-from .conftest import Ask
+from app.platform.web.examples import FABRIC_CHOICE, FABRICS_MEASURED
+from tests.web.api.conftest import Ask
 
 CONFIG = {
     "model_type": "gpt2",

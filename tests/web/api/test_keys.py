@@ -12,15 +12,14 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.services import keys as service
-from app.services.admission import Credentials, Role, Scope
-from app.services.rates import ClientKind, CostClass
-from app.store.types import now
-from app.web.api.examples import CHECK
-from app.web.rates import SEARCHING, TWINS
+from app.features.integrations import keys
+from app.platform.admission import Credentials, Role, Scope
+from app.platform.rates import ClientKind, CostClass
+from app.platform.store.types import now
+from app.platform.web.examples import CHECK
+from app.platform.web.rates import SEARCHING, TWINS
 from tests.allowances import allowed
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 
 def made(ask: Ask, **values: Any) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_a_key_has_its_form_and_is_told_once(ask: Ask) -> None:
     found = made(ask, scopes=["read", "estimate"])
-    assert service.FORM.fullmatch(found["secret"])
+    assert keys.FORM.fullmatch(found["secret"])
     assert found["secret"].startswith(found["prefix"] + "_")
     assert found["scopes"] == ["estimate", "read"]
     assert found["status"] == "active"
@@ -56,7 +55,7 @@ def test_a_key_works_and_its_use_is_noted_once_a_minute(ask: Ask, monkeypatch: p
     assert first != "None"
     assert last_used() == first
     later = now() + timedelta(seconds=61)
-    monkeypatch.setattr(service, "now", lambda: later)
+    monkeypatch.setattr(keys, "now", lambda: later)
     assert last_used() > first
 
 
@@ -113,7 +112,7 @@ def test_a_key_ends_with_its_time(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> 
     short, lasting = made(ask, expires_in_days=1), made(ask, expires_in_days=None)
     assert lasting["ends_at"] is None
     later = now() + timedelta(days=1, seconds=1)
-    monkeypatch.setattr(service, "now", lambda: later)
+    monkeypatch.setattr(keys, "now", lambda: later)
     assert ask("GET", "/api/v1/estimates", headers=bearer(short["secret"])).status_code == 401
     assert ask("GET", "/api/v1/estimates", headers=bearer(lasting["secret"])).status_code == 200
     assert ask("GET", f"/api/v1/keys/{short['id']}").json()["status"] == "expired"
@@ -132,7 +131,7 @@ def test_both_keys_work_until_the_grace_is_over(ask: Ask, monkeypatch: pytest.Mo
         assert ask("GET", "/api/v1/estimates", headers=bearer(key["secret"])).status_code == 200
     assert ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={}).status_code == 409
     later = now() + timedelta(hours=2, seconds=1)
-    monkeypatch.setattr(service, "now", lambda: later)
+    monkeypatch.setattr(keys, "now", lambda: later)
     assert ask("GET", "/api/v1/estimates", headers=bearer(old["secret"])).status_code == 401
     assert ask("GET", "/api/v1/estimates", headers=bearer(new["secret"])).status_code == 200
 
@@ -200,7 +199,7 @@ def test_no_secret_is_written_anywhere(
 
 
 def test_a_workspace_has_a_bounded_number_of_keys(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MOST_KEYS", 1)
+    monkeypatch.setattr(keys, "MOST_KEYS", 1)
     made_before = made_or_refused(ask)
     assert made_before == 409
 
@@ -210,7 +209,7 @@ def test_a_successor_needs_room_beside_the_key_it_replaces(ask: Ask, monkeypatch
     others = [key for key in ask("GET", "/api/v1/keys?limit=200").json()["items"] if key["id"] != old["id"]]
     for key in others:
         ask("DELETE", f"/api/v1/keys/{key['id']}")
-    monkeypatch.setattr(service, "MOST_KEYS", 2)
+    monkeypatch.setattr(keys, "MOST_KEYS", 2)
     new = ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={"grace_hours": 2})
     assert new.status_code == 201
     address = f"/api/v1/keys/{new.json()['id']}/rotate"

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.web import narrowing
-from app.web.api.examples import GPT3, HEAD_TO_HEAD, MODELLED, SIZING
-from app.web.narrowing import Narrowing
-
-from .conftest import Ask
+from app.platform.web import narrowing
+from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, SIZING
+from app.platform.web.narrowing import Narrowing
+from tests.web.api.conftest import Ask
 
 OFFERED = {name: one for name, one in vars(narrowing).items() if isinstance(one, Narrowing)}
 

@@ -16,14 +16,13 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel, ValidationError
 
 from app.errors import SignInNeeded
+from app.features.operation.api import admit
 from app.logs import set_up_logs, traceback_text
 from app.main import create_app
+from app.platform.web.problems import NotAllowed
 from app.settings import Settings
-from app.web.api.operation import admit
-from app.web.problems import NotAllowed
 from tests.loops import run
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 SECRET = "unmistakable-customer"
 
@@ -105,8 +104,8 @@ def test_a_fault_of_ours_is_logged_once_with_its_request(
     def fail(*_: Any) -> None:
         raise RuntimeError("no such luck")
 
-    monkeypatch.setattr("app.services.estimates.get_estimate", fail)
-    monkeypatch.setattr("app.web.api.estimates.get_estimate", fail, raising=False)
+    monkeypatch.setattr("app.features.estimates.service.get_estimate", fail)
+    monkeypatch.setattr("app.features.estimates.api.get_estimate", fail, raising=False)
 
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(application, raise_app_exceptions=False)

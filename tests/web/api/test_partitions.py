@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.web.api.examples import PARTITIONS, QUEUE, SLICES
-
-from .conftest import Ask
+from app.platform.web.examples import PARTITIONS, QUEUE, SLICES
+from tests.web.api.conftest import Ask
 
 
 def test_a_plan_has_the_shape_of_the_contract(ask: Ask) -> None:

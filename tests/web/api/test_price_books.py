@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from app.services import price_books
-from app.sizing.books.request import PriceBookRequest
-from app.web.api.examples import BOOK, STUDY
+from app.features.price_books import service as price_books_service
+from app.features.price_books import sheets as price_books
+from app.features.price_books.model import PriceBookRequest
+from app.platform.web.examples import BOOK, STUDY
 from tests.web.api.conftest import Ask
 
 BOOKS = "/api/v1/price-books"
+
 ROW = {"item": "dgx-a100-640gb", "parameter": "price", "value": 200_000, "unit": "USD"}
+
 ESTIMATE: dict[str, Any] = {
     "model": {"preset": "bert-large"},
     "workload": {"samples": 1e7, "global_batch": 1024, "seq_len": 128},
@@ -61,11 +64,11 @@ def test_who_loses_a_race_is_told_the_versions_there_are(ask: Ask, monkeypatch: 
     edited = price_books.edited
 
     def overtaken(*arguments: Any) -> Any:
-        monkeypatch.setattr(price_books, "edited", edited)
+        monkeypatch.setattr(price_books_service, "edited", edited)
         assert ask("PATCH", address, json={"name": "Faster"}).json()["version"] == 3
         return edited(*arguments)
 
-    monkeypatch.setattr(price_books, "edited", overtaken)
+    monkeypatch.setattr(price_books_service, "edited", overtaken)
     late = ask("PATCH", address, json={"name": "Slower"})
     assert late.status_code == 409 and "(version 3, not 2)" in late.json()["detail"]
     assert ask("GET", address).json()["name"] == "Faster"
@@ -118,7 +121,7 @@ def test_a_book_belongs_to_its_workspace(ask: Ask, application: Any) -> None:
     bench = application.state.workbench
     with bench.store.transaction("ws_other") as repository:
         repository.ensure_workspace("Other")
-    other = price_books.create_book(
+    other = price_books_service.create_book(
         bench, "ws_other", PriceBookRequest.model_validate({"name": "Secret", "rows": [ROW]})
     )
     assert ask("GET", f"{BOOKS}/{other.id}").status_code == 404
@@ -126,7 +129,7 @@ def test_a_book_belongs_to_its_workspace(ask: Ask, application: Any) -> None:
     assert ask("GET", f"{BOOKS}/{other.id}.csv").status_code == 404
     assert capex(ask, other.id).status_code == 404
     assert "Secret" not in ask("GET", BOOKS).text
-    assert price_books.get_book(bench, "ws_other", other.id).name == "Secret"
+    assert price_books_service.get_book(bench, "ws_other", other.id).name == "Secret"
 
 
 def test_the_same_key_makes_one_book(ask: Ask) -> None:

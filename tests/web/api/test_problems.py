@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.web.api.examples import (
+from app.platform.web.examples import (
     BILL,
     BREAK_EVEN,
     CHECK,
@@ -19,8 +19,7 @@ from app.web.api.examples import (
     PARTITIONS,
     QUEUE,
 )
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 JSON = {"content-type": "application/json"}
 
@@ -250,6 +249,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
+
 PLACES = st.sampled_from(
     ["model", "model.preset", "workload", "workload.tokens", "workload.global_batch", "system", "system.id",
      "system.count", "plan", "plan.tensor", "plan.micro_batch", "plan.sharding", "software", "currency",

@@ -18,16 +18,17 @@ import pytest
 import rfc8785
 from fastapi import FastAPI
 
-from app.catalog import load_catalog
+from app.catalog.load import load_catalog
 from app.errors import TooMany
-from app.services import freezing, proposals, replaying, sharing
-from app.services.tokens import token_hash
-from app.store.tables import ProposalRecord
-from app.store.trail import TrailFilter
-from app.web.api.examples import BOW, HEAD_TO_HEAD, RESNET
+from app.features.proposals import freezing, replaying, sharing
+from app.features.proposals import service as proposals
+from app.platform import workbench
+from app.platform.identity import token_hash
+from app.platform.store.tables import ProposalRecord
+from app.platform.store.trail import TrailFilter
+from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET
 from tests.clocks import moved_clock
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 DATA = Path(__file__).parents[3] / "data"
 
@@ -251,7 +252,7 @@ def test_an_option_that_is_not_there_any_more_is_named(
     bench = application.state.workbench
 
     def gone(*_: object) -> Any:
-        raise proposals.no_such("system", "dgx-a100-640gb")
+        raise workbench.no_such("system", "dgx-a100-640gb")
 
     monkeypatch.setattr(replaying, "make_estimate", gone)
     replay = ask("POST", f"/api/v1/proposals/{found['id']}/replay").json()

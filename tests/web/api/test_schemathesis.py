@@ -7,10 +7,9 @@ import re
 import pytest
 from fastapi import FastAPI
 
-from app.web.api.examples import FLEET_PLAN, GPT3, HEAD_TO_HEAD, STUDY, TRANSFORMER
+from app.platform.web.examples import FLEET_PLAN, GPT3, HEAD_TO_HEAD, STUDY, TRANSFORMER
 from tests.conformance import MORE_THAN_A_SCHEMA_SAYS, examine
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 COVERED = (
     "^(create_comparison|get_comparison|change_comparison|list_chips|get_chip|get_job|check_plan|plan_fabric|"

@@ -5,14 +5,13 @@ from fastapi import FastAPI
 from starlette.routing import Mount
 
 from app.catalog.books import BookRow
-from app.reports.sweeps import written
-from app.sizing.books.sheets import write_rows
-from app.web.api.examples import CHECK
-from app.web.security import HEADERS_OF_FAULTS
+from app.features.price_books.sheets import write_rows
+from app.platform.tables import written
+from app.platform.web.examples import CHECK
+from app.platform.web.security import HEADERS_OF_FAULTS
 from tests.endurance.direct import Request, send
 from tests.loops import run
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "LOCALHOST"])

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.web.api.examples import SCALING, SIZING
-
-from .conftest import Ask
+from app.platform.web.examples import SCALING, SIZING
+from tests.web.api.conftest import Ask
 
 PATH = "/api/v1/sizings"
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.web.api.examples import STUDY, STUDY_FILE
-
-from .conftest import Ask
+from app.platform.web.examples import STUDY, STUDY_FILE
+from tests.web.api.conftest import Ask
 
 PATH = "/api/v1/studies"
 

@@ -14,13 +14,12 @@ import polars
 import pytest
 from fastapi import FastAPI
 
-from app.web import event_stream
-from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
+from app.features.sweeps import event_stream
+from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from tests.jobs import do_all
 from tests.loops import run
 from tests.sizing.sweeping import Threads
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 EVIL = {**PRICE_BOOK, "models": [{**PRICE_BOOK["models"][0], "label": "=HYPERLINK(1)"}]}
 

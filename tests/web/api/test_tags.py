@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from app.web.api.examples import BOOK, HEAD_TO_HEAD, STUDY
-
-from .conftest import Ask
+from app.platform.web.examples import BOOK, HEAD_TO_HEAD, STUDY
+from tests.web.api.conftest import Ask
 
 
 @pytest.fixture(scope="module", params=["comparisons", "price-books", "studies", "proposals"])

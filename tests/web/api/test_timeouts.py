@@ -10,10 +10,8 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 
-from app.web import problems, timeouts
-from app.web.security import Guard
-from app.web.server_access import ServerAccess
-from app.web.timeouts import BOUNDS
+from app.platform.web import problems, security
+from app.platform.web.security import BOUNDS, Guard, ServerAccess
 
 
 @contextlib.contextmanager
@@ -43,8 +41,8 @@ def listening() -> Iterator[int]:
 @pytest.fixture(scope="module", autouse=True)
 def short_timeouts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timeouts, "HEAD", 0.5)
-        patch.setattr(timeouts, "BODY", 0.5)
+        patch.setattr(security, "HEAD", 0.5)
+        patch.setattr(security, "BODY", 0.5)
         yield
 
 
@@ -55,6 +53,7 @@ def port(short_timeouts: None) -> Iterator[int]:
 
 
 START = b"POST / HTTP/1.1\r\nConnection: close\r\n"
+
 HEAD = START + b"Host: localhost\r\nContent-Length: 5\r\n\r\n"
 
 

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.services import idempotency
-from app.store.types import now
-from app.web.api.examples import HEAD_TO_HEAD, STUDY
+from app.platform import idempotency
+from app.platform.store.types import now
+from app.platform.web.examples import HEAD_TO_HEAD, STUDY
 from tests.services.test_webhooks import Pen
-
-from .conftest import Ask
+from tests.web.api.conftest import Ask
 
 URL = "https://crm.example.com/hooks/unmistakable-token"
 
@@ -149,7 +148,7 @@ def test_a_repeated_request_makes_one_webhook_and_does_not_repeat_the_secret(ask
 
 
 def test_a_frozen_shared_and_opened_proposal_is_told(ask: Ask, application: FastAPI, pen: Pen) -> None:
-    from app.services.integration_chores import tell_webhooks
+    from app.features.operation.chores import tell_webhooks
 
     for one in ask("GET", "/api/v1/webhooks?limit=200").json()["items"]:
         ask("DELETE", f"/api/v1/webhooks/{one['id']}")
@@ -229,6 +228,7 @@ def test_a_key_for_repeated_requests_is_free_after_a_day(ask: Ask, monkeypatch: 
 
 
 LISTS = ("estimates", "comparisons", "sizings", "sweeps", "calibrations", "price-books", "boms", "studies")
+
 CURSORS = (
     "",
     "x",

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from app.errors import Message
-from app.sizing.document import (
+from app.estimating.documents import (
     CheckWarning,
-    Comparison,
-    ComparisonRow,
-    Cost,
-    CostLine,
     Default,
     Estimate,
     Memory,
@@ -17,17 +13,17 @@ from app.sizing.document import (
     NearestRun,
     Part,
     PlanSummary,
-    Quantity,
-    Ratio,
     Roofline,
     RooflinePoint,
     Sensitivity,
-    SourceRef,
     SystemSummary,
     Text,
     TraceStep,
     Validation,
 )
+from app.estimating.money import Cost, CostLine
+from app.estimating.schema import Quantity, SourceRef
+from app.features.comparisons.model import Comparison, ComparisonRow, Ratio
 
 PARTS = {
     "gemm": 0.52,

@@ -17,8 +17,8 @@ from pathlib import Path
 from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
-from app.reports.reasons import reason_texts
-from app.reports.wording.labels import LABELS
+from app.features.accuracy.predictions import reason_texts
+from app.platform.wording.labels import LABELS
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,42 +26,45 @@ POSITIONS = {"Message": (0,), "gettext": (0,), "_": (0,), "named": (0,), "no_suc
 """Callee → positions of keys among its arguments; functions with a parameter ``template`` add theirs."""
 
 ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
+
 TABLES = {"REASONS", "SENTENCES", "AHEAD", "SECOND", "LEVEL", "TURNS", "PAYS", "AXES"}
 """Dictionaries whose values are templates."""
+
 SINGLE = {"RENTED", "OTHER", "SAME_SYSTEM"}
 """Constants that are shown."""
 
-
-PROPOSED = {
-    "profiles": ("config", "transformer", "layer_table", "summaries", "onnx_graph", "onnx_walk"),
-    "reports": (
-        *("wording/proposals/*", "wording/values", "wording/voice", "prints/*", "pdf/payload"),
-        *("proposal_sheets", "figures/comparisons", "figures/proposals"),
+PROPOSED = (
+    *(
+        f"profiles/{name}"
+        for name in ("config", "transformer", "layer_table", "summaries", "onnx_graph", "onnx_nodes")
     ),
-    "sizing": (
-        *("proposal/*", "bill/*", "cost/*", "fabric_choice/checks", "fabric_choice/sentences"),
-        "size/sentences",
-        *("asked_plan", "bare", "batches", "calibration_checks", "checks", "compare", "context", "estimate"),
-        *(
-            "failures",
-            "gain",
-            "hardware",
-            "mapping",
-            "models",
-            "nearest",
-            "plan_checks",
-            "quantities",
-            "quote",
-        ),
-        *("searching", "software_choice", "spread", "defaults", "workload"),
+    *("estimating/*", "features/bills/*", "features/comparisons/*", "features/proposals/writing/*"),
+    *(
+        f"features/proposals/{name}"
+        for name in (
+            "advice",
+            "bill",
+            "charts",
+            "content",
+            "evidence",
+            "lines",
+            "model",
+            "pdf",
+            "prints",
+            "sheets",
+        )
     ),
-}
+    *("features/calibration/fitting", "features/calibration/gain", "features/networks/checks"),
+    *("features/plans/mapping", "features/plans/searching", "features/sizings/words"),
+    "platform/wording/voice",
+)
 """Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""
 
-LINKS = ("services/sharing", "services/rates")
+LINKS = ("features/proposals/sharing", "platform/rates")
 """Where a link may be refused."""
 
 PROPOSAL_TEMPLATES = ("_fragments.html", "_proposal.html", "shared.html", "shared_locked.html")
+
 REFUSALS = ("at", "named", "no_such", "too_large", "unreadable")
 """Functions that make an error, which answers a request and never stands in a proposal."""
 
@@ -211,8 +214,7 @@ def every() -> frozenset[str]:
 @functools.cache
 def of_proposals() -> frozenset[str]:
     """Return the keys of a proposal: document, workbook, shared page, and all that is said in them."""
-    places = [f"{layer}/{place}" for layer, found in PROPOSED.items() for place in found]
-    said = of_source(places, refusals=False) | of_source(LINKS) | of_templates(PROPOSAL_TEMPLATES)
+    said = of_source(PROPOSED, refusals=False) | of_source(LINKS) | of_templates(PROPOSAL_TEMPLATES)
     return frozenset(said | of_parts() | set(LABELS.values()))
 
 

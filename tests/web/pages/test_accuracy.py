@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup
 
-from app.reports.agreement import agreement, counted
-from app.reports.figures import agreement as figures
-from app.reports.predictions import KINDS, Prediction
-from app.reports.wording import voice
-from app.services.accuracy import choice_of, predictions
+from app.features.accuracy import charts as figures
+from app.features.accuracy.agreement import agreement, counted
+from app.features.accuracy.predictions import KINDS, Prediction
+from app.features.accuracy.service import choice_of, predictions
+from app.platform.wording.voice import voice
 from tests.web.pages.conftest import Reader
 
 CHOICES = [
@@ -22,6 +22,7 @@ CHOICES = [
     "?family=other&errors=in_sample",
     "?chip=bow&errors=software_unknown",
 ]
+
 ENGLISH = voice("en")
 
 

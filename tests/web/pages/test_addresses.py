@@ -2,9 +2,8 @@
 
 import pytest
 
-from app.web.api.examples import RESNET
-
-from .conftest import Reader
+from app.platform.web.examples import RESNET
+from tests.web.pages.conftest import Reader
 
 
 @pytest.mark.parametrize(

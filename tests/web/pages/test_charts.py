@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from PIL import Image
 
-from app.web.api.examples import STUDY
+from app.platform.web.examples import STUDY
 from tests.web.pages.conftest import Reader
 
 PAGES = ("bert-large", "vendor-claim")

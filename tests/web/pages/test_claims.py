@@ -7,8 +7,8 @@ import time
 import pytest
 from bs4 import BeautifulSoup
 
-from app.services import claims
-from app.sizing.claims.request import ClaimsRequest
+from app.features.claims import service as claims
+from app.features.claims.model import ClaimsRequest
 from tests.web.pages.conftest import Reader
 
 

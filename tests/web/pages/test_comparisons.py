@@ -4,8 +4,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from app.errors import Message
-from app.sizing.document import CheckWarning
-from app.web.pages.presenting import grouped
+from app.estimating.documents import CheckWarning
+from app.platform.web.contexts import grouped
 from tests.web.pages.conftest import Reader
 
 

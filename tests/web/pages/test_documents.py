@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.web.pages.documents import available
+from app.platform.web.documents import available
 from tests.web.pages.conftest import Reader
 
 WRITTEN = ["/methodology", "/accuracy/report"]
+
 OTHERS = {"/index.json", "/keys", "/webhooks", "/audit"}
 """What stands beside the documents at the foot of the page."""
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from app.reports import figures
-from app.reports.figures import palette
-from app.reports.figures.comparisons import round_steps
-from app.reports.wording import voice
-from app.sizing.document import Quantity
+from app.estimating.schema import Quantity
+from app.features.comparisons import charts as figures
+from app.features.estimates import charts as estimates_charts
+from app.platform.charts import figures as palette
+from app.platform.charts.figures import round_steps
+from app.platform.wording.voice import voice
 from tests.web.pages import documents
 
 ENGLISH = voice("en")
@@ -44,13 +45,15 @@ def test_what_does_not_fit_has_no_bar() -> None:
 
 
 def test_shares_of_the_breakdown_fill_a_hundred() -> None:
-    drawn = traces(figures.breakdown([("a", documents.estimate()), ("b", documents.estimate())], ENGLISH))
+    drawn = traces(
+        estimates_charts.breakdown([("a", documents.estimate()), ("b", documents.estimate())], ENGLISH)
+    )
     assert sum(trace["x"][0] for trace in drawn) == pytest.approx(100)
 
 
 def test_no_point_stands_above_its_roof() -> None:
     estimate = documents.estimate()
-    roof, ridge, points = traces(figures.roofline([("a", estimate)], ENGLISH))
+    roof, ridge, points = traces(estimates_charts.roofline([("a", estimate)], ENGLISH))
     assert ridge["x"] == [roof["x"][1]] == [estimate.roof.peak / estimate.roof.bandwidth]
     assert ridge["text"] == [f"ridge {ENGLISH.number(ridge['x'][0])}"]
     assert roof["y"][1] == estimate.roof.peak / 1e12
@@ -60,23 +63,30 @@ def test_no_point_stands_above_its_roof() -> None:
 
 def test_sensitivity_starts_at_the_value_and_ends_at_the_input() -> None:
     estimate = documents.estimate()
-    for trace, end in zip(traces(figures.sensitivity(estimate, ENGLISH)), ("low", "high"), strict=True):
+    for trace, end in zip(
+        traces(estimates_charts.sensitivity(estimate, ENGLISH)), ("low", "high"), strict=True
+    ):
         reached = trace["base"] + trace["x"][0]
         assert reached == pytest.approx(getattr(estimate.sensitivity[0], end) / 86400)
 
 
 def test_labels_are_no_markup() -> None:
     label = "<a href='https://example.com'>x</a>"
-    series = figures.Series(label, [8], [Quantity.exact(1.0, "s")])
+    series = estimates_charts.Series(label, [8], [Quantity.exact(1.0, "s")])
     drawn = json.dumps(
-        [figures.scaling([series], ENGLISH), figures.roofline([(label, documents.estimate())], ENGLISH)]
+        [
+            estimates_charts.scaling([series], ENGLISH),
+            estimates_charts.roofline([(label, documents.estimate())], ENGLISH),
+        ]
     )
     assert "<a" not in drawn
 
 
 def test_perfect_scaling_halves_with_twice_the_devices() -> None:
     times = [Quantity.exact(seconds, "s") for seconds in (7200.0, 4000.0)]
-    band, perfect, curve = traces(figures.scaling([figures.Series("a", [8, 16], times)], ENGLISH))
+    band, perfect, curve = traces(
+        estimates_charts.scaling([estimates_charts.Series("a", [8, 16], times)], ENGLISH)
+    )
     assert perfect["y"] == [pytest.approx(120), pytest.approx(60)]
     assert curve["y"] == [pytest.approx(120), pytest.approx(4000 / 60)]
     assert band["fill"] == "toself" and band["hoverinfo"] == "skip"
@@ -92,15 +102,15 @@ def test_efficiency_compares_samples_that_belong_together() -> None:
         for seconds in (1000.0, 625.0)
     )
     two = two.model_copy(update={"system": two.system.model_copy(update={"devices": 2 * one.system.devices})})
-    found = figures.efficiency(one, two)
+    found = estimates_charts.efficiency(one, two)
     assert found is not None
     assert (found.low, found.value, found.high) == tuple(pytest.approx(0.8) for _ in range(3))
-    assert figures.efficiency(one, one.model_copy(update={"time_to_train": None})) is None
+    assert estimates_charts.efficiency(one, one.model_copy(update={"time_to_train": None})) is None
 
 
 def test_memory_of_every_option_stands_against_its_own_capacity() -> None:
     options = [("a", documents.estimate()), ("b", documents.estimate(fits=False))]
-    drawn = figures.memory(options, ENGLISH)
+    drawn = estimates_charts.memory(options, ENGLISH)
     filled = [sum(trace["x"][place] for trace in traces(drawn)) for place in (0, 1)]
     assert filled == [
         pytest.approx(100 * sum(part.value for part in one.memory.parts) / one.memory.capacity.value)
@@ -116,7 +126,7 @@ def test_every_part_of_the_time_has_a_colour_of_its_own() -> None:
 
 
 def test_memory_over_capacity_is_marked() -> None:
-    fits, over = (figures.memory_bar(documents.estimate(fits=fits).memory) for fits in (True, False))
+    fits, over = (palette.memory_bar(documents.estimate(fits=fits).memory) for fits in (True, False))
     assert not fits.over and fits.capacity == 100
     assert over.over and over.capacity < 50
     assert over.segments[-1].start + over.segments[-1].width == pytest.approx(100)

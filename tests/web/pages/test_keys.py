@@ -8,12 +8,13 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.services.integration_chores import tell_webhooks
+from app.features.operation.chores import tell_webhooks
 from tests.services.test_webhooks import Pen
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
 FORM = {"name": "CRM", "scopes": ["read", "estimate"], "expires_in_days": "30"}
+
 HOOK = {"url": "https://crm.example.com/hooks", "name": "CRM", "events": ["proposal.frozen"]}
 
 

@@ -9,17 +9,17 @@ from babel.messages.pofile import read_po
 from bs4 import BeautifulSoup, NavigableString
 from fastapi import FastAPI
 
-from app.reports.wording import catalogs
-from app.web.api.examples import BILL, BOOK, CALIBRATION, FABRIC_GAIN, PRICE_BOOK, SIZING, STUDY
+from app.platform.web.examples import BILL, BOOK, CALIBRATION, FABRIC_GAIN, PRICE_BOOK, SIZING, STUDY
+from app.platform.wording import voice
 from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
 
 PLACES = re.compile(r"\{(\w+)\}|%\((\w+)\)s")
+
 ENGLISH = re.compile(r"[A-Za-z][a-z]+(?:[ ,;:]+[a-z]+){3,}")
 """Four words of English in a row, of which the last three begin small: a sentence, not a name."""
-
 
 SUSPECT = {
     **CALIBRATION,
@@ -27,7 +27,6 @@ SUSPECT = {
     "runs": [{"samples_per_s": speed, "system": {"count": 1}} for speed in (300, 900)],
 }
 """A calibration with as many warnings as there can be."""
-
 
 SWEPT = {
     **PRICE_BOOK,
@@ -38,7 +37,7 @@ SWEPT = {
 
 
 def korean_catalog() -> Catalog:
-    with (catalogs.folder() / "ko" / "LC_MESSAGES" / "messages.po").open("rb") as file:
+    with (voice.folder() / "ko" / "LC_MESSAGES" / "messages.po").open("rb") as file:
         return read_po(file, locale="ko")
 
 

@@ -9,13 +9,14 @@ from bs4 import BeautifulSoup, Tag
 from fastapi import FastAPI
 
 from app.main import create_app
-from app.services.listing import USUAL_ITEMS
+from app.platform.listing import USUAL_ITEMS
+from app.platform.web.examples import RESNET
 from app.settings import Settings
-from app.web.api.examples import RESNET
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
 NAME = "<b>Seoul</b> & 서울"
+
 TRANSFORMER = {"layers": 2, "hidden": 64, "heads": 2, "vocab": 100, "seq_len": 32}
 
 

@@ -8,10 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from app.web.pages.plans_asked import EXAMPLE, written_query
+from app.features.plans.forms import EXAMPLE, written_query
 from tests.web.pages.conftest import Reader
 
 SMALL = {"model": "megatron-1.7b", "system": "dgx-a100-640gb", "count": "4", "global_batch": "512"}
+
 POD = {"model": "bert-large", "system": "bow-pod64", "global_batch": "8192"}
 
 

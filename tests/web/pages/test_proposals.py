@@ -8,8 +8,8 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.services.rates import ClientKind, CostClass
-from app.web.api.examples import CALIBRATION
+from app.platform.rates import ClientKind, CostClass
+from app.platform.web.examples import CALIBRATION
 from tests.allowances import allowed
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import QueryParams
 
 from app.errors import BadInput
-from app.sizing.request import Number, Schema, Share, Whole
-from app.web.pages.query_forms import QueryForm, leaves
+from app.estimating.request import Number, Schema, Share, Whole
+from app.platform.web.query_forms import QueryForm, leaves
 
 
 class Part(Schema):

@@ -7,9 +7,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 from app.engine.units import HOUR
-from app.reports.wording import voice
-from app.reports.wording.scales import Scale
-from app.sizing.document import Quantity
+from app.estimating.schema import Quantity
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import voice
 from tests.web.pages.conftest import Reader
 
 ASKED = {

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
-from app.web.api.examples import STUDY
+from app.platform.web.examples import STUDY
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 

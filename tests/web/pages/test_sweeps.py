@@ -9,12 +9,13 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.web.api.examples import FLEET_PLAN, PRICE_BOOK
+from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
 from tests.web.pages.conftest import Reader
 
 LARGE = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 1e9, "global_batch": 64}}
+
 MIXED = {
     **PRICE_BOOK,
     "models": [*PRICE_BOOK["models"], LARGE],

@@ -6,41 +6,43 @@ from pathlib import Path
 
 import pytest
 
-from app.web import (
-    bill_contexts,
-    breakeven_contexts,
-    calibration_contexts,
-    claims_contexts,
-    contexts,
-    fabric_choice_contexts,
-    identity_contexts,
-    integration_contexts,
-    money_contexts,
-    plan_contexts,
-    proposal_contexts,
-    study_contexts,
-    sweep_contexts,
-    tenancy_contexts,
-)
-from app.web.accuracy_contexts import AccuracyPage
-from app.web.folders import folder
-from app.web.rendering import embedded, environment
+from app.features.accounts import views as identity_contexts
+from app.features.accuracy.views import AccuracyPage
+from app.features.bills import views as bill_contexts
+from app.features.break_even import views as breakeven_contexts
+from app.features.calibration import views as calibration_contexts
+from app.features.catalogue import views as catalogue_views
+from app.features.claims import views as claims_contexts
+from app.features.comparisons import views as comparisons_views
+from app.features.estimates import views as estimates_views
+from app.features.integrations import views as integration_contexts
+from app.features.networks import views as fabric_choice_contexts
+from app.features.plans import views as plans_views
+from app.features.price_books import views as money_contexts
+from app.features.proposals import views as proposal_contexts
+from app.features.start import pages as contexts
+from app.features.studies import forms as study_contexts
+from app.features.sweeps import views as sweep_contexts
+from app.features.tenancy import views as tenancy_contexts
+from app.platform.web import contexts as web_contexts
+from app.platform.web.pictures import folder
+from app.platform.web.rendering import embedded, environment
 
 TEMPLATES = sorted(path.name for path in folder("templates").glob("*.html"))
 
 CONTEXTS = {
     "start.html": contexts.StartPage,
-    "comparison.html": contexts.ComparisonPage,
-    "comparisons.html": contexts.ComparisonsPage,
-    "estimates.html": contexts.EstimatesPage,
-    "_scaling.html": contexts.ScalingPage,
-    "estimate.html": contexts.EstimatePage,
-    "catalog_index.html": contexts.CatalogIndexPage,
-    "catalog_kind.html": contexts.CatalogKindPage,
-    "catalog_item.html": contexts.CatalogItemPage,
-    "mapping.html": contexts.MappingPage,
+    "comparison.html": comparisons_views.ComparisonPage,
+    "comparisons.html": comparisons_views.ComparisonsPage,
+    "estimates.html": estimates_views.EstimatesPage,
+    "_scaling.html": comparisons_views.ScalingPage,
+    "estimate.html": estimates_views.EstimatePage,
+    "catalog_index.html": catalogue_views.CatalogIndexPage,
+    "catalog_kind.html": catalogue_views.CatalogKindPage,
+    "catalog_item.html": catalogue_views.CatalogItemPage,
+    "mapping.html": plans_views.MappingPage,
     "breakeven.html": breakeven_contexts.BreakEvenPage,
-    "plans.html": plan_contexts.PlansPage,
+    "plans.html": plans_views.PlansPage,
     "calibration_form.html": calibration_contexts.CalibrationFormPage,
     "calibration.html": calibration_contexts.CalibrationPage,
     "gain.html": calibration_contexts.GainPage,
@@ -67,8 +69,8 @@ CONTEXTS = {
     "study_assumptions.html": study_contexts.StudyAssumptionsPage,
     "_study_trace.html": study_contexts.StudyTracePage,
     "study_versions.html": study_contexts.StudyVersionsPage,
-    "problem.html": contexts.ProblemPage,
-    "document.html": contexts.DocumentPage,
+    "problem.html": web_contexts.ProblemPage,
+    "document.html": web_contexts.DocumentPage,
     "accuracy.html": AccuracyPage,
     "fabric.html": bill_contexts.FabricPage,
     "bill_form.html": bill_contexts.BillFormPage,
@@ -121,7 +123,7 @@ def test_context_is_what_the_template_reads(name: str, context: type) -> None:
         whole += text("_tenancy.html")
     read = set(re.findall(r"\bpage\.(\w+)", whole))
     fields = {field.name for field in dataclasses.fields(context)}
-    shared = {field.name for field in dataclasses.fields(contexts.BasePage)}
+    shared = {field.name for field in dataclasses.fields(web_contexts.BasePage)}
     assert read - fields == set()
     assert fields - shared - read == set()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from app.web.api.examples import STUDY
-
-from .conftest import Reader
+from app.platform.web.examples import STUDY
+from tests.web.pages.conftest import Reader
 
 TABLE = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

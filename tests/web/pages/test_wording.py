@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import Message
-from app.reports.wording import WRITTEN, voice
-from app.reports.wording.particles import agree
-from app.sizing.document import Quantity, Text
+from app.estimating.documents import Text
+from app.estimating.schema import Quantity
+from app.platform.wording.voice import WRITTEN, agree, voice
 
 KOREAN, ENGLISH = voice("ko"), voice("en")
 

@@ -1,0 +1,402 @@
+"""Whole trees: all levels together, at the bound and balanced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from app.engine.records import FloatLike, Floats
+from app.errors import BadInput, Message
+
+Counts: TypeAlias = NDArray[np.int64]
+
+ROUNDING = 1e-9
+"""What a quotient may miss a whole number by and still be that number. [-]"""
+
+
+def _whole(value: ArrayLike) -> Counts:
+    return np.asarray(value).astype(np.int64)
+
+
+def leaf_capacity(switch_ports: ArrayLike, oversubscription: FloatLike = 1.0) -> Counts:
+    r"""Nodes one leaf takes when the rest of its ports go up.
+
+    .. math:: D = \left\lfloor \frac{P o}{1 + o} \right\rfloor
+
+    Parameters
+    ----------
+    switch_ports : ArrayLike
+        Ports of a switch, :math:`P`, at least 2. [-]
+    oversubscription : FloatLike
+        Ports towards nodes per uplink, :math:`o`, at least 1. [-]
+
+    Returns
+    -------
+    nodes : Counts
+        Ports of the leaf that face nodes. [-]
+
+    Raises
+    ------
+    BadInput
+        Where a switch has fewer than 2 ports or fewer ports face down than up.
+
+    References
+    ----------
+    .. [1] C. E. Leiserson, "Fat-trees: universal networks for hardware-efficient supercomputing,"
+       IEEE Trans. Computers, vol. C-34, no. 10, 1985.
+
+    Examples
+    --------
+    >>> int(leaf_capacity(40)), int(leaf_capacity(40, 3.0))
+    (20, 30)
+    """
+    ports, ratio = np.asarray(switch_ports, dtype=float), np.asarray(oversubscription, dtype=float)
+    if not np.all(ports >= 2):
+        raise BadInput(Message("a switch needs 2 ports or more, got {n}", {"n": float(np.min(ports))}))
+    if not np.all(ratio >= 1):
+        raise BadInput(Message("oversubscription must be 1 or more, got {o}", {"o": float(np.min(ratio))}))
+    return np.minimum(_whole(np.floor(ports * ratio / (1.0 + ratio) + ROUNDING)), _whole(ports) - 1)
+
+
+def leaf_switches(
+    nodes: ArrayLike, ports_per_node: ArrayLike, switch_ports: ArrayLike, oversubscription: FloatLike = 1.0
+) -> Counts:
+    r"""Leaf switches of a rail-wise network: each rail has its own.
+
+    .. math:: L = R \left\lceil \frac{N}{D} \right\rceil
+
+    Parameters
+    ----------
+    nodes : ArrayLike
+        Nodes, :math:`N`. [-]
+    ports_per_node : ArrayLike
+        Ports of a node and so rails, :math:`R`. [-]
+    switch_ports : ArrayLike
+        Ports of a switch. [-]
+    oversubscription : FloatLike
+        Ports towards nodes per uplink. [-]
+
+    Returns
+    -------
+    leaves : Counts
+        Leaf switches, with :math:`D` of :func:`leaf_capacity`. [-]
+
+    References
+    ----------
+    .. [1] Hyperconnect AI Lab, "Building a high-performance deep-learning cluster, part 1," 2020:
+       eight leaves of 40 ports for eight rails of 20 nodes.
+
+    Examples
+    --------
+    >>> int(leaf_switches(20, 8, 40)), int(leaf_switches(140, 8, 40))
+    (8, 56)
+    """
+    capacity = leaf_capacity(switch_ports, oversubscription)
+    return _whole(ports_per_node) * -(-_whole(nodes) // capacity)
+
+
+def switches_for(links: ArrayLike, ports: ArrayLike) -> Counts:
+    r"""Least switches with so many free ports that all links end in one.
+
+    .. math:: n = \left\lceil \frac{U}{P} \right\rceil
+
+    Parameters
+    ----------
+    links : ArrayLike
+        Links from the level below, :math:`U`. [-]
+    ports : ArrayLike
+        Ports of a switch that face down, :math:`P`. [-]
+
+    Returns
+    -------
+    switches : Counts
+        Switches; a bound, since the links of a lower switch need not divide evenly over them. [-]
+
+    References
+    ----------
+    .. [1] C. Clos, "A study of non-blocking switching networks," Bell System Technical Journal,
+       vol. 32, no. 2, 1953.
+
+    Examples
+    --------
+    >>> int(switches_for(160, 40)), int(switches_for(320, 40))
+    (4, 8)
+    """
+    return -(-_whole(links) // _whole(ports))
+
+
+def balanced_switches(
+    lower: ArrayLike, uplinks: ArrayLike, free_ports: ArrayLike, ports: ArrayLike
+) -> tuple[Counts, Counts]:
+    r"""Return the fewest switches that share every lower switch's uplinks evenly, and those uplinks.
+
+    The smallest :math:`s` not below the bound of :func:`switches_for` for which
+    :math:`u' = s \lceil u / s \rceil` fits the free ports of a lower switch and
+    :math:`l u' \le s P`, with :math:`l` lower switches that need :math:`u` uplinks each, and :math:`P`
+    ports above. :math:`s = u` always works, one link to each: so the search ends there.
+
+    Examples
+    --------
+    Eight leaves with 20 uplinks need 4 spines; sixteen of them 10, for 20 does not divide by 8:
+
+    >>> [int(part) for part in balanced_switches(8, 20, 20, 40)]
+    [4, 20]
+    >>> [int(part) for part in balanced_switches(16, 20, 20, 40)]
+    [10, 20]
+    """
+    below, needed, free, above = np.broadcast_arrays(*map(_whole, (lower, uplinks, free_ports, ports)))
+    candidates = np.arange(1, max(int(needed.max(initial=1)), 1) + 1)
+    below, needed, free, above = (part[..., np.newaxis] for part in (below, needed, free, above))
+    wired = candidates * -(-needed // candidates)
+    works = (wired <= free) & (below * wired <= candidates * above)
+    works &= candidates >= switches_for(below * needed, above)
+    first = np.argmax(works, axis=-1)
+    chosen = np.take_along_axis(np.broadcast_to(wired, works.shape), first[..., np.newaxis], axis=-1)
+    return _whole(candidates[first]), _whole(chosen[..., 0])
+
+
+def balanced_core(
+    pods: ArrayLike, spines: ArrayLike, uplinks: ArrayLike, switch_ports: ArrayLike
+) -> tuple[Counts, Counts]:
+    r"""Return the fewest core switches that join pods evenly, and the uplinks of a spine.
+
+    Every core reaches every pod. :math:`g` of the spines of each pod share :math:`c` core switches; each
+    spine needs :math:`v` uplinks and has :math:`v' = c \lceil v / c \rceil`, at most half its ports, and
+    :math:`p g v' \le c P` with :math:`p` pods and switches of :math:`P` ports.
+
+    Examples
+    --------
+    Four pods of 20 spines with 14 uplinks, as a SuperPOD of 140 nodes has:
+
+    >>> [int(part) for part in balanced_core(4, 20, 14, 40)]
+    [28, 14]
+    """
+    joined, above, needed, ports = np.broadcast_arrays(*map(_whole, (pods, spines, uplinks, switch_ports)))
+    core, wired = above * needed, needed.copy()
+    candidates = np.arange(1, max(int(needed.max(initial=1)), 1) + 1)
+    links = candidates * -(-needed[..., np.newaxis] // candidates)
+    fits = links <= ports[..., np.newaxis] // 2
+    for group in range(1, int(above.max(initial=1)) + 1):
+        reach = joined * group
+        works = fits & (reach[..., np.newaxis] * links <= candidates * ports[..., np.newaxis])
+        first = np.argmax(works, axis=-1)
+        total = candidates[first] * (above // group)
+        better = np.any(works, axis=-1) & (above % group == 0) & (total < core)
+        chosen = np.take_along_axis(links, first[..., np.newaxis], axis=-1)[..., 0]
+        core, wired = np.where(better, total, core), np.where(better, chosen, wired)
+    return _whole(core), _whole(wired)
+
+
+def node_bandwidth(ports_per_node: ArrayLike, port_bandwidth: FloatLike) -> Floats:
+    r"""Line rate of all ports of one node.
+
+    .. math:: B = R b
+
+    Parameters
+    ----------
+    ports_per_node : ArrayLike
+        Ports, :math:`R`. [-]
+    port_bandwidth : FloatLike
+        Line rate of one in one direction, :math:`b`. [B/s]
+
+    Returns
+    -------
+    bandwidth : Floats
+        Line rate of the node in one direction. [B/s]
+
+    References
+    ----------
+    .. [1] Hyperconnect AI Lab, "Building a high-performance deep-learning cluster, part 1," 2020:
+       eight ports of 200 Gb/s are 1.6 Tb/s.
+
+    Examples
+    --------
+    >>> float(node_bandwidth(8, 25e9))
+    200000000000.0
+    """
+    return np.asarray(np.asarray(ports_per_node, dtype=float) * port_bandwidth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FatTree:
+    """Counts of a fat tree; arrays of one shape. The bound fills every port, the rest is balanced."""
+
+    levels: Counts
+    """Switch levels: 1, 2 or 3. [-]"""
+    rails: Counts
+    """Planes of leaves, one per port of a node. [-]"""
+    leaf: Counts
+    """Switches next to the nodes. [-]"""
+    leaf_down: Counts
+    """Nodes on the fullest leaf. [-]"""
+    leaf_up: Counts
+    """Uplinks it needs for the oversubscription. [-]"""
+    spine: Counts
+    """Least switches above the leaves. [-]"""
+    core: Counts
+    """Least switches above the spines; 0 with two levels. [-]"""
+    uplinks: Counts
+    """Uplinks of all leaves together at the bound. [-]"""
+    endpoints: Counts
+    """Ports of all nodes. [-]"""
+    pods: Counts
+    """Groups of leaves and spines under the core; 1 with two levels. [-]"""
+    pod_leaf: Counts
+    """Leaves of the largest pod. [-]"""
+    balanced_spine: Counts
+    """Spines over which each leaf's uplinks divide evenly. [-]"""
+    balanced_up: Counts
+    """Uplinks of a leaf then, a multiple of the spines it reaches. [-]"""
+    balanced_core: Counts
+    """Core switches over which each spine's uplinks divide evenly. [-]"""
+    spine_up: Counts
+    """Uplinks of a spine then. [-]"""
+
+    @property
+    def minimum_switches(self) -> Counts:
+        """Leaves, spines and core of the bound. [-]"""
+        return self.leaf + self.spine + self.core
+
+    @property
+    def switches(self) -> Counts:
+        """Leaves, spines and core, balanced: what is bought. [-]"""
+        return self.leaf + self.balanced_spine + self.balanced_core
+
+    @property
+    def minimum_cables(self) -> Counts:
+        """Cables of nodes and between the switches of the bound. [-]"""
+        return self.endpoints + self.uplinks * (self.levels - 1)
+
+    @property
+    def leaf_links(self) -> Counts:
+        """Cables between leaves and spines, balanced. [-]"""
+        return self.leaf * self.balanced_up
+
+    @property
+    def spine_links(self) -> Counts:
+        """Cables between spines and core, balanced. [-]"""
+        return self.balanced_spine * self.spine_up
+
+    @property
+    def cables(self) -> Counts:
+        """Cables of nodes and between switches, balanced: what is bought. [-]"""
+        return self.endpoints + self.leaf_links + self.spine_links
+
+    @property
+    def oversubscription(self) -> Floats:
+        """Ports towards the nodes over uplinks on the fullest leaf, as wired. [-]"""
+        up = np.where(self.levels == 1, self.leaf_down, self.balanced_up)
+        return np.maximum(self.leaf_down / np.maximum(up, 1), 1.0)
+
+
+def _up(value: ArrayLike) -> Counts:
+    """Round up, forgiving what division leaves."""
+    return np.ceil(np.asarray(value, dtype=float) - ROUNDING).astype(np.int64)
+
+
+def fat_tree(
+    nodes: ArrayLike, ports_per_node: ArrayLike, switch_ports: ArrayLike, oversubscription: FloatLike = 1.0
+) -> FatTree:
+    """Switches and cables of a network: one level, two or three, whichever is enough.
+
+    All endpoints on one switch need no tree. Else nodes spread evenly over the leaves of each rail, and
+    leaves over spines; more leaves than a spine has ports make pods under a core, whose spines pass as
+    much up as they take from below.
+
+    Parameters
+    ----------
+    nodes : ArrayLike
+        Nodes. [-]
+    ports_per_node : ArrayLike
+        Ports of a node, one rail each. [-]
+    switch_ports : ArrayLike
+        Ports of a switch. [-]
+    oversubscription : FloatLike
+        Ports towards nodes per uplink that a leaf may have, at least 1. [-]
+
+    Returns
+    -------
+    tree : FatTree
+        Counts of switches and links at the bound and balanced. [-]
+
+    Raises
+    ------
+    BadInput
+        Where a count is below 1 or three levels do not suffice.
+
+    References
+    ----------
+    .. [1] C. E. Leiserson, "Fat-trees: universal networks for hardware-efficient supercomputing,"
+       IEEE Trans. Computers, vol. C-34, no. 10, 1985.
+    .. [2] Hyperconnect AI Lab, "Building a high-performance deep-learning cluster, part 1," 2020.
+
+    Examples
+    --------
+    Twenty nodes of eight ports on switches of 40, and forty of them:
+
+    >>> tree = fat_tree([20, 40], 8, 40)
+    >>> tree.leaf.tolist(), tree.spine.tolist(), tree.balanced_spine.tolist(), tree.cables.tolist()
+    ([8, 16], [4, 8], [4, 10], [320, 640])
+    """
+    nodes, rails, ports = np.broadcast_arrays(
+        *(np.asarray(part, dtype=np.int64) for part in (nodes, ports_per_node, switch_ports))
+    )
+    for name, count in ((Message("nodes"), nodes), (Message("ports per node"), rails)):
+        if not np.all(count >= 1):
+            raise BadInput(
+                Message("{what} must be 1 or more, got {n}", {"what": name, "n": int(count.min())})
+            )
+    endpoints, half = nodes * rails, ports // 2
+    single = endpoints <= ports
+    leaf = np.where(single, 1, leaf_switches(nodes, rails, ports, oversubscription))
+    if np.any(leaf > ports * half):
+        raise BadInput(
+            Message(
+                "{n} leaf switches: three levels of {ports}-port switches join {most} at most; take switches "
+                "with more ports, fewer ports per node, or more oversubscription",
+                {
+                    "n": int(leaf[leaf > ports * half].min()),
+                    "ports": int(ports.min()),
+                    "most": int((ports * half).min()),
+                },
+            )
+        )
+    deep = leaf > ports
+    down = np.where(single, endpoints, -(-nodes // np.maximum(leaf // rails, 1)))
+    up = np.where(single, 0, _up(down / np.asarray(oversubscription, dtype=float)))
+    # The leaves of a rail differ by one node at most; those that have one fewer may need one uplink fewer.
+    per_rail = np.maximum(leaf // rails, 1)
+    fuller = nodes - (down - 1) * per_rail
+    lesser = _up((down - 1) / np.asarray(oversubscription, dtype=float))
+    uplinks = np.where(single, 0, rails * (fuller * up + (per_rail - fuller) * lesser))
+    pods = np.where(deep, -(-leaf // half), 1)
+    pod_leaf = -(-leaf // pods)
+    facing = np.where(deep, half, ports)
+    spines, wired = balanced_switches(pod_leaf, up, ports - down, facing)
+    spines, wired = np.where(single, 0, spines), np.where(single, 0, wired)
+    spine_down = pod_leaf * wired // np.maximum(spines, 1)
+    core, spine_up = np.zeros_like(leaf), np.zeros_like(leaf)
+    if np.any(deep):
+        core[deep], spine_up[deep] = balanced_core(
+            *(part[deep] for part in (pods, spines, spine_down, ports))
+        )
+    return FatTree(
+        levels=np.where(single, 1, np.where(deep, 3, 2)),
+        rails=rails,
+        leaf=leaf,
+        leaf_down=down,
+        leaf_up=up,
+        spine=np.where(single, 0, switches_for(uplinks, facing)),
+        core=np.where(deep, switches_for(uplinks, ports), 0),
+        uplinks=uplinks,
+        endpoints=endpoints,
+        pods=pods,
+        pod_leaf=pod_leaf,
+        balanced_spine=np.where(deep, pods * spines, spines),
+        balanced_up=wired,
+        balanced_core=core,
+        spine_up=spine_up,
+    )

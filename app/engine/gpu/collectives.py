@@ -1,0 +1,188 @@
+"""Collectives of a step on GPUs, and the weights they carry."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from app.compiled import formula, inner
+from app.engine.collectives import Links, Network, collective_time
+from app.engine.gpu.case import Case, Plan
+from app.engine.gpu.operators import QUANTISED_BYTES
+
+ALL, TRAINED, QUANTISED = 0, 1, 2
+
+
+class Weights(NamedTuple):
+    """Weights of the fullest device."""
+
+    share: float
+    """Share of the layers on the fullest stage. [-]"""
+    layers: float
+    """Weights of its layers. [-]"""
+    outside: float
+    """Weights of the embedding or the head that it holds. [-]"""
+    experts: float
+    """Those weights of the layers that belong to experts. [-]"""
+    sharded: float
+    """All of them, each divided by the ranks that share its copy. [-]"""
+    trained: float
+    """Those of all weights that training changes: all of them unless some are frozen. [-]"""
+    trained_experts: float
+    trained_sharded: float
+    quantised: float
+    """Weights of the layers that are stored in 4 bit. [-]"""
+    quantised_experts: float
+    quantised_sharded: float
+
+
+@formula
+def stage_share(depth: float, pipeline: float, interleave: float) -> float:
+    """Share of the layers that the fullest pipeline stage holds (Narayanan et al. 2021, section 2.2).
+
+    >>> stage_share(24, 4, 1), stage_share(26, 4, 1)
+    (0.25, 0.2692307692307692)
+    """
+    return math.ceil(depth / (pipeline * interleave)) * interleave / depth
+
+
+@inner
+def _section(case: Case, counted: int, section: int, tensor: float, expert: float) -> float:
+    """Return the weights of a section on one tensor rank."""
+    first = 4 * section
+    sums = case.weights
+    own = sums[counted, first] + sums[counted, first + 1] / tensor
+    return own + (sums[counted, first + 2] + sums[counted, first + 3] / tensor) / expert
+
+
+@inner
+def rank_weights(case: Case, plan: Plan, counted: int) -> tuple[float, float, float, float]:
+    """Return the weights of a stage's layers, of its ends, of its experts, and all as they are shared.
+
+    Experts spread over ranks have as many times fewer copies, which at most as many ranks share (Rajbhandari
+    et al. 2020, section 5; Lepikhin et al. 2021, section 3).
+    """
+    share = stage_share(case.depth, plan.pipeline, plan.interleave)
+    layers = _section(case, counted, 1, plan.tensor, plan.expert) * share
+    first = _section(case, counted, 0, plan.tensor, plan.expert)
+    last = _section(case, counted, 2, plan.tensor, plan.expert)
+    outside = max(first, last) if plan.pipeline > 1.0 else first + last
+    split, whole = case.weights[counted, 12], case.weights[counted, 13]
+    experts = (split / plan.tensor + whole) / plan.expert * share
+    copies = min(plan.sharding_ranks, plan.data / plan.expert)
+    return layers, outside, experts, (layers + outside - experts) / plan.sharding_ranks + experts / copies
+
+
+@inner
+def device_weights(case: Case, plan: Plan) -> Weights:
+    """Return the weights of the fullest device, whole and as ranks share them."""
+    layers, outside, experts, sharded = rank_weights(case, plan, ALL)
+    of_layers, of_ends, trained_experts, trained_sharded = rank_weights(case, plan, TRAINED)
+    quantised, _, quantised_experts, quantised_sharded = rank_weights(case, plan, QUANTISED)
+    return Weights(
+        stage_share(case.depth, plan.pipeline, plan.interleave),
+        layers,
+        outside,
+        experts,
+        sharded,
+        of_layers + of_ends,
+        trained_experts,
+        trained_sharded,
+        quantised,
+        quantised_experts,
+        quantised_sharded,
+    )
+
+
+class Exchanges(NamedTuple):
+    """Collectives over the data-parallel group of the fullest device, nothing hidden."""
+
+    reduced: float
+    """All-reduce of all gradients, in buckets. [s]"""
+    scattered: float
+    """Reduce-scatter of all gradients; an all-reduce where several groups each hold a copy. [s]"""
+    scattered_once: float
+    """Reduce-scatter of the gradients of one micro-batch inside a group. [s]"""
+    gathered: float
+    """All-gather of the weights. [s]"""
+    streamed: float
+    """Weights gathered layer by layer twice, gradients scattered, for one micro-batch. [s]"""
+    between: float
+    """All-reduce between groups that each hold a copy of what they share. [s]"""
+
+
+class MessageGroup(NamedTuple):
+    """Weights that are copied over the same ranks, and what these exchange of them."""
+
+    gradients: float
+    """Gradients of one device. [B]"""
+    copied: float
+    """Trained weights of one device, as they are gathered after an update. [B]"""
+    stored: float
+    """All weights of one device, as they are gathered where each rank holds its share of them. [B]"""
+    buckets: float
+    """Messages into which an all-reduce of the gradients is cut. [-]"""
+    ranks: float
+    """Ranks that hold a copy. [-]"""
+    shards: float
+    """Ranks that share one copy where it is sharded. [-]"""
+    inside: float
+    """Ranks of the group in one machine. [-]"""
+
+
+@inner
+def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) -> MessageGroup:
+    """Return what is exchanged of the weights that every rank copies, or of experts spread over ranks.
+
+    Experts spread over ranks have as many times fewer copies (Rajbhandari et al. 2022, section 5);
+    experts that every rank holds travel with the others. Buckets: Li et al. 2020.
+    """
+    spread = plan.expert > 1.0
+    local = max(case.links.devices // plan.tensor, 1.0)
+    whole, trained, quantised = weights.experts, weights.trained_experts, weights.quantised_experts
+    ranks, shards, inside = plan.data, plan.sharding_ranks, local
+    if of_experts:
+        ranks = plan.data / plan.expert
+        shards, inside = min(plan.sharding_ranks, ranks), max(local // plan.expert, 1.0)
+    else:
+        whole = weights.layers + weights.outside - (whole if spread else 0.0)
+        trained = weights.trained - (trained if spread else 0.0)
+        quantised = weights.quantised - (quantised if spread else 0.0)
+    gradients = trained * max(case.size, case.sent_gradient_bytes)
+    buckets = min(max(math.ceil(gradients / case.bucket_bytes), 1.0), case.most_buckets)
+    stored = (whole - quantised) * case.size + quantised * QUANTISED_BYTES
+    return MessageGroup(gradients, trained * case.size, stored, buckets, ranks, shards, inside)
+
+
+@inner
+def gradient_exchanges(case: Case, plan: Plan, weights: Weights, network: Network) -> Exchanges:
+    """Time of the collectives that keep the copies of a device's weights alike (Rajbhandari et al. 2020)."""
+    layers = max(case.depth, 1.0) * weights.share
+    found = _group_exchanges(message_group(case, plan, weights, False), layers, case.links, network)
+    if plan.expert == 1.0 or weights.experts == 0.0:
+        return found
+    more = _group_exchanges(message_group(case, plan, weights, True), layers, case.links, network)
+    return Exchanges(
+        found.reduced + more.reduced,
+        found.scattered + more.scattered,
+        found.scattered_once + more.scattered_once,
+        found.gathered + more.gathered,
+        found.streamed + more.streamed,
+        found.between + more.between,
+    )
+
+
+@inner
+def _group_exchanges(group: MessageGroup, layers: float, links: Links, network: Network) -> Exchanges:
+    gradients, ranks, shards, inside = group.gradients, group.ranks, group.shards, group.inside
+    of_layer = collective_time(group.stored / layers, shards, inside, links, network, 1.0)
+    if gradients == 0.0:
+        return Exchanges(0.0, 0.0, 0.0, 0.0, layers * 2.0 * of_layer, 0.0)
+    bucket = collective_time(gradients / group.buckets, ranks, inside, links, network, 2.0)
+    once = collective_time(gradients, shards, inside, links, network, 1.0)
+    scattered = collective_time(gradients, ranks, inside, links, network, 2.0) if shards < ranks else once
+    gathered = collective_time(group.copied, shards, inside, links, network, 1.0)
+    layer_gradients = collective_time(gradients / layers, shards, inside, links, network, 1.0)
+    between = collective_time(gradients / shards, ranks / shards, 1.0, links, network, 2.0)
+    streamed = layers * (2.0 * of_layer + layer_gradients)
+    return Exchanges(group.buckets * bucket, scattered, once, gathered, streamed, between)

@@ -1,0 +1,244 @@
+"""Every legal plan of GPUs and of IPUs as arrays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.engine.plans import Plans, Recompute, Sharding
+from app.engine.records import Floats
+from app.engine.search.shares import Options, spread_options
+from app.engine.search.space import Space, divisors, layouts, whole
+from app.errors import FieldError, Message, TooLarge
+
+MODES = [float(mode) for mode in Recompute]
+
+STAGES = [float(stage) for stage in Sharding]
+
+SWITCH = [0.0, 1.0]
+
+RANK_CHOICES = 2
+"""Shards over all copies, or over those of one machine."""
+
+MOST_PLANS = 2_000_000
+"""Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
+
+
+def gpu_plans(space: Space) -> tuple[Plans, int]:
+    """Return every legal plan of a space on GPUs, and how many combinations it was taken from.
+
+    Options without effect are left out: shards of one copy, recomputed attention where nothing is kept of it,
+    split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
+    would exchange them for every micro-batch.
+    """
+    found = layouts(space)
+    return plans_of(spread_of(space, found)), combinations(space, len(found))
+
+
+def plans_of(spread: Options) -> Plans:
+    """Return the plans of layouts with every option."""
+    rows = np.empty((plan_count(spread)[0], len(Plans.__slots__)))
+    spread_options(*spread, rows, np.zeros(2, dtype=np.int64))
+    return Plans.of_rows(rows)
+
+
+def plan_count(spread: Options) -> tuple[int, int]:
+    """Return how many plans layouts have, and how many the layout that has most."""
+    count = np.zeros(2, dtype=np.int64)
+    spread_options(*spread, np.empty((0, len(Plans.__slots__))), count)
+    if count[0] > MOST_PLANS:
+        message = Message(
+            "more than {most} plans would have to be compared; give the tensor or pipeline degree, or a "
+            "global batch and a number of devices with fewer divisors",
+            {"most": MOST_PLANS},
+        )
+        raise TooLarge(message, [FieldError("plan", message)])
+    return int(count[0]), int(count[1])
+
+
+def spread_of(space: Space, found: Floats) -> Options:
+    """Return what layouts, (L, 5), are spread over."""
+    ranks = _ranks(space, found)
+    pipelines = sorted(set(found[:, 1].astype(int).tolist()))
+    parts = [_chunks(space, pipeline) for pipeline in pipelines]
+    chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
+    for row, values in enumerate(parts):
+        chunks[row, : len(values)] = values
+    # Layouts of the same traits have the same options.
+    traits = np.count_nonzero(ranks, axis=0) * 8 + (found[:, :3] > 1) @ [4, 2, 1]
+    occurring = set(traits.tolist())
+    options = [
+        _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
+        for trait in range(8 * len(ranks) + 8)
+    ]
+    starts = whole([0, *itertools.accumulate(map(len, options))])
+    every = np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    experts = whole(space.choices("expert", divisors(space.experts)))
+    return Options(found, ranks, whole(pipelines), chunks, experts, space.experts, every, starts)
+
+
+def _chunks(space: Space, pipeline: int) -> list[int]:
+    """Return the numbers of equal chunks a stage can be cut into."""
+    natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
+    if space.lean:
+        # None, the two shallowest and the deepest.
+        natural = sorted({*natural[:3], natural[-1]})
+    return [
+        int(chunks)
+        for chunks in space.effective("interleave", natural)
+        if chunks == 1 or space.depth % (pipeline * chunks) == 0
+    ]
+
+
+def _ranks(space: Space, found: Floats) -> Floats:
+    """Return over how many copies shards may lie, (R, L): all of them, or those of one machine.
+
+    Plans that share nothing take the first: all copies where that is allowed.
+    """
+    tensor, data = found[:, 0], found[:, 2]
+    if "sharding_ranks" in space.allowed:
+        given = sorted(space.allowed["sharding_ranks"])
+        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in given])
+        order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
+        return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
+    near = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
+    inside = (near > 1) & (near < data) & (data % near == 0)
+    return np.stack([data, np.where(inside, near, 0.0)])
+
+
+def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
+    """Return recomputation, sequence parallelism, sharding, where shards lie, and offload."""
+    transformer = space.heads > 0
+    modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
+    stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
+    splits = SWITCH if tensor and transformer else SWITCH[:1]
+    if space.lean:
+        splits = splits[-1:]
+    sharding = [
+        (stage, float(slot))
+        for stage in space.effective("sharding", stages if data else STAGES[:1])
+        for slot in range(ranks if stage > 0 else 1)
+    ]
+    return [
+        (float(recompute), float(sequence), float(stage), slot, float(offload))
+        for recompute, sequence, (stage, slot), offload in itertools.product(
+            space.effective("recompute", modes),
+            space.effective("sequence_parallel", splits),
+            sharding,
+            space.choices("offload", SWITCH[:1] if space.lean else SWITCH),
+        )
+    ]
+
+
+def combinations(space: Space, found: int) -> int:
+    """Return the combinations of all values of all dimensions, whether or not they have an effect."""
+    sizes = (
+        len(space.choices("interleave", divisors(space.depth))),
+        len(space.choices("expert", divisors(space.experts))),
+        len(space.choices("recompute", MODES)),
+        len(space.choices("sequence_parallel", SWITCH)),
+        len(space.choices("sharding", STAGES)),
+        len(space.choices("sharding_ranks", range(RANK_CHOICES))),
+        len(space.choices("offload", SWITCH)),
+    )
+    return found * math.prod(sizes)
+
+
+NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
+
+RANKS = Plans.__slots__.index("sharding_ranks")
+
+PHASES = Plans.__slots__.index("phases")
+
+OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")]
+
+
+def ipu_plans(space: Space) -> tuple[Plans, int]:
+    """Return every legal plan of a space on IPUs, and how many combinations it was taken from.
+
+    Weights may be sharded over a power of two of the replicas, the optimizer's state over none or all of
+    them, and weights no wider than the state. Phases are those that are given, else one (:func:`phased`
+    cuts further).
+    """
+    found = layouts(space)
+    modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
+    offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
+    enumerated = 0
+    blocks, places = [], []
+    for data in np.unique(found[:, 2]):
+        mine = np.flatnonzero(found[:, 2] == data)
+        shares = _shares(space, int(data))
+        every = [(*one, *share) for one in itertools.product(modes, offload, phases) for share in shares]
+        ways = len(space.choices("rts", range(int(data).bit_length())))
+        ways *= len(space.choices("rts_optimizer", range(2)))
+        enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
+        block = np.ones((mine.size, len(every), len(Plans.__slots__)))
+        block[..., :5] = found[mine, np.newaxis]
+        block[..., NEUTRAL] = 0.0
+        block[..., RANKS] = data
+        block[..., OPTIONS] = np.array(every, dtype=float).reshape(-1, 5)
+        blocks.append(block.reshape(-1, len(Plans.__slots__)))
+        places.append(np.repeat(mine, len(every)))
+    if not blocks:
+        return Plans.of_rows(np.empty((0, len(Plans.__slots__)))), 0
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return Plans.of_rows(np.concatenate(blocks)[order]), enumerated
+
+
+def _shares(space: Space, data: int) -> list[tuple[float, float]]:
+    """Return over how many replicas weights and optimizer state may be sharded."""
+    powers = [float(1 << power) for power in range(data.bit_length()) if data % (1 << power) == 0]
+    return [
+        (weights, state)
+        for weights in space.choices("rts", powers)
+        for state in space.choices("rts_optimizer", sorted({1.0, float(data)}))
+        if data % weights == 0
+        and data % state == 0
+        and (weights <= state or {"rts", "rts_optimizer"} & set(space.allowed))
+    ]
+
+
+def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:
+    """Return plans that keep their optimizer off chip, cut into the phases they need and into more.
+
+    Parameters
+    ----------
+    plans : Plans
+        Plans that do not fit whole. [-]
+    phases : array
+        Fewest phases of each; infinite where none suffice. [-]
+    depth : int
+        Layers of the model; a phase holds at least one of them, the embedding or the head. [-]
+    multiples : sequence of float
+        Multiples of the fewest phases: shorter phases leave room where the fewest only just fit. [-]
+
+    Returns
+    -------
+    plans : Plans
+        Every multiple of every possible plan, each once. [-]
+
+    References
+    ----------
+    .. [1] Graphcore, PopART tensor_locations.rst (phased execution).
+
+    Examples
+    --------
+    >>> plans = Plans.of(pipeline=np.array([4.0, 2.0]))
+    >>> phased(plans, np.array([2.0, np.inf]), 8, (1.0, 1.5)).phases.tolist()
+    [2.0, 3.0]
+    """
+    longest = float(depth + 2)
+    # A phase always computes its activations again, so that recomputation makes no difference.
+    plain = plans.recompute == np.min(plans.recompute)
+    possible = np.flatnonzero(plain & np.isfinite(phases) & (phases >= 1) & (phases <= longest))
+    least = np.asarray(phases[possible], dtype=float)
+    tried = np.stack([np.minimum(np.ceil(least * more), longest) for more in multiples])
+    new = np.ones(tried.shape, dtype=bool)
+    new[1:] = tried[1:] > tried[:-1]
+    which = np.broadcast_to(possible, tried.shape)[new]
+    cut = plans.rows[which]
+    cut[:, PHASES] = tried[new]
+    return Plans.of_rows(cut)

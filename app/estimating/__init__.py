@@ -1,0 +1,1 @@
+"""One question answered: request, plan, run, cost, and a document with its trace."""

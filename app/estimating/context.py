@@ -1,0 +1,307 @@
+"""Which software profile an estimate uses where none is asked for: data/software_defaults.csv."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from app.catalog.books import PriceBook
+from app.catalog.catalog import Catalog
+from app.catalog.entries import ChipKind
+from app.catalog.load import load_catalog
+from app.catalog.software import DefaultSoftware, SoftwareCatalog, SoftwareProfile, load_software
+from app.engine.convergence import samples_law
+from app.engine.loss import critical_batch_at_loss, language_loss
+from app.errors import BadInput, FieldError, Message, NotFound
+from app.estimating.documents import CheckWarning, Default
+from app.estimating.hardware import HardwareFinder
+from app.estimating.nearest import (
+    FamilyErrors,
+    MeasuredRows,
+    MeasuredRun,
+    RunOutcome,
+    load_family_errors,
+    load_outcomes,
+    measured_runs,
+    read_measured,
+)
+from app.estimating.ranges import Residuals, load_residuals, significant
+from app.estimating.regimes import MeasurementCoverage, chip_series
+from app.estimating.request import AssumptionsInput
+from app.estimating.validation.rules import Rules, load_rules
+from app.profiles.model import ModelProfile
+from app.profiles.samples import LengthSample
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimit:
+    """Global batch up to which convergence holds, as far as published recipes show."""
+
+    kind: str
+    """Kind of workload, as finetune; blank for pre-training."""
+    family: str
+    limit: float
+    unit: str
+    source: str
+    note: str
+
+
+BatchLimits = Mapping[tuple[str, str], BatchLimit]
+"""Batch limits by kind of workload and family; blank is pre-training, and any other family."""
+
+
+def load_batch_limits(directory: Path) -> BatchLimits:
+    """Load data/batch_limits.csv by kind of workload and family."""
+    with (directory / "batch_limits.csv").open(encoding="utf-8", newline="") as handle:
+        return {
+            (row["kind"], row["family"]): BatchLimit(
+                row["kind"], row["family"], float(row["limit"]), row["unit"], row["source"], row["note"]
+            )
+            for row in csv.DictReader(handle)
+        }
+
+
+def batch_limit(limits: BatchLimits, kind: str, family: str, convolutional: bool) -> BatchLimit:
+    """Return the limit of a kind of workload; what has no rows of its own is held to that of pre-training.
+
+    A family without a row takes that of ResNet-50 where it is convolutional and the kind has one, else the
+    kind's default.
+    """
+    families = (family, "resnet50", "") if convolutional else (family, "")
+    keys = [(of_kind, of_family) for of_kind in (kind, "") for of_family in families]
+    return next(limits[key] for key in keys if key in limits)
+
+
+LANGUAGE = frozenset({"gpt", "llama"})
+"""Families whose loss the law of language models gives."""
+
+
+def critical_batch(parameters: float, tokens: float, catalog: Catalog) -> float:
+    """Return the batch at which a language model needs twice its fewest tokens. [tokens]"""
+
+    def law(parameter: str) -> float:
+        return catalog.figure("loss-law", parameter).si
+
+    names = ("parameters_scale", "parameters_exponent", "tokens_scale", "tokens_exponent")
+    loss = language_loss(parameters, tokens, *(law(name) for name in names))
+    return float(critical_batch_at_loss(loss, law("critical_batch_scale"), law("critical_batch_exponent")))
+
+
+def critical_batch_checks(
+    family: str, parameters: float, tokens: float, batch_tokens: float, catalog: Catalog
+) -> list[CheckWarning]:
+    """Return advice where a language model is trained on steps above its critical batch. [tokens]"""
+    if family not in LANGUAGE:
+        return []
+    critical = critical_batch(parameters, tokens, catalog)
+    if batch_tokens <= critical:
+        return []
+    more = samples_law(batch_tokens, 1.0, critical, 1.0) / samples_law(critical, 1.0, critical, 1.0)
+    return [
+        CheckWarning.of(
+            "batch_beyond_critical",
+            "caution",
+            Message(
+                "steps of {batch} million tokens lie above the critical batch of some {critical} million: "
+                "the same loss takes about {factor} times the tokens it takes there",
+                {
+                    "batch": significant(batch_tokens / 1e6),
+                    "critical": significant(critical / 1e6),
+                    "factor": significant(float(more)),
+                },
+            ),
+            "workload.global_batch",
+        )
+    ]
+
+
+def unknown_profile(identifier: str) -> ModelProfile:
+    """Refuse an uploaded profile where there are none."""
+    raise NotFound.named("uploaded profile", identifier, [], "model.profile_id")
+
+
+def unknown_workload(identifier: str) -> LengthSample:
+    """Refuse an uploaded sample where there are none."""
+    raise NotFound.named("uploaded sample", identifier, [], "workload.workload_id")
+
+
+def no_calibration(identifier: str) -> SoftwareProfile | None:
+    """Find no software profile beside the catalogue's."""
+    return None
+
+
+def unknown_book(identifier: str) -> PriceBook:
+    """Refuse a price book where there are none."""
+    message = Message("there is no {kind} “{name}”", {"kind": Message("price book"), "name": identifier[:80]})
+    raise NotFound(message)
+
+
+Remember: TypeAlias = Callable[[Hashable, Callable[[], Any]], Any]
+"""Gives what stands for a key, made where it is not kept. What it gives is shared and must not be changed."""
+
+
+def make_anew(key: Hashable, make: Callable[[], Any]) -> Any:
+    """Remember nothing."""
+    return make()
+
+
+CALIBRATION_PREFIX = "cal_"
+"""Start of the identifiers of calibrations."""
+
+
+@dataclass(frozen=True)
+class SizingContext:
+    """Catalogue and look-ups; built once per process, or per workspace for uploads."""
+
+    catalog: Catalog
+    software: SoftwareCatalog
+    rules: Rules
+    residuals: Residuals
+    runs: tuple[MeasuredRun, ...]
+    """Configurations of the measured runs."""
+    measured: MeasurementCoverage
+    """What was measured: families on chips, and chips with fitted software."""
+    batch_limits: BatchLimits
+    """Global batch up to which convergence holds, by kind of workload and family."""
+    family_errors: FamilyErrors
+    """Median absolute log-error of throughput by family, chip and kind of software, as `rackline docs` last
+    wrote it."""
+    measured_rows: MeasuredRows
+    """The measured runs one by one."""
+    outcomes: Mapping[str, RunOutcome] = field(default_factory=dict)
+    """Measured and predicted value of each run, to be shown; nothing is predicted from them."""
+    find_profile: Callable[[str], ModelProfile] = unknown_profile
+    find_workload: Callable[[str], LengthSample] = unknown_workload
+    find_calibration: Callable[[str], SoftwareProfile | None] = no_calibration
+    """Software profile of a calibration of the workspace; None where there is none of that name."""
+    calibrations: Callable[[], Sequence[str]] = tuple
+    """Identifiers of the workspace's calibrations, to offer close ones."""
+    find_book: Callable[[str], PriceBook] = unknown_book
+    """Price book of the workspace, in its newest version or the one named behind an @."""
+    remember: Remember = make_anew
+    """Finds what was decided before about the same question."""
+
+    def software_profile(self, identifier: str) -> SoftwareProfile:
+        """Return a software profile of the catalogue or a calibration of the workspace.
+
+        Parts that profiles are put together from run nothing by themselves and are refused.
+        """
+        if identifier in self.software.profiles:
+            profile = self.software.profiles[identifier]
+            if not profile.complete:
+                whole = self.software.built_on(identifier)
+                raise BadInput.at(
+                    "software",
+                    "{software} is a part of software profiles; choose one that has it: {whole}",
+                    software=identifier,
+                    whole=", ".join(whole),
+                )
+            return profile
+        found = self.find_calibration(identifier)
+        if found is None:
+            # Random identifiers look like anything; they are offered to those who mean one.
+            own = self.calibrations() if identifier.startswith(CALIBRATION_PREFIX) else ()
+            known = [*self.software.profiles, *own]
+            raise NotFound.named("software profile", identifier, known, "software")
+        return found
+
+    def priced(self, price_book_id: str | None, field: str = "price_book_id") -> SizingContext:
+        """Return the context whose catalogue has the prices of a price book; itself without one."""
+        if price_book_id is None:
+            return self
+        try:
+            book = self.find_book(price_book_id)
+        except NotFound as error:
+            raise NotFound(error.message, [FieldError(field, error.message)]) from None
+        return replace(self, catalog=self.catalog.overlaid(book))
+
+    def at_prices(self, asked: AssumptionsInput) -> SizingContext:
+        """Return the context at the prices that assumptions ask for: of a book, as of a day."""
+        context = self.priced(asked.price_book_id, "assumptions.price_book_id")
+        if asked.price_date is None:
+            return context
+        return replace(context, catalog=context.catalog.dated(asked.price_date.isoformat()))
+
+    @property
+    def hardware(self) -> HardwareFinder:
+        """Finder of hardware in the catalogue."""
+        return HardwareFinder(self.catalog, self.software)
+
+
+def measured_by(runs: Sequence[MeasuredRun]) -> MeasurementCoverage:
+    """Return what runs have measured."""
+    return MeasurementCoverage(
+        pairs=frozenset((run.family, run.chip) for run in runs if run.counted),
+        series=frozenset(chip_series(run.chip) for run in runs if run.fitted),
+    )
+
+
+def load_context(directory: Path) -> SizingContext:
+    """Load everything under the data directory."""
+    rules = load_rules(directory / "validation")
+    rows = read_measured(directory / "validation" / "measured.csv")
+    software = load_software(directory)
+    presets = {name for name, profile in software.profiles.items() if profile.is_preset}
+    runs = measured_runs(rows, rules, presets)
+    return SizingContext(
+        catalog=load_catalog(directory),
+        software=software,
+        rules=rules,
+        residuals=load_residuals(directory),
+        runs=runs,
+        measured=measured_by(runs),
+        measured_rows=MeasuredRows(rows, rules),
+        batch_limits=load_batch_limits(directory),
+        family_errors=load_family_errors(directory / "validation" / "errors.csv"),
+        outcomes=load_outcomes(directory / "validation" / "predictions.csv"),
+    )
+
+
+def default_software(
+    family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
+) -> DefaultSoftware:
+    """Return what usually runs a family or kind of network on a chip."""
+    formats = (
+        [] if kind is ChipKind.IPU else [one.value for one in context.catalog.gpu_chip(chip).matrix_peak]
+    )
+    network = "convolutional" if convolutional else ""
+    return context.software.default(family, network, kind.value, chip, formats)
+
+
+def choose_software(
+    asked: str | None,
+    family: str,
+    convolutional: bool,
+    chip: str,
+    kind: ChipKind,
+    context: SizingContext,
+    defaults: list[Default],
+) -> SoftwareProfile:
+    """Return the software profile asked for, or the default of the chip and the family or kind of network."""
+    if asked is not None:
+        profile = context.software_profile(asked)
+        if profile.kind != kind.value:
+            raise BadInput.at(
+                "software",
+                "{software} is software for a {kind}; choose one for {chip}, or leave it out",
+                software=asked,
+                kind=profile.kind.upper(),
+                chip=chip,
+            )
+        return profile
+    usual = default_software(family, convolutional, chip, kind, context)
+    profile = context.software.profile(usual.profile)
+    defaults.append(
+        Default.of(
+            "software",
+            usual.profile,
+            Message(
+                "usual for {models} on this chip since {since}; name your own for a narrower range",
+                {"models": Message(usual.models), "since": usual.since[:4]},
+            ),
+        )
+    )
+    return replace(profile, presumed=True)

@@ -1,0 +1,457 @@
+"""What a run costs: a system owned or rented, on a stated basis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import numpy as np
+from pydantic import JsonValue
+
+from app.catalog.catalog import Catalog
+from app.catalog.figures import Figure, Spread
+from app.engine.cost.capital import accelerator_hour_cost, present_worth_factor
+from app.engine.cost.hours import (
+    OwnedSystem,
+    owned_hourly_cost,
+    rented_hourly_cost,
+    reservation_threshold,
+    run_cost,
+    spot_hourly_price,
+)
+from app.engine.energy import emissions, facility_power, run_energy
+from app.engine.records import Floats
+from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
+from app.estimating.capital import STORAGE, shown, taken
+from app.estimating.documents import TraceStep
+from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
+from app.estimating.money import Carbon, Cost, CostFigure, CostLine, Currency, quote, quote_line
+from app.estimating.prices import DollarPrices, in_dollars, training_power
+from app.estimating.ranges import quantity
+from app.estimating.runtime import Run
+from app.estimating.schema import Quantity, SourceRef
+
+BLANK = "Blank and Tarquin, Engineering economy, 8th ed., 2018"
+
+BARROSO = "Barroso, Hölzle, Ranganathan, The datacenter as a computer, 3rd ed., 2018, chapter 6"
+
+DALY = "Daly, Future Generation Computer Systems 22, 2006; Yi, Kondo, Andrzejak, IEEE CLOUD 2010"
+
+
+def cost_trace(
+    found: DollarPrices | None,
+    cost: Cost | None,
+    seconds: float,
+    run: Run | None = None,
+    assumed: Reliability | None = None,
+) -> list[TraceStep]:
+    """Return the steps that lead to the cost of a run; none where no price is known."""
+    if found is None or cost is None:
+        return []
+    figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
+    steps = [
+        TraceStep(
+            name="cost_per_hour",
+            formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
+            "support, power, space and staff of a year / (8,766 h · u)"
+            if found.owned
+            else "(instances × price + storage + egress) / u",
+            inputs=_inputs(figures) | {line.item: line.hourly for line in cost.lines},
+            value=cost.hourly.value,
+            unit=cost.hourly.unit,
+            reference=f"{BLANK}; {BARROSO}" if found.owned else BARROSO,
+            source=_sources(figures),
+        )
+    ]
+    steps += _rental(found, run, assumed)
+    steps.append(
+        TraceStep(
+            name="cost_of_run",
+            formula="cost of an hour × time to train",
+            inputs={"cost_per_hour": cost.hourly.value, "time_to_train": seconds},
+            value=cost.run.value,
+            unit=cost.run.unit,
+            reference=BARROSO,
+            source=[],
+        )
+    )
+    if cost.carbon is not None:
+        carbon = cost.carbon
+        steps.append(
+            TraceStep(
+                name="carbon_of_run",
+                formula="energy at the meter × emissions of the grid",
+                inputs={f"{carbon.intensity.item}.carbon": carbon.intensity.value, "time_to_train": seconds},
+                value=carbon.run.value,
+                unit="kg",
+                reference="GHG Protocol, Scope 2 guidance, 2015 (location-based)",
+                source=_sources([carbon.intensity]),
+            )
+        )
+    return steps
+
+
+def _rental(found: DollarPrices, run: Run | None, assumed: Reliability | None) -> list[TraceStep]:
+    """Return what interruptions add to a spot price, or from which use on a reservation pays."""
+    terms, price = found.terms, found.hourly
+    if found.owned or price is None:
+        return []
+    if terms.spot and run is not None and assumed is not None:
+        useful = run.total - run.checkpoint - run.failures
+        rate = 1.0 / run.mean_time_to_failure
+        effective = spot_hourly_price(
+            price, useful, run.checkpoint_seconds, run.checkpoint_interval, rate, assumed.restart
+        )
+        return [
+            TraceStep(
+                name="spot_price_of_progress",
+                formula="price × (useful time + checkpoints + work done again + restarts) / useful time",
+                inputs={
+                    "price": price,
+                    "mean_time_to_failure": finite(run.mean_time_to_failure),
+                    "checkpoint_interval": finite(run.checkpoint_interval),
+                    "restart": assumed.restart,
+                },
+                value=float(effective),
+                unit="USD",
+                reference=DALY,
+                source=[],
+            )
+        ]
+    demand = found.on_demand
+    if terms.rental in ("reserved-1-year", "reserved-3-years") and demand is not None:
+        return [
+            TraceStep(
+                name="reservation_threshold",
+                formula="reserved price / price on demand: the share of the hours in use from which it pays",
+                inputs={"reserved": price, "on_demand": demand.si * HOUR},
+                value=float(reservation_threshold(price, demand.si * HOUR)),
+                unit="1",
+                reference="Wang, Liang, Li, IEEE TPDS 26(12), 2015",
+                source=[],
+            )
+        ]
+    return []
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None where it is infinite."""
+    return value if math.isfinite(value) else None
+
+
+def _inputs(figures: Iterable[CostFigure]) -> dict[str, JsonValue]:
+    return {
+        f"{figure.item}.{figure.name}" if figure.item else figure.name: figure.value for figure in figures
+    }
+
+
+def _sources(figures: Iterable[CostFigure]) -> list[SourceRef]:
+    return list({figure.source.id: figure.source for figure in figures if figure.source is not None}.values())
+
+
+def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str | None = None) -> Spread:
+    """Power of the whole system in the facility while it trains a family of models. [W]"""
+    drawn = training_power(hardware, catalog, family)
+    value, low, high = (float(facility_power(part, pue)) for part in (drawn.value, drawn.low, drawn.high))
+    return Spread(value, low, high, "W")
+
+
+def cost_of(
+    hardware: Hardware,
+    found: DollarPrices,
+    *,
+    seconds: float,
+    samples: Floats,
+    normals: Mapping[str, Floats],
+    currency: Currency,
+    catalog: Catalog,
+    family: str | None = None,
+) -> Cost:
+    """Return the cost of a run of a system on its basis."""
+    exchange = found.rate if currency == "KRW" else 1.0
+    charges = Charges(hardware, found, normals=normals, currency=currency)
+    central, hourly, sampled = charges.dollars, charges.hourly, charges.hourly_samples
+    yearly = found.utilisation * HOURS_PER_YEAR
+    worth = float(present_worth_factor(found.discount_rate, found.lifetime))
+
+    def amount(hours: float) -> Quantity:
+        """Return what so many useful hours cost."""
+        return quantity(hourly * hours, sampled * hours, currency)
+
+    lines = [
+        CostLine(
+            item=name,
+            hourly=value * exchange,
+            per_month=value * exchange * yearly / MONTHS,
+            over_term=value * exchange * yearly * found.lifetime,
+            figures=shown(found.figures.get(name, []), catalog.book),
+        )
+        for name, value in central.items()
+    ]
+    runs = run_cost(sampled, samples)
+    return Cost(
+        run=quantity(float(run_cost(hourly, seconds)), runs, currency),
+        run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
+        capex=quantity(*charges.capital, currency) if found.owned else None,
+        hourly=quantity(hourly, sampled, currency),
+        per_accelerator_hour=quantity(
+            float(accelerator_hour_cost(hourly, hardware.devices)),
+            accelerator_hour_cost(sampled, hardware.devices),
+            currency,
+        ),
+        per_month=amount(yearly / MONTHS),
+        over_term=amount(charges.term_hours),
+        present_value=amount(yearly * worth),
+        carbon=_carbon(hardware, found, seconds, samples, normals, catalog, family),
+        basis=_basis(found, currency, catalog),
+        lines=lines,
+        figures=shown(found.figures[""], catalog.book),
+        quote=quote(
+            [quote_line(line.item, line.item, 1, line.over_term, currency) for line in lines], currency
+        ),
+    )
+
+
+class Charges:
+    """What a system costs in a currency, central and as samples."""
+
+    def __init__(
+        self, hardware: Hardware, found: DollarPrices, *, normals: Mapping[str, Floats], currency: Currency
+    ) -> None:
+        """Take the prices and rates of a system, and standard normals, of which the prices take a column."""
+        self.found = found
+        self.currency = currency
+        self._normals = normals
+        self._factor = np.exp(found.deviation * normals["price"])
+        self._exchange = found.rate if currency == "KRW" else 1.0
+        # A line is linear in the factor on prices: its ends give every sample of it.
+        self._lines = _lines(hardware, found, np.array([0.0, 1.0]))
+        self.hourly, self.hourly_samples = self._sampled(self._lines)
+        """Of a useful hour. [currency/h]"""
+
+    @cached_property
+    def capital(self) -> tuple[float, Floats]:
+        """Price of everything that is bought, central and as samples. [currency]"""
+        return self._sampled({name: np.array([0.0, price]) for name, price in self.found.capital.items()})
+
+    @property
+    def purchase(self) -> tuple[float, Floats] | None:
+        """What has to be paid before the first run; None where the system is rented. [currency]
+
+        Machines, hosts, network and storage that are counted, and their freight and installation.
+        """
+        if not self.owned:
+            return None
+        return self.capital[0] * self.installed, self.capital[1] * self.installed
+
+    @property
+    def owned(self) -> bool:
+        """True where the system is bought."""
+        return self.found.owned
+
+    @property
+    def installed(self) -> float:
+        """What is bought with its freight and installation, over its price."""
+        return 1.0 + self.found.defaults.installation_share.si
+
+    @property
+    def dollars(self) -> dict[str, float]:
+        """An hour by line. [USD/h]"""
+        return {name: float(ends[1]) for name, ends in self._lines.items()}
+
+    @property
+    def lines(self) -> dict[str, float]:
+        """An hour by line. [currency/h]"""
+        return {name: dollars * self._exchange for name, dollars in self.dollars.items()}
+
+    @property
+    def term_hours(self) -> float:
+        """Useful hours of the term. [h]"""
+        return self.found.utilisation * HOURS_PER_YEAR * self.found.lifetime
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of the purchase and of an hour that are proportional to the price of the system.
+
+        Costs are linear in that price: the share is what they grow by where it doubles.
+        """
+        moving = {"instances"} | {
+            name
+            for name, basis in self.found.figures.items()
+            # A network without a bill costs a share of everything else.
+            if name == "machines" or any(getattr(one, "parameter", "") == "network_share" for one in basis)
+        }
+        capital = self.found.capital
+        bought = sum(capital.values())
+        of_capital = sum(price for name, price in capital.items() if name in moving) / (bought or 1.0)
+        # Installation, spare parts and support follow the whole of what is bought.
+        more = sum(
+            (whole - free) * (float(name in moving) if name in (*capital, "instances") else of_capital)
+            for name, (free, whole) in self._lines.items()
+        )
+        return of_capital, float(more / sum(self.dollars.values()))
+
+    def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
+        """Return the sum of lines, whose ends are given, central and as samples."""
+        paid: dict[str, Floats] = {}
+        for name, ends in lines.items():
+            unit = self.found.paid_in(name)
+            paid[unit] = paid[unit] + ends if unit in paid else ends
+        central, sampled = 0.0, np.zeros_like(self._factor)
+        for unit, (free, whole) in paid.items():
+            central += whole
+            sampled += (free + (whole - free) * self._factor) * self._converted(unit)
+        return float(central) * self._exchange, sampled * self._exchange
+
+    def _converted(self, paid: str) -> Floats | float:
+        """Return the factor by which what is paid in a currency moves with the exchange rate."""
+        if paid == self.currency:
+            return 1.0
+        deviation = {
+            "USD": 0.0,
+            "KRW": log_deviation(self.found.defaults.won_per_dollar),
+            "EUR": log_deviation(self.found.defaults.euro_per_dollar),
+        }
+        power = deviation[self.currency] - deviation[paid]
+        return np.exp(power * self._normals["exchange_rate"])
+
+
+def _lines(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    """Return the lines that are counted, each in the shape of the factor on prices."""
+    lines = _owned(hardware, found, factor) if found.owned else _rented(hardware, found, factor)
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
+    }
+
+
+def _rented(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    lines = rented_hourly_cost(
+        hardware.count,
+        (found.hourly or 0.0) * factor,
+        found.stored,
+        found.defaults.storage_object.si,
+        found.utilisation,
+        found.egress,
+        found.egress_price,
+    )
+    counted = {"instances": True, STORAGE: found.stored > 0, "egress": found.egress > 0}
+    return {name: value for name, value in lines.items() if counted[name]}
+
+
+def _owned(hardware: Hardware, found: DollarPrices, factor: Floats) -> dict[str, Floats]:
+    defaults, include = found.defaults, found.include
+    lines = owned_hourly_cost(
+        OwnedSystem(
+            equipment={name: price * factor for name, price in found.capital.items()},
+            install_share=defaults.installation_share.si,
+            spares_share=defaults.spares_share.si,
+            residual_share=found.residual,
+            discount_rate=found.discount_rate,
+            lifetime=found.lifetime,
+            support_rate=defaults.support_rate.si * YEAR,
+            power=facility_power(found.power, found.pue),
+            electricity_price=found.electricity,
+            reserved_power=hardware.entry.power_max.value * hardware.count,
+            space_price=in_dollars(defaults.colocation, defaults),
+            staff=found.staff,
+            staff_pay=found.staff_pay,
+            utilisation=found.utilisation,
+        )
+    )
+    optional = {"power", "space", "staff", "support"}
+    return {name: value for name, value in lines.items() if name not in optional or name in include}
+
+
+def _basis(found: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
+    """Return everything that two costs must share, and the rates they were made with."""
+    terms, book = found.terms, catalog.book
+    basis: dict[str, JsonValue] = {
+        "acquisition": "own" if found.owned else "rent",
+        "utilisation": found.utilisation,
+        "include": _counted(found),
+        "currency": currency,
+        "won_per_dollar": found.rate,
+        "exchange_rate_as_of": found.defaults.won_per_dollar.as_of,
+        "term_years": found.lifetime,
+        "discount_rate": found.discount_rate,
+        "region": terms.region,
+    }
+    if found.owned:
+        basis |= {
+            "amortisation_years": found.lifetime,
+            "residual_share": found.residual,
+            "tariff_tier": terms.tier,
+            "pue": found.pue,
+            "electricity_usd_per_kwh": found.electricity * KILOWATT_HOUR,
+        }
+        if STORAGE in found.capital:
+            basis["storage_tb"] = found.capital[STORAGE] / found.defaults.storage_flash.si / TERABYTE
+    else:
+        basis |= {
+            "rental": terms.rental,
+            "hourly_usd": found.hourly,
+            "as_of": found.rent.as_of if found.rent else None,
+        }
+        if found.stored:
+            basis["storage_tb"] = found.stored / TERABYTE
+        if found.egress:
+            basis["egress_gb"] = found.egress * MONTH / GIGABYTE
+    if catalog.prices_on is not None:
+        basis["price_date"] = catalog.prices_on
+    if book is not None:
+        basis |= {"price_book_id": book.id, "price_book": book.name, "price_book_version": book.version}
+    return basis
+
+
+def _counted(found: DollarPrices) -> list[JsonValue]:
+    if found.owned:
+        return list(found.include)
+    return [name for name, amount in ((STORAGE, found.stored), ("egress", found.egress)) if amount]
+
+
+def _carbon(
+    hardware: Hardware,
+    found: DollarPrices,
+    seconds: float,
+    samples: Floats,
+    normals: Mapping[str, Floats],
+    catalog: Catalog,
+    family: str | None,
+) -> Carbon:
+    """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
+    intensity = found.defaults.carbon
+    drawn = system_power(hardware, found.pue, catalog, family)
+    spread = _spread_of(drawn, normals)
+    run = emissions(run_energy(drawn.value, seconds), intensity.si)
+    sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)
+    year = emissions(run_energy(facility_power(found.power, found.pue), YEAR), intensity.si)
+    return Carbon(
+        run=_on_grid(quantity(float(run), sampled, "kg"), intensity),
+        per_year=_on_grid(quantity(float(year), year * spread, "kg"), intensity),
+        intensity=taken(intensity, catalog.book),
+    )
+
+
+def _on_grid(emitted: Quantity, intensity: Figure) -> Quantity:
+    """Return an emission whose ends take the range of the grid's intensity along."""
+    return emitted.model_copy(
+        update={
+            "low": emitted.low * intensity.si_low / intensity.si,
+            "high": emitted.high * intensity.si_high / intensity.si,
+        }
+    )
+
+
+def _log_deviation(low: float, high: float) -> float:
+    return math.log(high / low) / DECILES if low > 0 else 0.0
+
+
+def _spread_of(power: Spread, normals: Mapping[str, Floats]) -> Floats:
+    return np.exp(_log_deviation(power.low, power.high) * normals["power"])
+
+
+def energy_of(power: Spread, seconds: float, samples: Floats, normals: Mapping[str, Floats]) -> Quantity:
+    """Return the energy of a run from the facility's power. [J]"""
+    drawn = power.value * _spread_of(power, normals)
+    return quantity(power.value * seconds, run_energy(drawn, samples), "J")

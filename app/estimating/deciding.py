@@ -1,0 +1,226 @@
+"""Decide what an estimate leaves open: workload, software, global batch and plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.engine.plans import Plans
+from app.engine.records import Floats, IpuChip
+from app.engine.search.evaluate import GpuEvaluator
+from app.engine.search.space import divisors
+from app.errors import BadInput
+from app.estimating.checks import batch_adjusted
+from app.estimating.context import SizingContext, choose_software
+from app.estimating.documents import CheckWarning
+from app.estimating.hardware import Hardware, reliability
+from app.estimating.plan_search import PlanChoice, Risk, Totals, choose_plan, space_of
+from app.estimating.ranges import residual_quantile
+from app.estimating.regimes import known_regimes, unusual_masks
+from app.estimating.request import AssumptionsInput, EstimateRequest
+from app.estimating.runtime import run_figures
+from app.estimating.scenario import Scenario, given_fields
+from app.estimating.workload import Training, is_convolutional, largest_batch, resolve_training
+from app.profiles.model import ModelProfile
+
+RANKED_AT = 0.8
+"""Share of the runs of a plan that are to stay below the time by which it is ranked."""
+
+WORTH_IT = 1.05
+"""How many times as fast a plan of such a kind has to be to be preferred, at :data:`RANKED_AT`."""
+
+
+def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
+    r"""Return the factors by which plans of a kind that no published run used are ranked as slower.
+
+    .. math:: f = 1.05^{k q_P / q_{0.8}}
+
+    where :math:`k` counts the ways in which a plan is of such a kind. What else is uncertain moves all plans
+    alike, or says how well a number of devices is known and not which plan to take on them.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Model, hardware and software.
+    family : str
+        Family of the model.
+    context : SizingContext
+        What was measured.
+    probability : float
+        Share of the runs that stay below, :math:`P`; 0.5 ranks by central times.
+    """
+    if not 0.5 <= probability < 1.0:
+        raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
+    factor = WORTH_IT ** (residual_quantile(probability) / residual_quantile(RANKED_AT))
+
+    known = known_regimes(scenario, family)
+
+    def factors(plans: Plans) -> Floats:
+        masks = [mask for name, mask in unusual_masks(scenario, plans).items() if name not in known]
+        ways = np.zeros(plans.tensor.shape, dtype=np.intp)
+        for mask in masks:
+            ways += mask
+        return np.asarray(factor ** np.arange(len(masks) + 1.0))[ways]
+
+    return factors
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """A request with its model, workload and software resolved; batch and plan are open on any system."""
+
+    request: EstimateRequest
+    profile: ModelProfile
+    training: Training
+    scenario: Scenario
+    margin: float | None
+    """Share of the memory to leave free; the default of the hardware where None."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """Everything decided before the engine is asked for the final numbers."""
+
+    request: EstimateRequest
+    profile: ModelProfile
+    hardware: Hardware
+    training: Training
+    scenario: Scenario
+    choice: PlanChoice
+    batch: int
+    batch_searched: bool
+    margin: float | None
+    """Share of the memory to leave free; the default of the hardware where None."""
+    warnings: list[CheckWarning]
+
+    @property
+    def machines_used(self) -> int:
+        """Machines that the devices of the plan fill."""
+        return int(self.hardware.machines_used(self.choice.plans)[0])
+
+
+def decide(
+    request: EstimateRequest,
+    profile: ModelProfile,
+    hardware: Hardware,
+    context: SizingContext,
+    *,
+    allowed: Mapping[str, Sequence[float]] | None = None,
+    probability: float = RANKED_AT,
+    lean: bool = True,
+) -> Decision:
+    """Resolve workload and software, then choose batch and plan."""
+    question = question_of(request, profile, hardware, context)
+    return choose(question, hardware, context, allowed=allowed, probability=probability, lean=lean)
+
+
+def question_of(
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+) -> PlanQuestion:
+    """Return a request with workload and software resolved for systems of such hardware."""
+    chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
+    training = resolve_training(request, profile, chip, context)
+    table = training.operators()
+    software = choose_software(
+        request.software,
+        profile.family,
+        is_convolutional(table),
+        hardware.entry.chip,
+        hardware.entry.chip_kind,
+        context,
+        training.defaults,
+    )
+    scenario = Scenario(
+        table=table,
+        hardware=hardware.engine,
+        software=software,
+        precision=training.precision,
+        optimizer=training.optimizer,
+        overrides={},
+    )
+    margin = request.assumptions.memory_margin
+    if margin is not None and not 0 <= margin < 1:
+        raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
+    return PlanQuestion(request, profile, training, scenario, margin)
+
+
+def choose(
+    question: PlanQuestion,
+    hardware: Hardware,
+    context: SizingContext,
+    *,
+    allowed: Mapping[str, Sequence[float]] | None = None,
+    probability: float = RANKED_AT,
+    lean: bool = True,
+    evaluator: GpuEvaluator | None = None,
+) -> Decision:
+    """Choose batch and plan of a question on a system."""
+    request, training, scenario, margin = (
+        question.request,
+        question.training,
+        question.scenario,
+        question.margin,
+    )
+    if allowed is None:
+        allowed = {name: (value,) for name, value in given_fields(request.plan).items()}
+    searched = training.global_batch is None
+    batch = training.global_batch or largest_batch(training, context)
+    warnings = list(training.warnings)
+    divided = batch if searched or allowed else divided_batch(batch, hardware.devices)
+    if divided != batch:
+        warnings.append(batch_adjusted(batch, divided, hardware.devices))
+    space = space_of(
+        scenario,
+        allowed,
+        devices=hardware.devices,
+        per_node=hardware.devices_per_machine,
+        global_batch=divided,
+        spare=True,
+        any_batch=searched,
+        quarterings=_quarterings(training, scenario),
+        batches=() if training.target is None else training.target.batches.tolist(),
+        lean=lean,
+    )
+    choice = choose_plan(
+        scenario,
+        space,
+        margin=margin,
+        risk=risk_of(scenario, question.profile.family, context, probability),
+        totals=run_totals(scenario, training, hardware, context),
+        evaluator=evaluator,
+        everything=not lean,
+    )
+    batch = int(choice.plans.global_batch[0])
+    profile = question.profile
+    return Decision(request, profile, hardware, training, scenario, choice, batch, searched, margin, warnings)
+
+
+def _quarterings(training: Training, scenario: Scenario) -> int:
+    """Return how often the largest batch is quartered.
+
+    A target costs fewer samples at a smaller one, and an IPU keeps the activations of fewer micro-batches.
+    """
+    if scenario.is_ipu:
+        return 2
+    return 3 if training.target is not None else 0
+
+
+def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
+    """Return how long whole runs of plans take, with what machines of the kind usually lose to failures.
+
+    What the request assumes of failures, input and money changes no plan.
+    """
+    assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
+    machine = hardware.devices_per_machine
+    return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
+
+
+def divided_batch(batch: int, devices: int) -> int:
+    """Return a global batch that enough devices can share: itself, or the next multiple of the devices.
+
+    A batch of few divisors, as a large prime, would leave most devices idle.
+    """
+    copies = max(count for count in divisors(batch) if count <= devices)
+    return batch if 2 * copies >= min(batch, devices) else -(-batch // devices) * devices

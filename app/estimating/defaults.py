@@ -1,0 +1,125 @@
+"""Every default an estimate took beside those of its workload, with the reason."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from app.catalog.defaults import CostDefaults, ReliabilityDefaults
+from app.catalog.figures import Figure
+from app.engine.reliability import job_failure_rate
+from app.engine.units import DAY, KILOWATT_HOUR, MINUTE, TERABYTE, YEAR
+from app.errors import Message
+from app.estimating.capital import STORAGE
+from app.estimating.deciding import Decision
+from app.estimating.documents import Default
+from app.estimating.hardware import Hardware
+from app.estimating.plan_search import default_margin
+from app.estimating.prices import DollarPrices
+from app.estimating.request import EstimateRequest
+from app.estimating.runtime import Run
+
+
+def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:
+    """Return what was taken for granted of the system."""
+    asked = request.system
+    usual = Message("what {system} comes with", {"system": hardware.entry.name})
+    found = []
+    if "count" not in asked.model_fields_set:
+        found.append(Default.of("system.count", hardware.count, Message("one, where no count is given")))
+    if asked.fabric is None:
+        found.append(Default.of("system.fabric", hardware.fabric, usual))
+    if asked.ports_per_node is None:
+        found.append(Default.of("system.ports_per_node", hardware.ports_per_node, usual))
+    if "currency" not in request.model_fields_set:
+        found.append(
+            Default.of("currency", request.currency, Message("US dollars, where no currency is given"))
+        )
+    return found
+
+
+def plan_defaults(sizing: Decision) -> list[Default]:
+    """Return the batch and the memory margin that were chosen."""
+    found = []
+    if sizing.batch_searched:
+        why = Message("least time to train within the range where convergence holds")
+        found.append(Default.of("workload.global_batch", sizing.batch, why))
+    if sizing.request.assumptions.memory_margin is None:
+        margin = round(default_margin(sizing.scenario), 6)
+        why = Message("memory left free for what no formula counts")
+        found.append(Default.of("assumptions.memory_margin", margin, why))
+    return found
+
+
+def assumption_defaults(
+    request: EstimateRequest,
+    found: DollarPrices | None,
+    cost: CostDefaults,
+    reliability: ReliabilityDefaults | None,
+    run: Run | None,
+    machines: int = 1,
+) -> list[Default]:
+    """Return the assumptions on failures and cost that nobody stated."""
+    asked = request.assumptions
+    entries: list[Default] = []
+
+    def add(name: str, value: JsonValue, figure: Figure | None, why: Message | None = None) -> None:
+        if getattr(asked, name) is None:
+            reason = why or _figure(figure)
+            entries.append(Default.of(f"assumptions.{name}", value, reason))
+
+    if reliability is not None and run is not None:
+        rate = reliability.failure_rate
+        of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
+        add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
+        add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
+        interval = run.checkpoint_interval / MINUTE
+        optimum = Message("the interval that loses least, after Daly")
+        add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
+    add("pue", cost.pue.si if found is None else found.pue, cost.pue)
+    if found is None:
+        return entries
+    usual = Message("machines are owned and cloud instances rented, where nothing else is asked")
+    add("acquisition", "own" if found.owned else "rent", None, usual)
+    where = Message("Korea for what is owned; published rents are those of the United States")
+    add("region", found.terms.region, None, where)
+    add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
+    add("discount_rate", round(found.discount_rate, 9), cost.capital_rate)
+    if STORAGE in found.include:
+        size = stored_tb(found)
+        add("storage_tb", size, cost.storage_per_node)
+    if found.owned:
+        add("residual_share", found.residual, cost.residual)
+        add("tariff_tier", found.terms.tier, cost.tariff)
+        if "staff" in found.include:
+            add("staff", round(found.staff, 9), cost.staff_per_node)
+        add("utilisation", cost.utilisation.si, cost.utilisation)
+        add(
+            "include",
+            list(found.include),
+            None,
+            Message("all parts of the cost that have a sourced or marked figure"),
+        )
+        exchange = found.rate if request.currency == "KRW" else 1.0
+        add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
+    else:
+        add("utilisation", found.utilisation, None, Message("rented hours are paid while they are used"))
+        add("rental", found.terms.rental, None, Message("on demand, where nothing else is asked"))
+        if found.terms.spot:
+            rate = cost.interruptions
+            add("spot_interruptions_per_month", rate.value, rate)
+    return entries
+
+
+def stored_tb(found: DollarPrices) -> float:
+    """Return the storage that is counted. [TB]"""
+    owned = found.capital.get(STORAGE, 0.0) / found.defaults.storage_flash.si
+    return round((owned or found.stored) / TERABYTE, 9)
+
+
+def _figure(figure: Figure | None) -> Message:
+    if figure is None:
+        return Message("the catalogue's figure")
+    return Message(
+        "the catalogue's figure: {publisher}, {date}",
+        {"publisher": figure.source.publisher, "date": figure.as_of},
+    )

@@ -1,0 +1,275 @@
+"""Hardware of a scenario from the catalogue: chip, machine and fabric of a system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.catalog.catalog import Catalog
+from app.catalog.defaults import ReliabilityDefaults
+from app.catalog.entries import ChipKind, SystemEntry
+from app.catalog.figures import Figure
+from app.catalog.software import SoftwareCatalog
+from app.engine.gpu.case import MASTER_BYTES, STATE_BYTES
+from app.engine.plans import Plans
+from app.engine.records import Fabric, Floats, GpuSystem, Intra, IpuChip
+from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
+from app.errors import BadInput, Conflict, NotFound
+from app.estimating.request import AssumptionsInput
+
+DECILES = 2.0 * 1.2816
+"""Standard deviations between the 10th and the 90th percentile of a normal distribution."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """Failures and checkpoints of a run on some machines."""
+
+    rate: float
+    """Of a job on one machine. [1/s]"""
+    rate_deviation: float
+    """Log-deviation of the rate."""
+    growth: float
+    """Power of the machines by which the rate of one of them grows."""
+    taken_back: float
+    """Share of the rate with which a provider takes machines back, which does not grow."""
+    restart: float
+    """From a failure to training again, with what starts anew. [s]"""
+    interval: float | None
+    """Between checkpoints; the optimum after Daly where None. [s]"""
+    bandwidth: float
+    """What one machine can send to storage. [B/s]"""
+    storage: float
+    """What shared storage of a stated size takes from all machines. [B/s]"""
+    storage_per_machine: float
+    """What shared storage that grows with the machines takes from one of them. [B/s]"""
+
+
+def reliability(
+    defaults: ReliabilityDefaults, asked: AssumptionsInput, interruptions: Figure | float = 0.0
+) -> Reliability:
+    """Return what is assumed of failures: what was asked, else the catalogue's figures."""
+    for name in ("failures_per_1000_node_days", "restart_minutes", "checkpoint_minutes"):
+        value = getattr(asked, name)
+        least = 0.0 if name != "checkpoint_minutes" else 1e-3
+        if value is not None and not least <= value <= 1e6:
+            raise BadInput.at(
+                f"assumptions.{name}",
+                "{value} is not between {least} and 1,000,000",
+                value=value,
+                least=least,
+            )
+    figure = defaults.failure_rate
+    deviation = log_deviation(figure)
+    stated = asked.failures_per_1000_node_days
+    failing = figure.si if stated is None else stated / (1000.0 * DAY)
+    taken = interruptions if isinstance(interruptions, float) else interruptions.si
+    spread = failing * (deviation if stated is None else 0.0)
+    if not isinstance(interruptions, float):
+        spread = math.hypot(spread, taken * log_deviation(interruptions))
+    rate = failing + taken
+    storage, storage_per_machine = storage_bandwidth(defaults, asked)
+    return Reliability(
+        rate=rate,
+        rate_deviation=spread / rate if rate > 0 else 0.0,
+        restart=defaults.restart.si if asked.restart_minutes is None else asked.restart_minutes * MINUTE,
+        interval=None if asked.checkpoint_minutes is None else asked.checkpoint_minutes * MINUTE,
+        growth=defaults.failure_growth.si if stated is None else 0.0,
+        taken_back=taken / rate if rate > 0 else 0.0,
+        bandwidth=defaults.checkpoint_bandwidth.si,
+        storage=storage,
+        storage_per_machine=storage_per_machine,
+    )
+
+
+def storage_bandwidth(defaults: ReliabilityDefaults, asked: AssumptionsInput) -> tuple[float, float]:
+    """Return what shared storage takes: as a whole where its size is stated, else from each machine. [B/s]
+
+    Storage that is counted takes what its size allows. Where none is counted the site is taken to have what
+    a reference architecture asks for.
+    """
+    if asked.storage_tb:
+        return asked.storage_tb * TERABYTE * defaults.storage_write_rate.si, 0.0
+    if asked.include is not None and "storage" in asked.include:
+        return 0.0, defaults.storage_per_node.si * defaults.storage_write_rate.si
+    return 0.0, defaults.storage_bandwidth.si
+
+
+def log_deviation(figure: Figure) -> float:
+    """Return the log-deviation of a figure whose low and high are its 10th and 90th percentile."""
+    return math.log(figure.si_high / figure.si_low) / DECILES
+
+
+def checkpointed_bytes(optimizer: str) -> float:
+    """Return the bytes of a checkpoint per parameter: half-precision and master weights, and the state."""
+    return 2.0 + MASTER_BYTES + STATE_BYTES[optimizer]
+
+
+BRIDGE = "BRIDGE"
+"""Word in the description of a PCIe machine whose GPUs are joined in pairs."""
+
+
+def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
+    """Return an identifier of the catalogue, or name its close relatives at the field it came in."""
+    known = catalog.names(kind)
+    if name not in known:
+        raise NotFound.named(kind, name, known, field)
+    return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """A system as it is bought, and what the engine needs of it."""
+
+    entry: SystemEntry
+    count: int
+    engine: GpuSystem | IpuChip
+    fabric: str
+    ports_per_node: int
+    devices_per_machine: int
+
+    def machines_used(self, plans: Plans) -> Floats:
+        """Return the machines that the devices of each plan fill."""
+        return np.ceil(plans.devices / self.devices_per_machine)
+
+    @property
+    def machines(self) -> int:
+        """Accelerated machines in all."""
+        return self.count * self.entry.machines
+
+    @property
+    def devices(self) -> int:
+        """Accelerators in all."""
+        return self.machines * self.devices_per_machine
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareFinder:
+    """Finds hardware in the catalogue."""
+
+    catalog: Catalog
+    software: SoftwareCatalog
+
+    def system(
+        self,
+        system_id: str,
+        count: int,
+        fabric: str | None = None,
+        ports_per_node: int | None = None,
+        streaming_memory_gb: float | None = None,
+    ) -> Hardware:
+        """Return ``count`` systems of the catalogue, on its fabric or another."""
+        entry = self.catalog.system(known_id(self.catalog, "system", system_id, "system.id"))
+        if count < 1:
+            raise BadInput.at("system.count", "{count} systems: at least 1 is needed", count=count)
+        if count * entry.machines * entry.devices_per_machine > MOST_DEVICES:
+            raise BadInput.at(
+                "system.count",
+                "{count} × {system} are more than {most} accelerators; ask for fewer",
+                count=count,
+                system=entry.name,
+                most=MOST_DEVICES,
+            )
+        if entry.chip_kind is ChipKind.IPU:
+            if fabric not in (None, entry.fabric):
+                raise Conflict.at(
+                    "system.fabric",
+                    "{system} is joined by IPU-Links and GW-Links; leave the fabric out or give {fabric}",
+                    system=entry.name,
+                    fabric=entry.fabric,
+                )
+            memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
+            if memory is not None and memory <= 0:
+                raise BadInput.at(
+                    "system.streaming_memory_gb",
+                    "{value} GB: more than 0 is needed",
+                    value=streaming_memory_gb,
+                )
+            return Hardware(
+                entry=entry,
+                count=count,
+                engine=self.catalog.ipu_chip(entry.chip, memory),
+                fabric=entry.fabric,
+                ports_per_node=entry.ports_per_node,
+                devices_per_machine=entry.devices_per_machine,
+            )
+        if streaming_memory_gb is not None:
+            raise BadInput.at(
+                "system.streaming_memory_gb",
+                "{system} has no streaming memory, which is that of IPU systems; leave it out",
+                system=entry.name,
+            )
+        name = entry.fabric if fabric is None else known_id(self.catalog, "fabric", fabric, "system.fabric")
+        if name == "ipu-fabric":
+            raise Conflict.at("system.fabric", "{fabric} joins IPUs only", fabric=name)
+        ports = entry.ports_per_node if ports_per_node is None else ports_per_node
+        if ports < 1:
+            raise BadInput.at("system.ports_per_node", "{ports} ports: at least 1 is needed", ports=ports)
+        if ports > MOST_PORTS:
+            raise BadInput.at(
+                "system.ports_per_node",
+                "{ports} ports: at most {most} fit a machine",
+                ports=ports,
+                most=MOST_PORTS,
+            )
+        return Hardware(
+            entry=entry,
+            count=count,
+            engine=self._gpu(entry, entry.devices_per_machine, self.network(entry, name, ports)),
+            fabric=name,
+            ports_per_node=ports,
+            devices_per_machine=entry.devices_per_machine,
+        )
+
+    def measured(
+        self, system_id: str, devices_per_node: int, network: Mapping[str, str] | None, interconnect: str
+    ) -> GpuSystem | IpuChip:
+        """Return the hardware a measured run names, with as many devices in a machine as it had."""
+        entry = self.catalog.system(system_id)
+        if entry.chip_kind is ChipKind.IPU:
+            return self.catalog.ipu_chip(entry.chip)
+        fabric, ports = entry.fabric, entry.ports_per_node
+        if network is not None:
+            fabric, ports = network["fabric"], int(network["ports"])
+        bridged = BRIDGE in interconnect.upper()
+        return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
+
+    def network(self, entry: SystemEntry, fabric: str, ports: int, oversubscription: float = 1.0) -> Fabric:
+        """Return a fabric as a machine sees it: a port is no faster than the slot of its adapters."""
+        found = self.catalog.fabric(fabric, ports, oversubscription)
+        return replace(found, port_bandwidth=min(float(found.port_bandwidth), self.slot(entry, fabric)))
+
+    def slot(self, entry: SystemEntry, fabric: str) -> float:
+        """Return what a machine's slots carry for a port of a fabric; infinite where not known. [B/s]"""
+        link = self.catalog.find(entry.machine, "adapter_slot")
+        adapters = self.catalog.find(fabric, "adapters")
+        if link is None:
+            return math.inf
+        return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
+
+    def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
+        fitted = entry.devices_per_machine
+        usual = self.catalog.machine(entry.id, fitted, bridged)
+        if devices > fitted and usual.intra is Intra.PCIE:
+            # More boards behind the same root share its bandwidth.
+            machine = replace(usual, devices=devices, bus_bandwidth=usual.bus_bandwidth * fitted / devices)
+        else:
+            machine = self.catalog.machine(entry.id, devices, bridged)
+        return GpuSystem(
+            chip=self.catalog.gpu_chip(entry.chip),
+            kernels=self.software.kernels,
+            machine=machine,
+            fabric=fabric,
+            host_memory=self.catalog.host_memory(entry.id) / fitted,
+            host_memory_bandwidth=self.catalog.host_memory_bandwidth(entry.id) / fitted,
+        )
+
+
+MOST_DEVICES = 65_536
+"""Accelerators beyond which no estimate is given; the largest IPU system Graphcore describes."""
+
+MOST_PORTS = 16
+"""Ports of one machine."""

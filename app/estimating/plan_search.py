@@ -1,0 +1,546 @@
+"""Choose a plan: every legal one, memory first, then time for what fits, risk weighed in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.engine.distinct import first_seen
+from app.engine.ipu.evaluate import evaluate_ipu_plans, phases_needed
+from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
+from app.engine.plans import PLAN_FIELDS, MemoryUse, Plans, Recompute
+from app.engine.records import Floats, GpuChip, Indices, IpuChip
+from app.engine.search.enumeration import combinations, ipu_plans, phased, plans_of, spread_of
+from app.engine.search.evaluate import Evaluated, Fitting, GpuEvaluator, fitting
+from app.engine.search.nearby import nearby_plans
+from app.engine.search.selection import best_that_differ, least_on_any_number
+from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
+from app.estimating.request import PlanInput
+from app.estimating.scenario import GPU_ONLY, IPU_ONLY, Scenario, check_devices, check_kind, nothing_legal
+
+PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
+"""Multiples of the fewest phases."""
+
+CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
+"""Fields of a plan that stay as they are when its copies, micro-batch and batch are varied."""
+
+LAYOUT = ("tensor", "pipeline", "micro_batch")
+"""Fields in which layouts differ."""
+
+MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
+"""Fields in which plans differ from which fewer devices are tried."""
+
+MOST_DEGREES = 96
+"""Combinations of them that are followed to fewer devices."""
+
+WHOLE = 2
+"""Layouts of which every option is tried where few were before."""
+
+CLOSELY = 6
+"""Plans around which micro-batches and batches are varied finely."""
+
+Risk = Callable[[Plans], Floats]
+"""Factors on the times of plans, for what is not known of their kind."""
+
+Totals = Callable[[Plans, Floats], Floats]
+"""Time of the whole run of plans, from the time of one step of each. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Plans with memory, time and rank."""
+
+    plans: Plans
+    evaluated: Evaluated
+    totals: Floats
+    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
+    cost: Floats
+    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+
+
+class PlanSearch:
+    """The plans of a space, found in rounds: those that fit, or all, each once."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        space: Space,
+        risk: Risk | None,
+        totals: Totals | None,
+        evaluator: GpuEvaluator | None = None,
+        *,
+        everything: bool = False,
+    ) -> None:
+        self.scenario = scenario
+        self.space = space
+        self.everything = everything
+        """True to keep all plans, each once; else those that fit, some of them twice."""
+        self.limit = 0.0
+        """Memory of one device that a plan may fill. [B]"""
+        self.enumerated = 0
+        """Combinations of the dimensions that span the plans."""
+        self.count = 0
+        """Legal plans whose memory was computed."""
+        self.parts: list[Ranked] = []
+        self._least_memory = math.inf
+        self._risk = risk
+        self._totals = totals
+        self._gpu = evaluator
+        if evaluator is None and not scenario.is_ipu:
+            self._gpu = GpuEvaluator(scenario.gpu_case())
+
+    def run(self, strict: float, loose: float) -> None:
+        """Search below the strict limit of memory, and below the loose one where nothing else fits."""
+        space = self.space
+        self._start(space, strict)
+        if not self.feasible and space.lean and not space.ipu:
+            space = replace(space, lean=False)
+            self._start(space, strict)
+        if not self.feasible and self._least_memory <= loose:
+            self._start(space, loose)
+            if not self.feasible:
+                self._start(space, strict)
+        if space.lean and not space.ipu and "offload" not in space.allowed:
+            self._add_offloaded()
+        if space.spare and self.feasible:
+            if self.space.lean and not space.ipu:
+                self._add_layouts(replace(self.space, lean=False), self._best_layouts())
+            self._add(self._nearby())
+
+    @property
+    def feasible(self) -> int:
+        """Plans that fit."""
+        return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
+
+    def joined(self) -> Ranked:
+        """Return all plans, one round after the other."""
+        return _joined(self.parts)
+
+    def best(self) -> int:
+        """Return the place of the plan that is chosen; the one that comes closest where none fits."""
+        if not self.feasible:
+            found = self.joined()
+            return int(np.argmin(fullness(found.evaluated, self.limit, self.scenario.memory_elsewhere)))
+        cost = np.concatenate([part.cost for part in self.parts])
+        if not self.space.spare:
+            return int(np.argmin(cost))
+        totals = np.concatenate([part.totals for part in self.parts])
+        return least_on_any_number(np.concatenate([part.plans.devices for part in self.parts]), cost, totals)
+
+    def fastest(self) -> int:
+        """Return the place of the plan with the least central time."""
+        return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
+
+    def take(self, places: Indices) -> Plans:
+        """Return some of the plans."""
+        if len(self.parts) == 1:
+            return self.parts[0].plans.take(places)
+        rows, start = np.empty((places.size, len(PLAN_FIELDS))), 0
+        for part in self.parts:
+            mine = (places >= start) & (places < start + part.cost.size)
+            rows[mine] = part.plans.rows[places[mine] - start]
+            start += part.cost.size
+        return Plans.of_rows(rows)
+
+    def one(self, place: int) -> Ranked:
+        """Return one of the plans with what was found of it."""
+        for part in self.parts:
+            if place < part.cost.size:
+                return _taken(part, np.array([place]))
+            place -= part.cost.size
+        raise IndexError(place)
+
+    def _best_that_differ(self, by: str, names: Sequence[str], keep: int) -> Indices:
+        """Return the places of the best plans that differ, by cost or by time, the best first."""
+        found, values, start = [], [], 0
+        for part in self.parts:
+            ranks: Floats = getattr(part, by)
+            best = best_that_differ(part.plans, ranks, names, keep)
+            found.append(start + best)
+            values.append(ranks[best])
+            start += ranks.size
+        if len(found) == 1:
+            return found[0]
+        places = np.concatenate(found)
+        return places[best_that_differ(self.take(places), np.concatenate(values), names, keep)]
+
+    def _start(self, space: Space, limit: float) -> None:
+        """Begin anew with every plan of a space; one may fill so much of a device."""
+        self.parts, self.count, self.enumerated = [], 0, 0
+        self.limit, self._least_memory = limit, math.inf
+        if space.ipu:
+            plans, self.enumerated = self._ipu_plans(space)
+            self._add(plans)
+        else:
+            self._add_layouts(space, layouts(space))
+
+    def _add_layouts(self, space: Space, found: Floats) -> None:
+        """Add the plans of layouts on GPUs with every option."""
+        spread = spread_of(space, found)
+        self.enumerated += combinations(space, len(found))
+        if self.everything:
+            self._add(plans_of(spread))
+            return
+        assert self._gpu is not None
+        self._keep(self._gpu.fitting(spread, self.limit))
+
+    def _add(self, plans: Plans) -> None:
+        """Add plans: those that fit, or all that are not there."""
+        if self.parts and self.everything:
+            plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
+            self.enumerated += plans.tensor.size
+        if not plans.tensor.size:
+            return
+        evaluated = self._evaluated(plans)
+        if self.everything:
+            self._keep(Fitting(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
+        else:
+            elsewhere = self.scenario.memory_elsewhere
+            self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
+
+    def _keep(self, found: Fitting) -> None:
+        """Add plans with memory, time and rank."""
+        plans, evaluated = found.plans, found.evaluated
+        self.count += found.count
+        self._least_memory = min(self._least_memory, found.least_memory)
+        if not found.count or (self.parts and not self.everything and not evaluated.fits.any()):
+            return
+        evaluated.seconds[:] *= self.scenario.time_factor()
+        totals = np.full(evaluated.seconds.shape, np.inf)
+        cost = totals.copy()
+        fits = np.flatnonzero(evaluated.fits)
+        if fits.size:
+            some = plans if fits.size == totals.size else plans.take(fits)
+            steps = evaluated.seconds[fits]
+            totals[fits] = steps if self._totals is None else self._totals(some, steps)
+            cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(some))
+        self.parts.append(Ranked(plans, evaluated, totals, cost))
+
+    def _evaluated(self, plans: Plans) -> Evaluated:
+        """Return memory and time of plans."""
+        scenario = self.scenario
+        if self._gpu is not None:
+            return self._gpu(plans, self.limit)
+        assert isinstance(scenario.hardware, IpuChip)
+        found = evaluate_ipu_plans(
+            scenario.table,
+            plans,
+            scenario.hardware,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+            limit=self.limit,
+            split=scenario.stage_layers,
+        )
+        return Evaluated(*found)
+
+    def _add_offloaded(self) -> None:
+        """Add plans that keep the optimizer on the host where memory is short: it may be better there."""
+        part = self.parts[0]
+        if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
+            space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
+            self._add_layouts(space, layouts(space))
+
+    def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
+        """Return plans that stay in the processor, and what does not, cut into phases."""
+        plans, enumerated = ipu_plans(space)
+        if plans.tensor.size and "phases" not in space.allowed:
+            # Whatever does not stay in the processor whole may in phases, and be the faster for its layout.
+            outside = np.flatnonzero(~self._evaluated(plans).fits)
+            in_phases = self._phased(plans.take(outside)) if outside.size else None
+            if in_phases is not None:
+                plans, enumerated = Plans.joined([plans, in_phases]), enumerated + in_phases.tensor.size
+        return plans, enumerated
+
+    def _phased(self, plans: Plans) -> Plans | None:
+        """Return the plans that keep their optimizer off chip, cut into the phases they need."""
+        off_chip = np.flatnonzero(plans.offload > 0)
+        offloaded = plans.take(off_chip) if off_chip.size else plans
+        scenario, chip = self.scenario, self.scenario.hardware
+        assert isinstance(chip, IpuChip)
+        least = phases_needed(
+            scenario.table,
+            offloaded,
+            chip,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+        )
+        found = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
+        return found if found.tensor.size else None
+
+    def _best_layouts(self) -> Floats:
+        """Return the best layouts, of which every option is worth trying."""
+        best = np.union1d(*(self._best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
+        seeds = self.take(best)
+        return np.concatenate([layouts(self._layout(seeds.take(np.array([at])))) for at in range(best.size)])
+
+    def _layout(self, layout: Plans) -> Space:
+        """Return the space of a layout, with all its options, also with micro-batches twice as large."""
+        space, micro_batch = self.space, float(layout.micro_batch[0])
+        most = space.global_batch / float(layout.data[0])
+        larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
+        sizes = space.choices("micro_batch", [micro_batch, *larger])
+        degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
+        return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
+
+    def _nearby(self) -> Plans:
+        """Return plans on fewer devices and around the best."""
+        materially = self._best_that_differ("cost", MATERIAL_DEGREES, MOST_DEGREES)
+        # A plan that is less certain may be the faster one.
+        degrees = ("tensor", "pipeline")
+        best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
+        best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
+        # Few large micro-batches or many small ones: which is better shows only when both are varied.
+        best = np.union1d(best, self._best_that_differ("cost", LAYOUT, CLOSELY))
+        seeds = np.concatenate([best, np.setdiff1d(materially, best)])
+        return nearby_plans(self.space, self.take(seeds), np.arange(best.size))
+
+
+def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
+    """Return the fuller of device memory and of host or streaming memory, as shares of what there is."""
+    device = evaluated.memory / limit
+    if not elsewhere_limit:
+        return np.asarray(device)
+    return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
+
+
+def _joined(parts: Sequence[Ranked]) -> Ranked:
+    if len(parts) == 1:
+        return parts[0]
+    return Ranked(
+        Plans.joined([part.plans for part in parts]),
+        Evaluated.joined([part.evaluated for part in parts]),
+        np.concatenate([part.totals for part in parts]),
+        np.concatenate([part.cost for part in parts]),
+    )
+
+
+def _taken(part: Ranked, places: Indices) -> Ranked:
+    values = part.evaluated
+    evaluated = Evaluated(values.memory[places], values.elsewhere[places], values.seconds[places])
+    return Ranked(part.plans.take(places), evaluated, part.totals[places], part.cost[places])
+
+
+TINY_SAMPLE = 1e9
+"""Forward work below which micro-batches of more samples than usual still gain. [FLOP]"""
+
+LARGE_MICRO_BATCH = 1e16
+"""Forward work of a micro-batch beyond which a larger one gains nothing. [FLOP]"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChoice:
+    """A plan, its memory, and how it was found."""
+
+    plans: Plans
+    """One plan, arrays of length one."""
+    memory: MemoryUse
+    fits: bool
+    borderline: bool
+    searched: tuple[str, ...]
+    """Fields that were not given."""
+    found: Searched
+    """All plans it was chosen from."""
+    space: Space
+    """What spans them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Legal plans of a space with memory, time and rank, or the best of them alone."""
+
+    plans: Plans
+    evaluated: Evaluated
+    cost: Floats
+    """Time of the run with its risk, by which plans are ranked; infinite where one does not fit. [s]"""
+    totals: Floats
+    """Time of the run at central values; of one step where nothing says how long it is. [s]"""
+    enumerated: int
+    """Combinations of the dimensions that span the plans."""
+    count: int
+    """Legal plans whose memory was computed and, where they fit, whose step time was."""
+    feasible: int
+    """Plans of them that fit."""
+    borderline: bool
+    """True where a plan fits only into the memory that is otherwise left free."""
+    limit: float
+    """Memory of one device that a plan was allowed to fill. [B]"""
+    elsewhere_limit: float
+    """Host or streaming memory of one device; 0 where it is not known. [B]"""
+    best: int
+    """Place of the plan that is chosen, else of the one that comes closest to fitting."""
+    fastest: Fastest | None
+    """The fastest plan, whatever its risk; None where none fits."""
+
+    @property
+    def fits(self) -> bool:
+        """True where any plan fits."""
+        return self.feasible > 0
+
+    @property
+    def fullness(self) -> Floats:
+        """Fuller of device memory and of host or streaming memory, as shares of what there is."""
+        return fullness(self.evaluated, self.limit, self.elsewhere_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """The plan with the least central time."""
+
+    plans: Plans
+    """One plan."""
+    total: float
+    """Time of its run. [s]"""
+
+
+def space_of(
+    scenario: Scenario,
+    allowed: Mapping[str, Sequence[float]],
+    *,
+    devices: int,
+    per_node: int,
+    global_batch: int,
+    spare: bool = False,
+    any_batch: bool = False,
+    quarterings: int = 0,
+    batches: Sequence[float] = (),
+    lean: bool = False,
+) -> Space:
+    """Return the space of a scenario's plans; refuse values that can never be right."""
+    # Among several values those that cannot be are passed over; a single one is an order.
+    orders = {name: values[0] for name, values in allowed.items() if len(values) == 1}
+    if not scenario.is_ipu and not scenario.memory_elsewhere:
+        # Whether an optimizer fits into a host of unknown memory nobody can say.
+        allowed = {"offload": (0.0,), **allowed}
+    check_kind(scenario, allowed)
+    check_devices(scenario, orders, devices)
+    return Space(
+        devices=devices,
+        devices_per_node=per_node,
+        global_batch=global_batch,
+        depth=scenario.table.depth,
+        heads=int(scenario.table.attention_heads),
+        ipu=scenario.is_ipu,
+        allowed=allowed,
+        experts=scenario.table.experts,
+        fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
+        largest_micro_batch=_largest_micro_batch(scenario),
+        spare=spare,
+        any_batch=any_batch,
+        quarterings=quarterings,
+        batches=batches,
+        lean=lean,
+    )
+
+
+def _largest_micro_batch(scenario: Scenario) -> int:
+    """Return the largest micro-batch worth trying, which depends on the work of a sample."""
+    work = float(np.sum(scenario.table.forward_flop))
+    usual = LARGEST_MICRO_BATCH * max(int(TINY_SAMPLE / work), 1)
+    return max(min(usual, int(LARGE_MICRO_BATCH / work)), 1)
+
+
+def search_space(
+    scenario: Scenario,
+    space: Space,
+    *,
+    margin: float | None = None,
+    risk: Risk | None = None,
+    totals: Totals | None = None,
+    evaluator: GpuEvaluator | None = None,
+    everything: bool = False,
+) -> Searched:
+    """Return the legal plans of a space with memory, time and rank.
+
+    Every combination of options is tried on as many devices as the batch allows. Where devices may idle, the
+    best of each layout are then tried on fewer, and the best of all with other micro-batches and batches.
+    """
+    strict, loose = _limits(scenario, margin)
+    search = PlanSearch(scenario, space, risk, totals, evaluator, everything=everything)
+    search.run(strict, loose)
+    if not search.count:
+        raise nothing_legal(space)
+    best, fastest = search.best(), None
+    if search.feasible:
+        quickest = search.one(search.fastest())
+        fastest = Fastest(quickest.plans, float(quickest.totals[0]))
+    found = search.joined() if everything else search.one(best)
+    return Searched(
+        plans=found.plans,
+        evaluated=found.evaluated,
+        cost=found.cost,
+        totals=found.totals,
+        enumerated=search.enumerated,
+        count=search.count,
+        feasible=search.feasible,
+        borderline=search.limit > strict,
+        limit=search.limit,
+        elsewhere_limit=scenario.memory_elsewhere,
+        best=best if everything else 0,
+        fastest=fastest,
+    )
+
+
+def choose_plan(
+    scenario: Scenario,
+    space: Space,
+    *,
+    margin: float | None = None,
+    risk: Risk | None = None,
+    totals: Totals | None = None,
+    evaluator: GpuEvaluator | None = None,
+    everything: bool = False,
+) -> PlanChoice:
+    """Return the best legal plan that fits, or the one that comes closest to fitting."""
+    found = search_space(
+        scenario,
+        space,
+        margin=margin,
+        risk=risk,
+        totals=totals,
+        evaluator=evaluator,
+        everything=everything,
+    )
+    chosen = found.plans.take(np.array([found.best]))
+    elsewhere = GPU_ONLY if scenario.is_ipu else IPU_ONLY
+    given = {name for name, values in space.allowed.items() if len(values) == 1}
+    free = set(PlanInput.model_fields) - {*given, *elsewhere, "sharding_ranks"}
+    if space.experts == 1:
+        free.discard("expert")
+    return PlanChoice(
+        plans=chosen,
+        memory=scenario.memory(chosen),
+        fits=found.fits,
+        borderline=found.borderline,
+        searched=tuple(name for name in PlanInput.model_fields if name in free),
+        found=found,
+        space=space,
+    )
+
+
+def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
+    """Return the memory a plan may fill, and the memory up to which it is called borderline.
+
+    A margin that was asked for is kept to; only that of the default may be eaten into.
+    """
+    capacity = memory_of(scenario.chip)
+    if margin is not None:
+        return capacity * (1.0 - margin), capacity * (1.0 - margin)
+    largest = REFUSED_ABOVE if scenario.is_ipu else 1.0
+    return capacity * (1.0 - default_margin(scenario)), capacity * largest
+
+
+def default_margin(scenario: Scenario) -> float:
+    """Return the share of the memory that is left free where nothing else is asked."""
+    if isinstance(scenario.hardware, IpuChip):
+        return 1.0 - FITS_BELOW
+    return scenario.hardware.kernels.memory_margin
+
+
+def memory_of(chip: GpuChip | IpuChip) -> float:
+    """Return the memory of one device. [B]"""
+    return chip.memory_capacity if isinstance(chip, GpuChip) else chip.tiles * chip.sram_per_tile

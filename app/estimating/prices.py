@@ -1,0 +1,346 @@
+"""Everything the cost of a system is computed from, in dollars and SI units, with its figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.catalog.catalog import Catalog
+from app.catalog.defaults import CostDefaults
+from app.catalog.entries import ChipKind, SystemEntry
+from app.catalog.figures import Figure, Spread
+from app.engine.energy import average_power
+from app.engine.units import GIGABYTE, HOUR, KILOWATT_HOUR, MONTH, YEAR
+from app.errors import Message
+from app.estimating.capital import (
+    NOTHING,
+    STORAGE,
+    Basis,
+    Stated,
+    Terms,
+    capital_of,
+    check_assumptions,
+    storage_size,
+    stored_bytes,
+    terms_of,
+)
+from app.estimating.documents import CheckWarning
+from app.estimating.hardware import Hardware
+from app.estimating.regimes import power_kind
+from app.estimating.request import AssumptionsInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DollarPrices:
+    """Everything the cost is computed from, in US dollars."""
+
+    terms: Terms
+    defaults: CostDefaults
+    """Rates of the region."""
+    capital: Mapping[str, float]
+    """Purchase price by line. [USD]"""
+    deviation: float
+    """Log-deviation of the prices."""
+    hourly: float | None
+    """Rent of one system. [USD/h]"""
+    rent: Figure | None
+    """The dated rent, where it is the catalogue's."""
+    on_demand: Figure | None
+    """What the catalogue asks for it on demand."""
+    lifetime: float
+    """Term over which a bought system is written off, or a rented one kept. [year]"""
+    discount_rate: float
+    """[1/year]"""
+    residual: float
+    """Of the price, when the term ends."""
+    utilisation: float
+    pue: float
+    electricity: float
+    """[USD/J]"""
+    power: float
+    """Mean draw of the equipment over a year, idle hours included. [W]"""
+    staff: float
+    """Full-time posts."""
+    staff_pay: float
+    """[USD/year]"""
+    stored: float
+    """Rented storage. [B]"""
+    egress: float
+    """Out of the cloud. [B/s]"""
+    egress_price: float
+    """[USD/B]"""
+    rate: float
+    """Won per dollar."""
+    currency: str
+    """Of the request, in which stated prices are."""
+    figures: Mapping[str, list[Basis]]
+    """What each line rests on; under ``""`` what all of them do."""
+
+    @property
+    def owned(self) -> bool:
+        """True where the system is bought."""
+        return self.terms.owned
+
+    def paid_in(self, line: str) -> str:
+        """Return the currency in which a line is paid."""
+        paying = self.figures.get("machines" if line in FOLLOWING else line, [])
+        if any(isinstance(one, Stated) and one.name in ("system_price", "hourly_price") for one in paying):
+            return self.currency
+        units = {one.unit if isinstance(one, Stated) else one.unit.name for one in paying}
+        return next((name for name in ("KRW", "EUR") if any(unit.startswith(name) for unit in units)), "USD")
+
+    @property
+    def include(self) -> tuple[str, ...]:
+        """Parts that are counted."""
+        return self.terms.include
+
+
+def prices(
+    hardware: Hardware,
+    asked: AssumptionsInput,
+    currency: str,
+    catalog: Catalog,
+    warnings: list[CheckWarning],
+    family: str | None = None,
+) -> DollarPrices | None:
+    """Return prices and rates of a system; None where nobody publishes a price."""
+    check_assumptions(asked)
+    terms = terms_of(hardware, asked, catalog)
+    defaults = cost_defaults_of(hardware, asked, catalog)
+    won = defaults.won_per_dollar.si
+    one = won if currency == "KRW" else 1.0
+    rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
+    hourly = asked.hourly_price / one if asked.hourly_price is not None else rent.si * HOUR if rent else None
+    price = None if asked.system_price is None else asked.system_price / one
+    capital = capital_of(hardware, price, asked, terms, defaults, catalog) if terms.owned else NOTHING
+    if (terms.owned and not capital.lines) or (not terms.owned and hourly is None):
+        warnings.append(_price_unknown(hardware, terms, catalog))
+        return None
+    counted = STORAGE in terms.include
+    found = DollarPrices(
+        terms=terms,
+        defaults=defaults,
+        capital=capital.lines,
+        deviation=capital.deviation,
+        hourly=hourly,
+        rent=rent if asked.hourly_price is None else None,
+        on_demand=None if terms.owned else catalog.find(hardware.entry.id, "price_hour"),
+        lifetime=asked.amortisation_years or defaults.amortisation.si / YEAR,
+        discount_rate=_or(asked.discount_rate, defaults.capital_rate.value or 0.0),
+        residual=_or(asked.residual_share, defaults.residual.si),
+        utilisation=_or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0),
+        pue=_or(asked.pue, defaults.pue.si),
+        electricity=(
+            in_dollars(defaults.tariff, defaults)
+            if asked.electricity_per_kwh is None
+            else asked.electricity_per_kwh / one / KILOWATT_HOUR
+        ),
+        power=mean_power(
+            hardware, catalog, _or(asked.utilisation, defaults.utilisation.si if terms.owned else 1.0), family
+        ),
+        staff=_or(asked.staff, staff_posts(hardware.entry, hardware.count, defaults)),
+        staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
+        stored=stored_bytes(hardware, asked, defaults) if counted and not terms.owned else 0.0,
+        egress=0.0 if terms.owned else (asked.egress_gb or 0.0) * GIGABYTE / MONTH,
+        egress_price=in_dollars(defaults.egress, defaults),
+        rate=won,
+        currency=currency,
+        figures={**capital.figures, **_figures(hardware, asked, terms, defaults, catalog, rent, currency)},
+    )
+    warnings += _dated(found, asked)
+    warnings += _estimated(hardware, found)
+    return found
+
+
+CLOUDS = ("aws", "azure", "gcp")
+"""Clouds that publish the PUE of their sites."""
+
+
+def cost_defaults_of(hardware: Hardware, asked: AssumptionsInput, catalog: Catalog) -> CostDefaults:
+    """Return the defaults of the region, the tariff and the operator on whose terms a system is had."""
+    terms = terms_of(hardware, asked, catalog)
+    provider = hardware.entry.id.partition("-")[0]
+    operator = "" if terms.owned else provider if provider in CLOUDS else "cloud"
+    return catalog.cost_defaults(hardware.entry.chip_kind, terms.region, terms.tier, operator)
+
+
+def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float:
+    """Return the administrators of so many systems: of their servers, and of the machines hosts drive."""
+    if entry.chip_kind is not ChipKind.IPU:
+        return defaults.staff_per_node.si * count * entry.machines
+    posts = defaults.staff_per_node.si * entry.hosts + defaults.staff_per_appliance.si * entry.machines
+    return posts * count
+
+
+def staff_figures(entry: SystemEntry, defaults: CostDefaults) -> list[Figure]:
+    """Return the figures on which the number of administrators rests."""
+    appliances = [defaults.staff_per_appliance] if entry.chip_kind is ChipKind.IPU else []
+    return [defaults.staff_per_node, *appliances]
+
+
+def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
+    """Return the power of the equipment while it trains a family of models. [W]
+
+    The typical power of GPU machines rests on the training of ResNet; other kinds of training draw more or
+    less, never more than the greatest power. Those of IPU machines say nothing of what was trained.
+    """
+    typical, most = hardware.entry.power_typical, hardware.entry.power_max.value
+    if family is None or hardware.entry.chip_kind is ChipKind.IPU:
+        ends = (typical.value, typical.low, typical.high)
+    else:
+        factor = catalog.figure("power-by-workload", "workload_power", power_kind(family))
+        value = min(typical.value * factor.si, most)
+        below = math.hypot(math.log(typical.value / typical.low), math.log(factor.si / factor.si_low))
+        above = math.hypot(math.log(typical.high / typical.value), math.log(factor.si_high / factor.si))
+        ends = (value, value * math.exp(-below), max(min(value * math.exp(above), most), value))
+    value, low, high = (end * hardware.count for end in ends)
+    return Spread(value, low, high, "W")
+
+
+def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
+    """Return a rate in dollars and SI units, at the dated rate of its currency."""
+    rates = {"KRW": defaults.won_per_dollar.si, "EUR": defaults.euro_per_dollar.si}
+    return figure.si / rates.get(figure.si_unit[:3], 1.0)
+
+
+def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family: str | None = None) -> float:
+    """Return the mean draw of a system's equipment over a year. [W]"""
+    training = training_power(hardware, catalog, family).value
+    idle = 0.0
+    for part in hardware.entry.bill:
+        figure = catalog.find(part.item, "power_idle") or part.power_typical
+        idle += 0.0 if figure is None else part.count * figure.si * hardware.count
+    return float(average_power(min(idle, training), training, utilisation))
+
+
+def _or(value: float | None, usual: float) -> float:
+    return usual if value is None else value
+
+
+def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckWarning:
+    entry = hardware.entry
+    known = ", ".join(one or "on demand" for one in catalog.conditions(entry.id, "price_hour"))
+    if not terms.owned and known:
+        message = Message(
+            "no price of {system} is published for {rental}, only for {known}; give assumptions.hourly_price",
+            {"system": entry.name, "rental": str(terms.rental), "known": known},
+        )
+    else:
+        message = Message(
+            "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
+            {"system": entry.name},
+        )
+    field = "assumptions.system_price" if terms.owned else "assumptions.hourly_price"
+    return CheckWarning.of("price_unknown", "caution", message, field)
+
+
+def _estimated(hardware: Hardware, found: DollarPrices) -> list[CheckWarning]:
+    """Warn of a price that nobody published and that most of the cost rests on."""
+    decisive = found.figures.get("machines" if found.owned else "instances", [])
+    known = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
+    if not known:
+        return []
+    figure = known[0]
+    low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
+    values = {"system": hardware.entry.name, "price": figure.value, "unit": figure.unit.name}
+    message = Message(
+        "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or state "
+        "the price before you decide on it.",
+        {**values, "low": low, "high": high},
+    )
+    field = "assumptions.system_price" if found.owned else "assumptions.hourly_price"
+    return [CheckWarning.of("price_is_estimate", "info", message, field)]
+
+
+def _dated(found: DollarPrices, asked: AssumptionsInput) -> list[CheckWarning]:
+    """Warn of figures that are later than the day asked for, since none is known from before."""
+    if asked.price_date is None:
+        return []
+    day = asked.price_date.isoformat()
+    later = sorted(
+        {
+            figure.parameter
+            for figures in found.figures.values()
+            for figure in figures
+            if isinstance(figure, Figure) and not figure.estimated and figure.as_of > day
+        }
+    )
+    if not later:
+        return []
+    message = Message(
+        "no figure from before {day} is known for {figures}; the oldest known is taken",
+        {"day": day, "figures": ", ".join(later)},
+    )
+    return [CheckWarning.of("price_after_date", "caution", message, "assumptions.price_date")]
+
+
+def _figures(
+    hardware: Hardware,
+    asked: AssumptionsInput,
+    terms: Terms,
+    defaults: CostDefaults,
+    catalog: Catalog,
+    rent: Figure | None,
+    currency: str,
+) -> dict[str, list[Basis]]:
+    """Return what each line rests on beside the prices of what is bought."""
+
+    def one(name: str, unit: str, usual: Figure) -> Basis:
+        value = getattr(asked, name)
+        return usual if value is None else Stated(name, value, unit)
+
+    common = [
+        one("amortisation_years", "year", defaults.amortisation),
+        one("discount_rate", "1/year", defaults.capital_rate),
+        defaults.won_per_dollar,
+    ]
+    if terms.owned:
+        machines = {part.item: part.power_typical for part in hardware.entry.bill}
+        drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
+        idle = [catalog.find(item, "power_idle") for item in machines]
+        drawn += [figure for figure in idle if figure is not None]
+        common[2:2] = [
+            one("residual_share", "1", defaults.residual),
+            one("utilisation", "1", defaults.utilisation),
+        ]
+        staff: list[Basis] = [*staff_figures(hardware.entry, defaults)]
+        if asked.staff is not None:
+            staff = [Stated("staff", asked.staff, "1")]
+        owned: dict[str, list[Basis]] = {
+            "install": [defaults.installation_share],
+            "spares": [defaults.spares_share],
+            "support": [defaults.support_rate],
+            "power": [
+                one("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
+                one("pue", "1", defaults.pue),
+                *drawn,
+            ],
+            "space": [defaults.colocation],
+            "staff": [*staff, defaults.staff_cost],
+        }
+        return {"": common, **{name: owned[name] for name in owned if name in (*terms.include, *BOUGHT)}}
+    lines: dict[str, list[Basis]] = {
+        "instances": [
+            rent
+            if asked.hourly_price is None and rent is not None
+            else Stated("hourly_price", asked.hourly_price or 0.0, f"{currency}/h")
+        ],
+        STORAGE: [
+            storage_size(stored_bytes(hardware, asked, defaults), asked, defaults),
+            defaults.storage_object,
+        ],
+        "egress": [Stated("egress_gb", asked.egress_gb or 0.0, "GB/month"), defaults.egress],
+    }
+    if asked.utilisation is not None:
+        common.append(Stated("utilisation", asked.utilisation, "1"))
+    if terms.spot:
+        lines["instances"].append(one("spot_interruptions_per_month", "1/month", defaults.interruptions))
+    return {"": common, **lines}
+
+
+FOLLOWING = ("install", "spares", "support")
+"""Lines that are shares of what the machines cost."""
+
+BOUGHT = ("install", "spares")
+"""Lines that come with everything that is bought."""

@@ -1,0 +1,254 @@
+"""Ranges: quantities with their 80 % interval, and the spread of what goes into them."""
+
+from __future__ import annotations
+
+import csv
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from app.catalog.figures import Spread
+from app.catalog.software import OFFSET, SoftwareProfile
+from app.engine.plans import Plans
+from app.engine.records import Floats, GpuSoftware, IpuSoftware
+from app.engine.uncertainty import band, standard_normals, student_t_samples
+from app.engine.units import DAY, HOUR, MINUTE, YEAR
+from app.errors import CatalogError, Message
+from app.estimating.regimes import REGIMES
+from app.estimating.schema import Quantity
+
+
+def quantity(value: float, samples: Floats, unit: str) -> Quantity:
+    """Return a value with the 10th and 90th percentile of its samples, widened to contain it."""
+    low, high = band(np.asarray(samples, dtype=float), value)
+    return Quantity(value=float(value), low=float(low), high=float(high), unit=unit)
+
+
+def scaled(amount: Quantity, factor: float) -> Quantity:
+    """Return so many times an amount."""
+    ends = (factor * end for end in (amount.value, amount.low, amount.high))
+    return Quantity(**dict(zip(("value", "low", "high"), ends, strict=True)), unit=amount.unit)
+
+
+def spread_quantity(spread: Spread) -> Quantity:
+    """Return a catalogue spread as a quantity."""
+    return Quantity(value=spread.value, low=spread.low, high=spread.high, unit=spread.unit)
+
+
+MONEY = "{amount} {currency}"
+"""Template of an amount of money in a sentence, which every language writes in its own way."""
+
+
+def money(value: float, currency: str) -> Message:
+    """Return an amount of money as a sentence shows it."""
+    return Message(MONEY, {"amount": significant(value), "currency": currency})
+
+
+LEAST_CHANCE = 0.01
+"""Probability below which, and below one less which, samples cannot tell how sure something is."""
+
+
+def chance(probability: float) -> Message:
+    """Return a probability as a sentence shows it, never as impossible or certain: samples cannot tell."""
+    if probability < LEAST_CHANCE:
+        return Message("below {share} %", {"share": 1})
+    if probability > 1.0 - LEAST_CHANCE:
+        return Message("above {share} %", {"share": 99})
+    return Message("{share} %", {"share": round(100.0 * probability)})
+
+
+def significant(value: float, digits: int = 3) -> float:
+    """Return a value to a number of significant digits, as a sentence shows it."""
+    return float(f"{value:.{digits}g}")
+
+
+TIMES = (
+    (90.0, 1.0, "s"),
+    (90 * MINUTE, MINUTE, "min"),
+    (96 * HOUR, HOUR, "h"),
+    (2 * YEAR, DAY, "d"),
+    (math.inf, YEAR, "years"),
+)
+"""Below this many seconds → this unit: its seconds and its sign in a figure."""
+
+COUNTS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+"""From this count on → the word of a sentence."""
+
+SENTENCES = {
+    "s": "{number} seconds",
+    "min": "{number} minutes",
+    "h": "{number} hours",
+    "d": "{number} days",
+    "years": "{number} years",
+    "trillion": "{number} trillion",
+    "billion": "{number} billion",
+    "million": "{number} million",
+}
+"""Unit of a time or word of a count → how a sentence says it."""
+
+
+def duration(seconds: float) -> Message:
+    """Return a time in the unit people would say it in.
+
+    >>> str(duration(4010 * DAY)), str(duration(5 * DAY))
+    ('11 years', '5 days')
+    """
+    size, unit = next((size, unit) for limit, size, unit in TIMES if seconds < limit)
+    return Message(SENTENCES[unit], {"number": significant(seconds / size, 2 if size == YEAR else 3)})
+
+
+def count_of(value: float) -> Message | float:
+    """Return a large count in words: 300 billion; a smaller one as it is.
+
+    >>> str(count_of(3.49e12)), str(count_of(1281167)), count_of(40_000.0)
+    ('3.49 trillion', '1.28 million', 40000.0)
+    """
+    for size, word in COUNTS:
+        if value >= size:
+            return Message(SENTENCES[word], {"number": significant(value / size), "count": value})
+    return significant(value, 6)
+
+
+SAMPLES = 256
+"""Samples of one estimate; the ends of an 80 % band then stand on 26 samples each."""
+
+SEED = 20_211_208
+"""One table of normal numbers for every estimate, so that options share what they have in common."""
+
+TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
+"""Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
+runs miss by far more than a normal law allows, for reasons no column of theirs tells."""
+
+OWN = tuple(f"own_{number:02d}" for number in range(32))
+"""Columns of what belongs to one option alone; two options with the same column are rare."""
+
+SHARED = 0.5
+"""Share of a residual's variance that runs of a regime have in common. In chains of measured runs of one
+model and software the offsets of the chains scatter about as much as what is left after them."""
+
+WHOLLY_SHARED = frozenset({"gpu_software_unnamed"})
+"""Regimes whose error is the same for all options: whatever software it will be, they all run it."""
+
+SCATTER = "calibration_scatter"
+
+EXCHANGE = "exchange_rate"
+"""Normal of exchange rates, drawn apart so that the others stay as they were."""
+
+OTHERS = ("run_length", "failure_rate", "price", "power", SCATTER)
+
+NETWORK = (
+    *("network_bandwidth", "network_latency"),
+    *(f"{name}_{number:02d}" for name in ("bandwidth", "latency") for number in range(16)),
+)
+"""Columns of what networks reach: two that all networks of a cluster share, and two for each network."""
+
+LATER = ("gpu_software_unnamed", "gpu_adapters")
+"""Regimes that came after the networks."""
+
+COLUMNS = (
+    *sorted(
+        {
+            *REGIMES,
+            *TAILS,
+            *OWN,
+            *OTHERS,
+            *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
+        }
+        - set(LATER)
+    ),
+    OFFSET,
+    *NETWORK,
+    *LATER,
+)
+"""All that may be uncertain, in one fixed order whatever an option is made of; what came later stands last,
+so that the columns before it stay what they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """Log-deviation by regime."""
+
+    deviations: Mapping[str, float]
+    fitted: int
+
+    def __getitem__(self, regime: str) -> float:
+        return self.deviations[regime]
+
+
+def load_residuals(directory: Path) -> Residuals:
+    """Load data/residuals.csv."""
+    with (directory / "residuals.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    try:
+        deviations = {row["regime"]: float(row["deviation"]) for row in rows}
+    except ValueError as error:
+        raise CatalogError("residuals.csv: every deviation must be a number") from error
+    missing = sorted(set(REGIMES) - set(deviations))
+    if missing:
+        raise CatalogError(f"residuals.csv: no row for {', '.join(missing)}")
+    return Residuals(deviations, sum(row["basis"] == "fitted" for row in rows))
+
+
+@lru_cache(maxsize=8)
+def _table(names: tuple[str, ...], samples: int, seed: int = SEED) -> dict[str, Floats]:
+    columns = standard_normals(samples, len(names), seed)
+    return {name: columns[:, number] for number, name in enumerate(names)}
+
+
+def common_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
+    """Return standard normals by the name of whatever is uncertain; the same for every option."""
+    return _table(COLUMNS, samples) | _table((EXCHANGE,), samples, SEED + 1)
+
+
+def residual_samples(
+    names: list[str], residuals: Residuals, normals: Mapping[str, Floats], own: str, scatter: float = 0.0
+) -> Floats:
+    r"""Return factors on a time for what the figures of the software do not explain.
+
+    .. math:: \ln f = \tau \left(\sum_r \sqrt{s_r} \sigma_r z_r
+        + z_{own} \sqrt{\sum_r (1 - s_r) \sigma_r^2}\right)
+
+    Parameters
+    ----------
+    names : list of str
+        Regimes, rows of data/residuals.csv.
+    residuals : Residuals
+        Log-deviation of each, :math:`\sigma_r`.
+    normals : mapping
+        Standard normals by name, :math:`z_r`; four of them make the common :math:`\tau` of Student's t.
+    own : str
+        Column of what belongs to this option alone, :math:`z_{own}`.
+    scatter : float
+        Log-deviation that the runs of a calibration show among themselves beyond what is known.
+    """
+    shares = {name: 1.0 if name in WHOLLY_SHARED else SHARED for name in names}
+    common = sum(math.sqrt(shares[name]) * residuals[name] * normals[name] for name in names)
+    alone = math.sqrt(sum((1.0 - shares[name]) * residuals[name] ** 2 for name in names)) * normals[own]
+    together = common + alone + scatter * normals[SCATTER]
+    mixing = np.stack([normals[name] for name in TAILS], axis=-1)
+    return np.exp(student_t_samples(np.asarray(together), mixing))
+
+
+@lru_cache(maxsize=32)
+def residual_quantile(probability: float) -> float:
+    """Return the quantile of the residuals' law at deviation 1, on the samples that ranges are made of."""
+    normals = common_normals()
+    mixing = np.stack([normals[name] for name in TAILS], axis=-1)
+    drawn = np.concatenate([student_t_samples(normals[own], mixing) for own in OWN])
+    return float(np.quantile(drawn, probability))
+
+
+def scatter_of(software: SoftwareProfile) -> float:
+    """Return how far the runs of a calibration disagree beyond what is known; none for other profiles."""
+    return 0.0 if software.calibration is None else software.calibration.scatter
+
+
+def own_column(chip: str, plans: Plans) -> str:
+    """Return the column of what belongs to one option alone: its chip, devices, batch and layout."""
+    layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
+    return OWN[zlib.crc32(repr((chip, layout)).encode()) % len(OWN)]

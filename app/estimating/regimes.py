@@ -1,0 +1,224 @@
+"""Regimes of a plan: what its error may come from beside the figures of the software.
+
+Each is a row of data/residuals.csv. Regimes that were never measured carry wider deviations, by which a
+search ranks a plan lower than its central time alone would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.plans import Plans
+from app.engine.records import Intra, IpuChip
+from app.estimating.scenario import Scenario
+
+FITTED_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50", "resnext101", "efficientnet", "t5"})
+"""Families whose operators are known well enough that a misfit tells something of the software."""
+
+CORE_FAMILIES = frozenset({"gpt", "llama", "bert", "resnet50"})
+"""Families with the most measured runs, on which the headline stands."""
+
+DECODERS = frozenset({"gpt", "llama"})
+
+SMALL_OPERATIONS = frozenset({"conformer", "efficientnet", "gnn", "tacotron2", "waveglow", "dlrm"})
+"""Families whose time on an IPU is mostly what each operation costs at all."""
+
+TRANSFORMERS = frozenset({"gpt", "llama", "bert", "t5", "vit", "swin", "transformer-xl", "conformer"})
+
+CONVOLUTIONS = frozenset(
+    {
+        "resnet50", "resnext101", "efficientnet", "efficientdet", "ssd", "retinanet", "maskrcnn", "unet",
+        "unet3d", "nnunet", "diffusion",
+    }
+)  # fmt: skip
+
+RECOMMENDERS = frozenset({"dlrm", "ncf"})
+
+IPU_SERIES = frozenset({"gc200", "bow"})
+"""Chips that are IPUs."""
+
+
+def power_kind(family: str) -> str:
+    """Return the kind of training under which the power of machines is known."""
+    kinds = {"transformer": TRANSFORMERS, "convolution": CONVOLUTIONS, "recommendation": RECOMMENDERS}
+    return next((kind for kind, families in kinds.items() if family in families), "other")
+
+
+Mask = NDArray[np.bool_]
+
+REGIMES = (
+    "gpu_profile_known",
+    "gpu_class_known",
+    "gpu_pipeline",
+    "gpu_many_devices",
+    "gpu_few_samples",
+    "gpu_pcie",
+    "gpu_other_chip",
+    "gpu_unfitted_family",
+    "gpu_unfitted_class",
+    "gpu_unmeasured_family",
+    "gpu_experts",
+    "gpu_wide_tensor",
+    "gpu_deep_interleave",
+    "gpu_offload",
+    "gpu_long_sequence",
+    "gpu_adapters",
+    "ipu_known",
+    "ipu_few_accumulations",
+    "ipu_other_family",
+    "ipu_small_operations",
+    "ipu_gateway",
+    "ipu_decoder",
+    "ipu_phased",
+    "gpu_calibrated",
+    "gpu_beyond_calibration",
+    "ipu_calibrated",
+    "ipu_beyond_calibration",
+    "gpu_software_unnamed",
+)
+"""What an error may come from beside the figures of the software; rows of data/residuals.csv. Each is
+one column of samples, so that two options share the errors of the regimes they are both in."""
+
+ENDED = frozenset(
+    {
+        *("gpu_class_known", "gpu_profile_known", "gpu_other_chip"),
+        "gpu_unmeasured_family",
+        *("ipu_known", "ipu_other_family"),
+    }
+)
+"""Regimes that measured runs of the model on the chip put an end to."""
+
+KNOWN = {"gpu": "gpu_profile_known", "ipu": "ipu_known"}
+
+BEYOND = 8.0
+"""Times the measured devices from which a calibrated range is wider."""
+
+FEW_SAMPLES = 8.0
+
+MANY_DEVICES = 512.0
+
+LARGE_GRADIENTS = 0.5e9
+
+PCIE_DEVICES = 8
+
+FEW_ACCUMULATIONS = 4.0
+
+LONG_SEQUENCE = 8192.0
+"""Tokens of the longest measured samples."""
+
+DEEPEST_INTERLEAVE = 3.0
+"""Chunks of a stage in published runs (Korthikanti et al. 2022, table 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementCoverage:
+    """What was measured at all."""
+
+    pairs: frozenset[tuple[str, str]]
+    """Family and chip."""
+    series: frozenset[str]
+    """Series of chips that a software profile was fitted on."""
+
+
+def regimes(scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage) -> list[str]:
+    """Return the regimes a plan falls into, the base first."""
+    return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
+
+
+def regime_masks(
+    scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
+) -> dict[str, Mask]:
+    """Return which of many plans fall into which regime, the base first."""
+    calibration = scenario.software.calibration
+    if calibration is not None and calibration.holds_for(family, scenario.chip.name):
+        # What the runs were in has been measured; what lies beyond them widens the range as ever.
+        kind = "ipu" if scenario.is_ipu else "gpu"
+        plain = replace(scenario, software=replace(scenario.software, calibration=None))
+        known = known_regimes(scenario, family)
+        # Runs of a known stack do not make it less known.
+        base = f"{kind}_calibrated" if scenario.software.is_preset else KNOWN[kind]
+        found = {base: np.asarray(True)}
+        found |= {
+            name: mask
+            for name, mask in regime_masks(plain, plans, family, measured).items()
+            if name not in known
+        }
+        found[f"{kind}_beyond_calibration"] = plans.devices >= BEYOND * calibration.devices
+        return found
+    if isinstance(scenario.hardware, IpuChip):
+        seen = (family, scenario.chip.name) in measured.pairs
+        return _ipu_masks(scenario, scenario.hardware, plans, family, seen)
+    return _gpu_masks(scenario, plans, family, measured)
+
+
+def _gpu_masks(
+    scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage
+) -> dict[str, Mask]:
+    assert not isinstance(scenario.hardware, IpuChip)
+    # What is presumed of a stack is known no better than its class.
+    preset = scenario.software.is_preset or scenario.software.presumed
+    machine, table = scenario.hardware.machine, scenario.table
+    known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
+    unfitted = known and family not in FITTED_FAMILIES
+    few = (plans.global_batch / plans.devices < FEW_SAMPLES) & (plans.tensor * plans.pipeline == 1)
+    boards = machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES
+    found: dict[str, Mask | bool] = {
+        "gpu_class_known" if preset else "gpu_profile_known": True,
+        "gpu_software_unnamed": scenario.software.presumed,
+        "gpu_other_chip": chip_series(scenario.chip.name) not in measured.series,
+        "gpu_unmeasured_family": not known,
+        "gpu_unfitted_class" if preset else "gpu_unfitted_family": unfitted,
+        "gpu_pipeline": plans.pipeline > 1,
+        "gpu_many_devices": plans.devices > MANY_DEVICES,
+        "gpu_few_samples": few & (family not in DECODERS),
+        "gpu_pcie": boards and 2.0 * table.trained_parameters > LARGE_GRADIENTS,
+        "gpu_experts": table.active_parameters < table.parameters,
+        **unusual_masks(scenario, plans),
+        "gpu_adapters": table.trained_parameters < table.parameters,
+        "gpu_long_sequence": table.tokens > LONG_SEQUENCE,
+    }
+    return {name: np.asarray(mask) for name, mask in found.items()}
+
+
+def _ipu_masks(scenario: Scenario, chip: IpuChip, plans: Plans, family: str, seen: bool) -> dict[str, Mask]:
+    phased = unusual_masks(scenario, plans)["ipu_phased"]
+    decoder = family in DECODERS or (scenario.table.tokens > 1 and family == "t5")
+    small = not decoder and family in SMALL_OPERATIONS
+    plain = not decoder and not small
+    found: dict[str, Mask | bool] = {
+        "ipu_phased": phased,
+        "ipu_decoder": decoder & ~phased,
+        "ipu_small_operations": small & ~phased,
+        "ipu_known": (plain and seen) & ~phased,
+        "ipu_other_family": (not decoder and not seen) & ~phased,
+        "ipu_few_accumulations": plans.accumulation < FEW_ACCUMULATIONS,
+        "ipu_gateway": plans.devices > chip.pod_size,
+    }
+    return {name: np.asarray(mask) for name, mask in found.items()}
+
+
+def unusual_masks(scenario: Scenario, plans: Plans) -> dict[str, Mask]:
+    """Return which of many plans are of a kind that no published run used."""
+    if isinstance(scenario.hardware, IpuChip):
+        return {"ipu_phased": (plans.tensor > 1) | (plans.phases > 1)}
+    return {
+        "gpu_wide_tensor": plans.tensor > scenario.hardware.machine.devices,
+        "gpu_deep_interleave": plans.interleave > DEEPEST_INTERLEAVE,
+        "gpu_offload": plans.offload > 0,
+    }
+
+
+def known_regimes(scenario: Scenario, family: str) -> frozenset[str]:
+    """Return the regimes that a calibration has measured."""
+    calibration = scenario.software.calibration
+    if calibration is None or not calibration.holds_for(family, scenario.chip.name):
+        return frozenset()
+    return ENDED | calibration.regimes
+
+
+def chip_series(chip: str) -> str:
+    """Return the series of a chip: figures fitted on one chip of a series hold for the others."""
+    return "ipu" if chip in IPU_SERIES else chip.split("-")[0]

@@ -1,0 +1,320 @@
+"""A plan as it is asked for: its values as numbers and names, and what can never be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from app.catalog.software import SoftwareProfile
+from app.engine.gpu.case import GpuCase
+from app.engine.gpu.evaluate import (
+    gpu_forward_share,
+    gpu_operator_times,
+    memory_use,
+    perfect_gpu_step,
+    step_of,
+)
+from app.engine.ipu.evaluate import (
+    ipu_forward_share,
+    ipu_memory,
+    ipu_operator_times,
+    ipu_step,
+    pipeline_stages,
+)
+from app.engine.ipu.layout import stage_list
+from app.engine.operators.table import OperatorTable
+from app.engine.pipeline import peak_bound_step_time
+from app.engine.plans import MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
+from app.engine.records import (
+    FloatLike,
+    Floats,
+    GpuChip,
+    GpuSoftware,
+    GpuSystem,
+    IpuChip,
+    IpuSoftware,
+    Precision,
+)
+from app.engine.search.space import Space
+from app.errors import BadInput, Conflict
+from app.estimating.request import PlanInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """Model, workload, hardware and software of one estimate."""
+
+    table: OperatorTable
+    """Operators of one sample."""
+    hardware: GpuSystem | IpuChip
+    software: SoftwareProfile
+    precision: Precision
+    optimizer: str
+    overrides: Mapping[str, FloatLike]
+    """Software figures the caller sets instead of the profile's."""
+    stage_layers: tuple[float, ...] = ()
+    """Layers of each stage where a configuration states them; IPUs only."""
+    sampled: GpuSystem | None = None
+    """The same GPU system with samples of what is uncertain of its fabric; None where that is left out."""
+
+    _cases: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    @property
+    def is_ipu(self) -> bool:
+        """True on an IPU system."""
+        return isinstance(self.hardware, IpuChip)
+
+    @property
+    def chip(self) -> GpuChip | IpuChip:
+        """The chip."""
+        return self.hardware if isinstance(self.hardware, IpuChip) else self.hardware.chip
+
+    @property
+    def peak(self) -> float:
+        """Dense matrix peak of one device in the scenario's precision. [FLOP/s]"""
+        if isinstance(self.hardware, IpuChip):
+            chip = self.hardware
+            share = 0.25 if self.precision is Precision.FP32 else 1.0
+            return 2.0 * chip.tiles * chip.products_per_cycle * chip.clock * share
+        return self.hardware.chip.matrix_peak[self.precision]
+
+    @property
+    def memory_elsewhere(self) -> float:
+        """Host or streaming memory of one device; 0 where it is not known. [B]"""
+        if isinstance(self.hardware, IpuChip):
+            return self.hardware.streaming_capacity
+        return self.hardware.host_memory
+
+    def gpu_software(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
+        """Return the software record of a GPU, single or as samples."""
+        return replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+
+    def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
+        """Return the software record of an IPU, single or as samples."""
+        return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
+
+    def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
+        """Return model, system and software of a GPU as compiled code reads them, single or as samples."""
+        assert isinstance(self.hardware, GpuSystem)
+        if normals is not None:
+            system = self.hardware if self.sampled is None else self.sampled
+            return GpuCase.of(self.table, system, self.gpu_software(normals), self.precision, self.optimizer)
+        if "central" not in self._cases:
+            software = self.gpu_software()
+            self._cases["central"] = GpuCase.of(
+                self.table, self.hardware, software, self.precision, self.optimizer
+            )
+        return self._cases["central"]
+
+    @property
+    def evaluation_overhead(self) -> FloatLike:
+        """Fixed time of one evaluation. [s]"""
+        software = self.ipu_software() if self.is_ipu else self.gpu_software()
+        return software.evaluation_overhead
+
+    def step(self, plans: Plans, normals: Mapping[str, Floats] | None = None) -> StepTime:
+        """Return the time of one step of each plan, or of each sample."""
+        if isinstance(self.hardware, IpuChip):
+            software = self.ipu_software(normals)
+            step = ipu_step(
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
+            )
+        else:
+            step = step_of(self.gpu_case(normals), plans)
+        if self.software.calibration is None:
+            return step
+        factor = self.time_factor(normals)
+        return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
+
+    def perfect_step(self, plans: Plans) -> Floats:
+        """Return the time of one step of each plan below which nothing can be: products at the peak. [s]"""
+        flop = 3.0 * float(np.sum(self.table.forward_flop)) * plans.global_batch
+        passes = np.asarray(plans.accumulation) * plans.interleave
+        bound = peak_bound_step_time(flop, self.peak, plans.devices, plans.pipeline, passes)
+        if isinstance(self.hardware, IpuChip):
+            return bound
+        software = self.gpu_software()
+        step = perfect_gpu_step(self.table, plans, self.hardware, software, self.precision, self.optimizer)
+        return np.maximum(bound, step)
+
+    def forward_share(self, plans: Plans) -> Floats:
+        """Return the share of a micro-batch's time on a stage that its forward pass takes, of each plan."""
+        if isinstance(self.hardware, IpuChip):
+            software = self.ipu_software()
+            stages = pipeline_stages(
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
+            )
+            return ipu_forward_share(stages, software)
+        return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+
+    def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
+        """Return what measured runs of the code say its times are multiplied by; 1 without any."""
+        return self.software.time_factor(normals)
+
+    def memory(self, plans: Plans) -> MemoryUse:
+        """Return the memory of the fullest device of each plan."""
+        if isinstance(self.hardware, IpuChip):
+            software = self.ipu_software()
+            return ipu_memory(
+                self.table,
+                plans,
+                self.hardware,
+                software,
+                precision=self.precision,
+                optimizer=self.optimizer,
+                split=self.stage_layers,
+            )
+        return memory_use(self.gpu_case(), plans)
+
+    def stage_lists(self, plans: Plans) -> list[tuple[float, ...]]:
+        """Return the layers of each stage of every plan, of shape (N,), on IPUs."""
+        if not isinstance(self.hardware, IpuChip) or not plans.pipeline.size:
+            return [() for _ in plans.pipeline]
+        found = pipeline_stages(
+            self.table,
+            plans,
+            self.hardware,
+            self.ipu_software(),
+            precision=self.precision,
+            optimizer=self.optimizer,
+            split=self.stage_layers,
+        )
+        counts = found.counts
+        shape = (counts.shape[0], plans.pipeline.size)
+        by_plan = np.broadcast_to(counts.reshape(counts.shape[0], -1), shape).T
+        return [
+            stage_list(stages, self.table.depth, int(degree))
+            for stages, degree in zip(by_plan, np.ravel(plans.pipeline), strict=True)
+        ]
+
+    def operator_times(self, plans: Plans) -> OperatorTimes:
+        """Return the time of every operator of one micro-batch."""
+        if isinstance(self.hardware, IpuChip):
+            return ipu_operator_times(
+                self.table, plans, self.hardware, self.ipu_software(), precision=self.precision
+            )
+        return gpu_operator_times(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+
+
+RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
+
+SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
+
+
+def given_fields(plan: PlanInput) -> dict[str, float]:
+    """Return the fields of a request's plan as numbers; refuse what can never be right."""
+    given: dict[str, float] = {}
+    for name in PlanInput.model_fields:
+        value = getattr(plan, name)
+        if value is not None:
+            given[name] = plan_number(name, value)
+    return given
+
+
+def plan_number(name: str, value: object) -> float:
+    """Return the number that stands for a value of a plan's field."""
+    if name == "recompute":
+        return RECOMPUTE[str(value)]
+    if name == "sharding":
+        return SHARDING[str(value)]
+    number = float(value)  # type: ignore[arg-type]
+    if not isinstance(value, bool) and not 1 <= number <= MOST:
+        raise BadInput.at(f"plan.{name}", "{value} is not between 1 and {most}", value=value, most=MOST)
+    return number
+
+
+MOST = 1_000_000
+
+
+def recompute_name(value: float) -> str:
+    """Return the name of a recompute mode."""
+    return Recompute(int(value)).name.lower()
+
+
+def sharding_name(value: float) -> str:
+    """Return the name of a sharding mode."""
+    return Sharding(int(value)).name.lower()
+
+
+IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
+
+GPU_ONLY = {"interleave": 1.0, "sequence_parallel": 0.0, "sharding": 0.0, "expert": 1.0}
+"""Fields of a plan that one kind of hardware has, with the value that changes nothing."""
+
+
+def check_kind(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> None:
+    """Refuse fields of a plan that the kind of hardware does not have."""
+    other, kind = (GPU_ONLY, "GPU") if scenario.is_ipu else (IPU_ONLY, "IPU")
+    for name, neutral in other.items():
+        if any(value != neutral for value in allowed.get(name, ())):
+            raise BadInput.at(
+                f"plan.{name}", "{name} applies to {kind} systems only; leave it out", name=name, kind=kind
+            )
+
+
+def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) -> None:
+    """Refuse degrees that the devices, the layers or the heads can never take."""
+    degrees = [given.get(name, 1.0) for name in ("tensor", "pipeline", "data")]
+    needed = int(np.prod(degrees))
+    if needed > devices:
+        raise Conflict.at(
+            next(f"plan.{name}" for name in ("data", "pipeline", "tensor") if name in given),
+            "{tensor} × {pipeline} × {data} needs {needed} devices; the system has {devices}",
+            tensor=int(degrees[0]),
+            pipeline=int(degrees[1]),
+            data=int(degrees[2]),
+            needed=needed,
+            devices=devices,
+        )
+    if given.get("pipeline", 1) > scenario.table.depth:
+        raise BadInput.at(
+            "plan.pipeline", "{value} stages: the model has {depth} layers to cut between",
+            value=int(given["pipeline"]), depth=scenario.table.depth,
+        )  # fmt: skip
+    heads = int(scenario.table.attention_heads)
+    tensor = int(given.get("tensor", 1))
+    if tensor > 1 and not heads:
+        raise BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it out")
+    if tensor > 1 and heads % tensor and not scenario.is_ipu:
+        raise BadInput.at(
+            "plan.tensor",
+            "{tensor} does not divide the {heads} heads of the model",
+            tensor=tensor,
+            heads=heads,
+        )
+    if scenario.is_ipu:
+        for name in ("tensor", "pipeline", "data"):
+            value = int(given.get(name, 1))
+            if value & (value - 1):
+                raise BadInput.at(
+                    f"plan.{name}", "{value} is no power of two; replicas on an IPU-POD are", value=value
+                )
+
+
+def nothing_legal(space: Space) -> BadInput:
+    """Return the error of a space without any legal plan."""
+    asked = [
+        f"{name} {' | '.join(f'{value:g}' for value in values)}" for name, values in space.allowed.items()
+    ]
+    return BadInput.at(
+        "plan",
+        "no plan divides {devices} devices and a global batch of {batch} as asked ({given}); leave a field "
+        "out, or choose degrees whose product divides the devices and a batch that the replicas divide",
+        devices=space.devices,
+        batch=space.global_batch,
+        given=", ".join(asked) or "-",
+    )

@@ -1,0 +1,304 @@
+"""Parts of the estimate document: system, plan, memory, breakdown and roofline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from app.catalog.catalog import Catalog
+from app.catalog.figures import Figure
+from app.engine.pipeline import bubble_slots
+from app.engine.plans import Bound, Plans
+from app.engine.records import Floats, IpuChip
+from app.engine.units import HOUR
+from app.estimating.checks import stage_layers_of
+from app.estimating.context import SizingContext, default_software
+from app.estimating.costing import system_power
+from app.estimating.deciding import Decision
+from app.estimating.documents import (
+    Memory,
+    MemoryPart,
+    Part,
+    PipelineSchedule,
+    PlanSummary,
+    Roofline,
+    RooflinePoint,
+    SystemSummary,
+    Validation,
+)
+from app.estimating.hardware import Hardware, log_deviation
+from app.estimating.nearest import EstimateFacts, compare_runs, family_error, nearest_runs, reach, status_of
+from app.estimating.plan_search import memory_of
+from app.estimating.ranges import quantity, spread_quantity
+from app.estimating.runtime import Run
+from app.estimating.scenario import Scenario, recompute_name, sharding_name
+from app.estimating.schema import Quantity
+from app.estimating.workload import is_convolutional
+
+WHOLE_FIELDS = (
+    "tensor",
+    "pipeline",
+    "data",
+    "micro_batch",
+    "accumulation",
+    "interleave",
+    "sharding_ranks",
+    "expert",
+    "rts",
+    "rts_optimizer",
+    "phases",
+)
+"""Fields of a plan that are whole numbers."""
+
+
+def family_error_of(sizing: Decision, context: SizingContext) -> float | None:
+    """Return the median error of measured runs of a family on a chip with software as it was decided."""
+    entry = sizing.hardware.entry
+    usual = default_software(
+        sizing.profile.family, is_convolutional(sizing.scenario.table), entry.chip, entry.chip_kind, context
+    )
+    return family_error(
+        context.family_errors,
+        context.runs,
+        sizing.scenario.software,
+        family=sizing.profile.family,
+        chip=entry.chip,
+        usual=usual.profile,
+    )
+
+
+def reach_of(sizing: Decision, context: SizingContext) -> float:
+    """Return the distance of the nearest measured run of the family on the chip with the software."""
+    return reach(
+        context.runs,
+        sizing.scenario.software,
+        family=sizing.profile.family,
+        chip=sizing.hardware.entry.chip,
+        devices=int(sizing.choice.plans.devices[0]),
+        parameters=sizing.profile.parameters,
+    )
+
+
+def measurable(sizing: Decision, run: Run) -> dict[str, Quantity]:
+    """Return the range of an estimate by the metric of a measured run."""
+    training, batch = sizing.training, float(sizing.choice.plans.global_batch[0])
+    step = run.step_samples
+    found = {
+        "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
+        "step_time_s": quantity(run.step_seconds, step, "s"),
+        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
+    }
+    if training.tokens is not None:
+        tokens = batch * training.tokens.mean
+        found["tokens_per_s"] = quantity(tokens / run.step_seconds, tokens / step, "tokens/s")
+    return found
+
+
+def validation_summary(
+    sizing: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
+) -> Validation:
+    """Return how far an estimate is from anything measured, and what of the same case was measured."""
+    scenario, training, plans = sizing.scenario, sizing.training, sizing.choice.plans
+    chip, devices = sizing.hardware.entry.chip, int(plans.devices[0])
+    asked = EstimateFacts(
+        family=sizing.profile.family,
+        model=sizing.profile.id,
+        chip=chip,
+        devices=devices,
+        parameters=sizing.profile.parameters,
+        seq_len=training.seq_len,
+        image_size=training.image_size,
+        mean_tokens=training.tokens.mean if training.tokens else None,
+        precision=scenario.precision.value,
+        batch=float(plans.global_batch[0]),
+        tensor=float(plans.tensor[0]),
+        pipeline=float(plans.pipeline[0]),
+        target=training.target.id if training.target else None,
+        figures=figures,
+    )
+    seen = compare_runs(context.measured_rows, context.outcomes, asked, scenario.software, context.software)
+    error = family_error_of(sizing, context)
+    return Validation(
+        nearest_measured=nearest_runs(
+            context.runs,
+            context.outcomes,
+            family=asked.family,
+            chip=chip,
+            devices=devices,
+            parameters=asked.parameters,
+        ),
+        family_error=error,
+        status=status_of(regimes, reach_of(sizing, context), error, seen.contradicted),
+        software_presumed=scenario.software.presumed,
+        compared=seen.compared,
+        outside_count=seen.outside_count,
+        contradicted=seen.contradicted,
+        outside=list(seen.outside),
+    )
+
+
+def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
+    """Return the system as it was understood."""
+    entry = hardware.entry
+    power = system_power(hardware, 1.0, catalog, family)
+    return SystemSummary(
+        id=entry.id,
+        name=entry.name,
+        count=hardware.count,
+        machines=hardware.machines,
+        devices=hardware.devices,
+        chip=entry.chip,
+        fabric=hardware.fabric,
+        ports_per_node=hardware.ports_per_node,
+        generation={"gc200": "mk2", "bow": "bow"}.get(entry.chip, entry.chip.split("-")[0]),
+        power=spread_quantity(power),
+        rack_units=entry.rack_units * hardware.count,
+    )
+
+
+def plan_summary(sizing: Decision, plans: Plans) -> PlanSummary:
+    """Return every choice of one plan, and which of them were searched."""
+    return plan_summaries(sizing, plans)[0]
+
+
+def plan_summaries(sizing: Decision, plans: Plans) -> list[PlanSummary]:
+    """Return every choice of each of some plans, and which of them were searched."""
+    idle = sizing.hardware.machines - sizing.hardware.machines_used(plans)
+    searched = list(sizing.choice.searched) + (["global_batch"] if sizing.batch_searched else [])
+    found = []
+    for place, layers in enumerate(_stage_layers(sizing.scenario, plans)):
+        whole = {name: int(getattr(plans, name)[place]) for name in WHOLE_FIELDS}
+        found.append(
+            PlanSummary(
+                **whole,
+                global_batch=int(plans.global_batch[place]),
+                recompute=recompute_name(float(plans.recompute[place])),
+                sequence_parallel=bool(plans.sequence_parallel[place] > 0),
+                sharding=sharding_name(float(plans.sharding[place])),
+                offload=bool(plans.offload[place] > 0),
+                stage_layers=layers[: whole["pipeline"]],
+                idle_machines=int(idle[place]),
+                searched=searched,
+            )
+        )
+    return found
+
+
+def _stage_layers(scenario: Scenario, plans: Plans) -> list[list[int]]:
+    """Return the layers of each stage of every plan, as the engine lays them."""
+    if scenario.is_ipu:
+        return [[int(layers) for layers in stages] for stages in scenario.stage_lists(plans)]
+    return [stage_layers_of(int(stages), scenario.table.depth) for stages in plans.pipeline]
+
+
+def memory_summary(sizing: Decision) -> Memory:
+    """Return the memory of the fullest device, by part."""
+    memory = sizing.choice.memory
+    capacity = memory_of(sizing.scenario.chip)
+    streaming = float(np.ravel(memory.streaming)[0])
+    shown = bool(memory.streaming_capacity) or streaming > 0
+    return Memory(
+        per_device=Quantity.exact(float(memory.total[0]), "B"),
+        capacity=Quantity.exact(capacity, "B"),
+        usable=Quantity.exact(sizing.choice.found.limit, "B"),
+        parts=[
+            MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
+        ],
+        streaming=Quantity.exact(streaming, "B") if shown else None,
+        streaming_capacity=Quantity.exact(memory.streaming_capacity, "B") if shown else None,
+    )
+
+
+def breakdown_of(run: Run) -> list[Part]:
+    """Return the parts of the time to train; they add up to it."""
+    parts = {name: float(np.ravel(value)[0]) * run.steps for name, value in run.step.parts.items()}
+    # A slow host of the stack is in the step; what the customer's storage cannot feed comes on top.
+    parts["input"] = parts.get("input", 0.0) + run.input_wait * run.steps
+    parts |= {
+        "evaluation": run.evaluation,
+        "checkpoint": run.checkpoint,
+        "failures": run.failures,
+    }
+    return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
+
+
+LOCKSTEP_PARTS = ("gemm", "attention", "memory_bound", "exchange", "sync", "tensor_comm", "pipeline_comm")
+"""Parts of a superstep: what stages do, what they exchange, and that they wait for one another."""
+
+
+def schedule_of(scenario: Scenario, plans: Plans, run: Run) -> PipelineSchedule | None:
+    """Return how the micro-batches of a step go through the pipeline, as the step was priced."""
+    stages, micro_batches, chunks = (
+        int(values[0]) for values in (plans.pipeline, plans.accumulation, plans.interleave)
+    )
+    if stages == 1:
+        return None
+    parts = {name: float(np.ravel(seconds)[0]) for name, seconds in run.step.parts.items()}
+    bubble = parts["pipeline_bubble"]
+    chunks = 1 if scenario.is_ipu else chunks
+    slot = bubble / float(bubble_slots(stages, chunks))
+    forward = slot * float(np.ravel(scenario.forward_share(plans))[0])
+    length = micro_batches * slot + bubble
+    kind = "lockstep" if scenario.is_ipu else "interleaved" if chunks > 1 else "one_forward_one_backward"
+    superstep = None
+    if scenario.is_ipu:
+        each = {name: parts.get(name, 0.0) / micro_batches for name in LOCKSTEP_PARTS}
+        superstep = [Part(part=name, seconds=seconds) for name, seconds in each.items() if seconds > 0]
+    return PipelineSchedule(
+        kind=kind,
+        stages=stages,
+        micro_batches=micro_batches,
+        chunks=chunks,
+        forward=forward,
+        backward=slot - forward,
+        length=length,
+        bubble=bubble,
+        bubble_share=bubble / length,
+        after=max(run.step_seconds - length, 0.0),
+        superstep=superstep,
+    )
+
+
+def startup_of(figure: Figure) -> Quantity:
+    """Return the time from the start of a job to its first step, which no published time to train counts."""
+    return Quantity(value=figure.si, low=figure.si_low, high=figure.si_high, unit="s")
+
+
+def all_in_hours(run: Run, plans: Plans, share: Figure, normals: Mapping[str, Floats]) -> Quantity:
+    """Return the device hours of the project around a run: the steady time over a measured share."""
+    hours = float(plans.devices[0]) / HOUR / share.si
+    spread = np.exp(log_deviation(share) * normals["failure_rate"])
+    return quantity(run.steps * run.step_seconds * hours, run.training_samples * hours * spread, "h")
+
+
+def roofline_of(scenario: Scenario, plans: Plans) -> dict[str, object]:
+    """Return the operators as points under the roof of one device."""
+    times = scenario.operator_times(plans)
+
+    def flat(values: Floats) -> Floats:
+        return np.asarray(values).reshape(len(scenario.table), -1)[:, 0]
+
+    seconds, flop, traffic, bound = (
+        flat(part) for part in (times.forward + times.backward, times.flop, times.traffic, times.bound)
+    )
+    points = [
+        RooflinePoint(
+            operator=name,
+            intensity=float(flop[place] / traffic[place]),
+            attained=float(flop[place] / seconds[place]),
+            bound=Bound(int(bound[place])).name.lower(),
+            seconds=float(seconds[place]),
+        )
+        for place, name in enumerate(scenario.table.names)
+        if seconds[place] > 0 and traffic[place] > 0 and flop[place] > 0
+    ]
+    chip = scenario.chip
+    if isinstance(chip, IpuChip):
+        bandwidth, name = chip.tiles * chip.exchange_bytes_per_cycle * chip.clock, "exchange"
+    else:
+        bandwidth, name = chip.memory_bandwidth, "memory"
+    return {
+        "roofline": points,
+        "roof": Roofline(peak=scenario.peak, bandwidth=bandwidth, bandwidth_name=name),
+    }

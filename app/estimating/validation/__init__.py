@@ -1,0 +1,1 @@
+"""Measured runs: how their rows are completed, predicted and compared."""

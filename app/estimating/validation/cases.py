@@ -1,0 +1,334 @@
+"""The model of a measured row: a preset, or a transformer from its columns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.engine.operators.transformer import Stack, TransformerShape
+from app.errors import Message
+from app.estimating.regimes import IPU_SERIES
+from app.estimating.validation.rules import Rules
+from app.profiles.bodies import TransformerBody
+from app.profiles.model import ModelProfile
+from app.profiles.presets import presets
+
+ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
+"""Columns that hold or betray the measured value; a case never sees them, but for the one word in
+the notes that says what a rate counts (see :attr:`MeasurementCase.includes_evaluation`)."""
+
+
+def without_answers(row: Mapping[str, str]) -> dict[str, str]:
+    """Return a row of measured.csv without the columns that betray its value."""
+    return {name: cell for name, cell in row.items() if name == "notes" or name not in ANSWER_COLUMNS}
+
+
+THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_per_accel"})
+"""Metrics of a rate or a step, without the length of a run."""
+
+EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
+
+
+class Unsupported(Exception):
+    """A row that cannot be built, with the reason."""
+
+    def __init__(self, template: str, **values: object) -> None:
+        self.message = Message(template, values)
+        super().__init__(str(self.message))
+
+
+def number(text: str) -> float | None:
+    """Return the first finite number of a cell, with the thousands of ``4M``; None where there is none."""
+    match = re.match(r"\s*(-?\d[\d,]*\.?\d*(?:[eE][+-]?\d+)?)\s*([kKMGBT]?)", text or "")
+    if not match:
+        return None
+    factor = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}[match.group(2)]
+    found = float(match.group(1).replace(",", "")) * factor
+    return found if math.isfinite(found) else None
+
+
+LARGEST = {
+    "accelerators": 1e7,
+    "nodes": 1e7,
+    "params": 1e16,
+    "hidden": 1e6,
+    "layers": 1e5,
+    "heads": 1e5,
+    "seq_len": 1_048_576.0,
+    "image_size": 16_384.0,
+    "global_batch": 1e12,
+    "micro_batch": 1e7,
+    "tp": 1e5,
+    "pp": 1e5,
+    "dp": 1e7,
+    "samples_or_tokens_total": 1e30,
+}
+"""Greatest value of each column that is computed with."""
+
+SMALLEST = 1e-3
+
+
+def bounded(row: Mapping[str, str], column: str) -> float | None:
+    """Return a number of a row, None where there is none or 0; refuse one that cannot be."""
+    found = number(row.get(column, ""))
+    if not found:
+        return None
+    if not SMALLEST <= found <= LARGEST[column]:
+        raise Unsupported(
+            "{column} is {value}, which is not between {least} and {most}",
+            column=column,
+            value=found,
+            least=SMALLEST,
+            most=LARGEST[column],
+        )
+    return found
+
+
+def whole(row: Mapping[str, str], column: str) -> int | None:
+    """Return a cell as a whole number above 0, or None."""
+    found = bounded(row, column)
+    return int(found) if found is not None and found >= 1 else None
+
+
+PRECISIONS = (
+    ("16.16", "fp16.16"),
+    ("16.32", "fp16.16"),
+    ("tf32", "tf32"),
+    ("fp32", "fp32"),
+    ("bf16", "bf16"),
+    ("fp16", "fp16"),
+)
+
+SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
+
+RECOMPUTE = (("full", 2.0), ("selective", 1.0), ("yes", 2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementCase:
+    """One measured run by its configuration."""
+
+    id: str
+    group: str
+    family: str
+    metric: str
+    model: str
+    software: str
+    interconnect: str
+    precision: str
+    system: str
+    chip: str
+    devices: int
+    nodes: int
+    seq_len: int | None
+    image_size: int | None
+    hidden: int | None
+    layers: int | None
+    heads: int | None
+    parameters: float | None
+    global_batch: float | None
+    micro_batch: float | None
+    tensor: int
+    pipeline: int
+    laid_out: bool
+    """True where the row or a rule says how the model is spread over the devices."""
+    data: int | None
+    sharding: float
+    sharding_inside_node: bool
+    recompute: float | None
+    sequence_parallel: bool
+    total: float | None
+    includes_evaluation: bool
+    completed: Mapping[str, str]
+    profile: str | None
+    """Software profile that the run is known to be of."""
+    preset: str | None
+    """Model preset that the run is known to be of."""
+
+    @property
+    def devices_per_node(self) -> int:
+        """Accelerators of one machine."""
+        return max(1, -(-self.devices // max(self.nodes, 1)))
+
+
+def for_stages(completed: Mapping[str, str], stages: int) -> dict[str, str]:
+    """Return what rules fill in for a pipeline of some stages; ``field/8`` holds for eight of them only."""
+    found = {name: value for name, value in completed.items() if "/" not in name}
+    for name, value in completed.items():
+        field, _, length = name.partition("/")
+        if length == str(stages):
+            found[field] = value
+    return found
+
+
+def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
+    """Return the case of a row of measured.csv; raise Unsupported where it cannot be built."""
+    measured = row.get("system", "").strip()
+    known = rules.systems.get(measured)
+    if known is None:
+        raise Unsupported("no system is known as {system}", system=measured or "(blank)")
+    precision = next((name for text, name in PRECISIONS if text in row.get("precision", "")), "fp16")
+    ipu = known["chip"] in IPU_SERIES
+    if ipu:
+        precision = "fp16.16"
+    facts = {
+        "software": row.get("software", ""),
+        "family": row.get("family", ""),
+        "chip": known["chip"],
+        "model": row.get("model_name", ""),
+        "interconnect": row.get("interconnect", ""),
+        "form_factor": "pcie" if "pcie" in known["chip"] else "sxm",
+        "seq_len": row.get("seq_len", ""),
+        "precision": "amp_bf16" if "amp" in row.get("precision", "") else precision,
+        "metric": row.get("metric", ""),
+    }
+    completed = rules.completed(facts)
+    stages = whole(row, "pp") or int(completed.get("pipeline", 1))
+    completed = for_stages(completed, stages)
+    sharding_text = row.get("zero", "") or completed.get("zero", "")
+    devices = whole(row, "accelerators") or int(completed.get("accelerators", 0))
+    if not devices:
+        raise Unsupported("the number of accelerators is missing")
+    recompute_text = row.get("recompute", "")
+    batch_text = row.get("global_batch", "")
+    seq_len = whole(row, "seq_len")
+    batch = bounded(row, "global_batch")
+    if batch is not None and "token" in batch_text:
+        # Tokens are stated rounded: 4M of 2,048 are 2,048 samples, the nearest power of two.
+        batch = max(1.0, 2.0 ** round(math.log2(batch / seq_len))) if seq_len else None
+    micro_batch = bounded(row, "micro_batch")
+    of_model = {
+        "model": row.get("model_name", ""),
+        "family": row.get("family", ""),
+        "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
+    }
+    return MeasurementCase(
+        id=row.get("id", ""),
+        group=row.get("group", "") or row.get("id", ""),
+        family=row.get("family", ""),
+        metric=row.get("metric", ""),
+        model=row.get("model_name", ""),
+        software=row.get("software", ""),
+        interconnect=row.get("interconnect", ""),
+        precision=precision,
+        system=known["system"],
+        chip=known["chip"],
+        devices=devices,
+        nodes=whole(row, "nodes") or -(-devices // (4 if ipu else 8)),
+        seq_len=seq_len,
+        image_size=whole(row, "image_size"),
+        hidden=whole(row, "hidden"),
+        layers=whole(row, "layers"),
+        heads=whole(row, "heads"),
+        parameters=bounded(row, "params"),
+        global_batch=batch,
+        micro_batch=micro_batch,
+        tensor=whole(row, "tp") or int(completed.get("tensor", 1)),
+        pipeline=stages,
+        laid_out=bool(
+            {"tensor", "pipeline"} & set(completed) or any(whole(row, name) for name in ("tp", "pp", "dp"))
+        ),
+        data=whole(row, "dp"),
+        sharding=next(
+            (
+                value
+                for text, value in SHARDING
+                if text in sharding_text.split(" ")[0] or sharding_text.startswith(text)
+            ),
+            0.0,
+        ),
+        sharding_inside_node="within" in sharding_text or "HSDP" in sharding_text,
+        recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
+        sequence_parallel="seqpar" in recompute_text,
+        total=bounded(row, "samples_or_tokens_total"),
+        includes_evaluation=bool(EVALUATION_INCLUDED.search(row.get("notes", ""))),
+        completed=completed,
+        profile=rules.profile(facts),
+        preset=rules.preset(of_model),
+    )
+
+
+TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}
+
+GATED_ROUNDING = 256
+"""Gated feed-forward widths are rounded to this multiple (Touvron et al. 2023)."""
+
+
+def find_model(case: MeasurementCase) -> ModelProfile:
+    """Return the profile of a measured model; raise Unsupported where the columns do not tell."""
+    columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
+    known, named = presets(), case.preset
+    if named in known and not (columns and _differs(known[named], case)):
+        return known[named]
+    if columns:
+        return transformer_from_columns(case)
+    raise Unsupported(
+        "no operators are known for {model}, and its columns do not give a transformer", model=case.model
+    )
+
+
+def _differs(profile: ModelProfile, case: MeasurementCase) -> bool:
+    body = profile.body
+    if not isinstance(body, TransformerBody):
+        return False
+    stated = (
+        case.hidden,
+        case.layers,
+        case.heads,
+        int(case.completed.get("vocabulary", body.shape.vocabulary)),
+    )
+    return stated != (body.shape.hidden, body.shape.layers, body.shape.heads, body.shape.vocabulary)
+
+
+def transformer_from_columns(case: MeasurementCase) -> ModelProfile:
+    """Return a transformer from layers, hidden, heads, length and parameters."""
+    if case.hidden is None or case.layers is None or case.heads is None or case.hidden % case.heads:
+        raise Unsupported(
+            "hidden {hidden} does not divide by heads {heads}", hidden=case.hidden, heads=case.heads
+        )
+    gated = case.family == "llama"
+    default_vocabulary = 30522 if case.family == "bert" else 50257
+    vocabulary = int(case.completed.get("vocabulary", default_vocabulary))
+    feed_forward = 4 * case.hidden
+    if gated:
+        feed_forward = _gated_width(case, vocabulary)
+    shape = TransformerShape(
+        layers=case.layers,
+        hidden=case.hidden,
+        heads=case.heads,
+        key_heads=case.heads,
+        head_dimension=case.hidden // case.heads,
+        feed_forward=feed_forward,
+        vocabulary=vocabulary,
+        stack=TRANSFORMERS[case.family],
+        gated=gated,
+        rotary=gated,
+        biases=not gated,
+        tied=not gated,
+        positions=0 if gated else case.seq_len or 0,
+        rms_norm=gated,
+        head_transform=case.family == "bert",
+        pooler=case.family == "bert",
+    )
+    return ModelProfile(
+        id="columns",
+        name=case.model,
+        family=case.family,
+        origin="transformer",
+        body=TransformerBody(shape),
+        default_seq_len=case.seq_len,
+    )
+
+
+def _gated_width(case: MeasurementCase, vocabulary: int) -> int:
+    """Feed-forward width from the parameter count, else eight thirds of the hidden size."""
+    hidden, layers = float(case.hidden or 1), float(case.layers or 1)
+    width = hidden * 8.0 / 3.0
+    if case.parameters:
+        one_layer = (case.parameters - 2.0 * vocabulary * hidden) / layers
+        stated = (one_layer - 4.0 * hidden * hidden) / (3.0 * hidden)
+        if hidden < stated < 8.0 * hidden:
+            width = stated
+    return int(round(width / GATED_ROUNDING) * GATED_ROUNDING)

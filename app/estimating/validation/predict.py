@@ -1,0 +1,301 @@
+"""Predict a case: from its configuration to a value in its own metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from app.catalog.entries import ChipKind
+from app.catalog.software import SoftwareProfile
+from app.engine.convergence import samples_of_epochs
+from app.engine.operators.table import Kind
+from app.engine.plans import Plans
+from app.engine.records import FloatLike, Floats, Precision, Tokens
+from app.engine.search.space import divisors
+from app.errors import AppError
+from app.estimating.context import SizingContext
+from app.estimating.deciding import risk_of
+from app.estimating.hardware import log_deviation
+from app.estimating.plan_search import choose_plan, space_of
+from app.estimating.runtime import evaluations_time, samples_at_batch
+from app.estimating.scenario import Scenario
+from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model
+from app.profiles.model import ModelProfile
+
+LARGEST_MICRO_BATCH = 64.0
+"""Micro-batch at most where a row states none."""
+
+"""Micro-batches at most that are tried then."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSamples:
+    """What was predicted, as the engine's central value and samples."""
+
+    case: MeasurementCase
+    scenario: Scenario
+    model: ModelProfile
+    plans: Plans
+    value: float
+    samples: Floats
+    run_deviation: float
+    """Log-deviation of whole runs beside that of their steps."""
+
+
+def build(
+    case: MeasurementCase, context: SizingContext, profile: SoftwareProfile
+) -> tuple[Scenario, ModelProfile, Plans]:
+    """Return the scenario, model and plan of a case."""
+    model = find_model(case)
+    tokens = _tokens(case, model)
+    table = model.operators(tokens, case.image_size)
+    network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
+    found = context.hardware.measured(case.system, case.devices_per_node, network, case.interconnect)
+    overrides: dict[str, FloatLike] = {}
+    if network is not None and profile.kind == "gpu":
+        stack = float(profile.figures["network_efficiency"].value)
+        overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
+    if "host_returns" in case.completed:
+        overrides["host_returns_per_update"] = float(case.completed["host_returns"])
+    if "available_memory" in case.completed:
+        overrides["available_memory"] = float(case.completed["available_memory"])
+    scenario = Scenario(
+        table=table,
+        hardware=found,
+        software=profile,
+        precision=Precision(case.precision),
+        optimizer=case.completed.get("optimizer", "adam"),
+        overrides=overrides,
+        stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
+    )
+    if not scenario.is_ipu and scenario.precision not in scenario.hardware.chip.matrix_peak:  # type: ignore[union-attr]
+        scenario = replace(scenario, precision=Precision.FP16)
+    return scenario, model, _plans(case, scenario, context)
+
+
+def predict(
+    case: MeasurementCase, context: SizingContext, profile: SoftwareProfile, normals: Mapping[str, Floats]
+) -> PredictionSamples:
+    """Return the prediction of a case in its own metric."""
+    scenario, model, plans = build(case, context, profile)
+    central = scenario.step(plans).total
+    sampled = scenario.step(plans, normals).total
+    convert = conversion(case, scenario, plans, context)
+    return PredictionSamples(
+        case=case,
+        scenario=scenario,
+        model=model,
+        plans=plans,
+        value=float(np.ravel(convert(central))[0]),
+        samples=np.ravel(convert(sampled)),
+        run_deviation=run_deviation(case, context),
+    )
+
+
+def run_deviation(case: MeasurementCase, context: SizingContext) -> float:
+    """Return the log-deviation of a whole run beside that of its steps."""
+    if case.metric == "gpu_hours":
+        return log_deviation(context.catalog.reliability_defaults(ChipKind.GPU).operational_share)
+    if case.metric == "time_to_train_min" and "target" in case.completed:
+        return context.catalog.convergence(case.completed["target"]).scatter
+    return 0.0
+
+
+def _tokens(case: MeasurementCase, model: ModelProfile) -> Tokens | None:
+    seq_len = case.seq_len or model.default_seq_len
+    if seq_len is None:
+        return None
+    packing = float(case.completed.get("packing", 1.0))
+    if packing > 1.0:
+        return model.tokens(seq_len, seq_len / packing, packed=True)
+    mean = case.completed.get("mean_tokens")
+    return model.tokens(seq_len, float(mean) if mean else None)
+
+
+def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) -> Plans:
+    data = case.data or case.devices / (case.tensor * case.pipeline)
+    data = max(1.0, float(data))
+    completed = case.completed
+    batch = case.global_batch or (float(completed["global_batch"]) if "global_batch" in completed else None)
+    micro = case.micro_batch or (float(completed["micro_batch"]) if "micro_batch" in completed else None)
+    if micro is not None:
+        # A micro-batch counts rows; a packed row holds several samples.
+        micro *= float(completed.get("packing", 1.0))
+    per_device = float(completed.get("device_batch", 0.0)) or None
+    if batch is None and (micro or per_device):
+        batch = data * float(micro or per_device or 1.0)
+    if batch is None and "step_tokens" in completed and case.seq_len:
+        batch = max(data, float(completed["step_tokens"]) / case.seq_len)
+    if batch is None:
+        raise Unsupported(
+            "the global batch is missing, and no rule for {software} gives it", software=case.software
+        )
+    if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
+        return _split_samples(case, batch, data)
+    ours = max(1.0, batch / data)
+    depth = scenario.table.depth
+    interleave = float(completed.get("interleave", 1.0)) if case.pipeline > 1 else 1.0
+    if depth % (case.pipeline * interleave):
+        interleave = 1.0
+    recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
+    if scenario.is_ipu and recompute:
+        recompute = 2.0
+
+    def plans(micro_batch: FloatLike) -> Plans:
+        parts = ours / np.asarray(micro_batch, dtype=float)
+        return Plans.of(
+            tensor=case.tensor,
+            pipeline=case.pipeline,
+            data=np.array([data]),
+            micro_batch=micro_batch,
+            accumulation=parts if scenario.is_ipu else np.maximum(1.0, np.round(parts)),
+            interleave=interleave,
+            recompute=recompute,
+            sequence_parallel=float(case.sequence_parallel),
+            sharding=case.sharding,
+            sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
+            offload=float(completed.get("offload", 0.0)),
+            rts_optimizer=data if completed.get("shared_optimizer") == "1" else 1.0,
+        )
+
+    if micro is None:
+        micro = _fastest_micro_batch(scenario, plans, ours, per_device or LARGEST_MICRO_BATCH)
+        if per_device is not None and not _fits(scenario, plans(micro)):
+            # What does not fit with one sample does not fit for another reason than its batch.
+            micro = min(ours, per_device)
+    chosen = plans(min(micro, ours))
+    if case.laid_out or _fits(scenario, chosen):
+        return chosen
+    return _searched(case, scenario, context, int(batch)) or chosen
+
+
+def _fastest_micro_batch(
+    scenario: Scenario, plans: Callable[[FloatLike], Plans], ours: float, most: float
+) -> float:
+    """Return the micro-batch of the fastest plan that fits, of those that a device's samples divide into."""
+    if ours % 1.0:
+        return 1.0
+    tried = np.array([float(size) for size in divisors(int(ours)) if size <= most])
+    if not tried.size:
+        return 1.0
+    plain = plans(tried)
+    options = Plans(
+        **{entry.name: np.broadcast_to(getattr(plain, entry.name), tried.shape) for entry in fields(Plans)}
+    )
+    memory = scenario.memory(options)
+    fits = np.broadcast_to(memory.total <= memory.capacity, tried.shape)
+    if not fits.any():
+        return 1.0
+    seconds = np.broadcast_to(scenario.step(options).total, tried.shape)
+    return float(tried[np.argmin(np.where(fits, seconds, np.inf))])
+
+
+def _is_convolutional(scenario: Scenario) -> bool:
+    return not scenario.is_ipu and bool(np.any(scenario.table.kind == Kind.CONVOLUTION))
+
+
+def _split_samples(case: MeasurementCase, batch: float, data: float) -> Plans:
+    """Return the plan of a run with fewer samples than devices: each sample is cut into parts.
+
+    The parts of one sample are a power of two within one machine; devices left over only evaluate.
+    """
+    parts = 2.0 ** math.floor(math.log2(min(data / batch, float(case.devices_per_node))))
+    return Plans.of(data=np.array([batch * parts]), micro_batch=1.0 / parts)
+
+
+def _searched(case: MeasurementCase, scenario: Scenario, context: SizingContext, batch: int) -> Plans | None:
+    """Return the plan a search finds where a row states no layout and one device does not hold the model."""
+    allowed: dict[str, tuple[float, ...]] = {}
+    if case.recompute is not None and not scenario.is_ipu:
+        allowed["recompute"] = (case.recompute,)
+    if case.sharding and not scenario.is_ipu:
+        allowed["sharding"] = (case.sharding,)
+    try:
+        space = space_of(
+            scenario, allowed, devices=case.devices, per_node=case.devices_per_node, global_batch=batch
+        )
+        choice = choose_plan(scenario, space, risk=risk_of(scenario, case.family, context))
+    except AppError:
+        return None
+    return choice.plans if choice.fits else None
+
+
+def _fits(scenario: Scenario, plans: Plans) -> bool:
+    memory = scenario.memory(plans)
+    return bool(np.all(memory.total <= memory.capacity))
+
+
+def conversion(
+    case: MeasurementCase, scenario: Scenario, plans: Plans, context: SizingContext
+) -> Callable[[Floats], Floats]:
+    """Return the function from step seconds to the case's metric."""
+    batch = float(plans.global_batch[0])
+    tokens = scenario.table.tokens
+
+    counted = tokens if case.completed.get("rate_unit") == "token" else 1.0
+    whole_run = case.includes_evaluation or case.metric == "time_to_train_min"
+    target = context.catalog.convergence(case.completed["target"]) if "target" in case.completed else None
+
+    def seconds(step: Floats) -> Floats:
+        """Return the time of one step with its share of the evaluations of the run."""
+        if not whole_run or target is None:
+            return step
+        run = target_samples(case, scenario, batch, context)
+        everyone = bool(plans.devices[0] >= case.devices)
+        evaluations = evaluations_time(target, scenario, run, batch, step, everyone)
+        return np.asarray(step + evaluations * batch / run)
+
+    def tflops(step: Floats) -> Floats:
+        flop = 3.0 * float(np.sum(scenario.table.forward_flop))
+        if case.recompute == 2.0:
+            layers = scenario.table.section == 1
+            flop += float(np.sum(scenario.table.forward_flop[layers]))
+        return np.asarray(flop * batch / seconds(step) / float(plans.devices[0]) / 1e12)
+
+    conversions = {
+        "samples_per_s": lambda step: batch * counted / seconds(step),
+        "tokens_per_s": lambda step: batch * (case.seq_len or tokens) / seconds(step),
+        "step_time_s": seconds,
+        "tflops_per_accel": tflops,
+        "time_to_train_min": lambda step: (
+            target_samples(case, scenario, batch, context) / batch * seconds(step) / 60.0
+        ),
+        "gpu_hours": lambda step: (
+            (case.total or np.nan)
+            / (batch * (case.seq_len or tokens))
+            * seconds(step)
+            * float(plans.devices[0])
+            / 3600.0
+            / context.catalog.reliability_defaults(ChipKind.GPU).operational_share.si
+        ),
+    }
+    if case.metric not in conversions:
+        raise Unsupported("the metric {metric} is not predicted", metric=case.metric)
+    if case.metric == "gpu_hours" and not case.total:
+        raise Unsupported("the total number of tokens is missing")
+    return conversions[case.metric]
+
+
+def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, context: SizingContext) -> float:
+    """Return the samples a run trains on.
+
+    To a target: the epochs of its recipe, or the published points at its batch; else the stated total.
+    """
+    if case.completed.get("fixed_length") and case.total:
+        return case.total
+    identifier = case.completed.get("target")
+    if identifier is not None:
+        target = context.catalog.convergence(identifier)
+        if "epochs" in case.completed and target.dataset_samples is not None:
+            return float(samples_of_epochs(float(case.completed["epochs"]), target.dataset_samples))
+        factor = target.early_recipe_samples if case.completed.get("early_recipe") else 1.0
+        return factor * samples_at_batch(target, batch)
+    total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
+    if total is None:
+        raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
+    if case.completed.get("total_unit") == "token":
+        return total / (case.seq_len or scenario.table.tokens)
+    return total

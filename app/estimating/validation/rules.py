@@ -1,0 +1,106 @@
+"""Rules that complete a measured row, read from data/validation as data.
+
+A row of a benchmark leaves things out: which software profile its text means, which network its
+machines have, which batch a recipe used. What is filled in is looked up in these tables by
+software text, family, chip, form factor, interconnect, precision and micro-batch; never by who
+measured it.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.errors import CatalogError
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of a table: patterns that must all be found, and what follows."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+    result: Mapping[str, str]
+
+    def matches(self, facts: Mapping[str, str]) -> bool:
+        """Return True where every pattern is found in its fact."""
+        return all(pattern.search(facts.get(name, "")) for name, pattern in self.patterns.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All tables."""
+
+    systems: Mapping[str, Mapping[str, str]]
+    networks: tuple[Rule, ...]
+    software: tuple[Rule, ...]
+    completion: tuple[Rule, ...]
+    models: tuple[Rule, ...]
+
+    def network(self, facts: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Return fabric, ports and efficiency of the first rule that matches."""
+        return next((rule.result for rule in self.networks if rule.matches(facts)), None)
+
+    def profile(self, facts: Mapping[str, str]) -> str | None:
+        """Return the software profile of the first rule that matches."""
+        return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
+
+    def preset(self, facts: Mapping[str, str]) -> str | None:
+        """Return the model preset of the first rule that matches."""
+        return next((rule.result["preset"] for rule in self.models if rule.matches(facts)), None)
+
+    def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
+        """Return the fields that all matching rules fill in, later rules last."""
+        found: dict[str, str] = {}
+        for rule in self.completion:
+            if rule.matches(facts):
+                found[rule.result["field"]] = rule.result["value"]
+        return {name: value for name, value in found.items() if value}
+
+
+KEYS = (
+    "software",
+    "family",
+    "chip",
+    "model",
+    "form_factor",
+    "interconnect",
+    "seq_len",
+    "precision",
+    "metric",
+    "micro_batch",
+)
+
+WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch"})
+"""Facts that a pattern must match from end to end."""
+
+
+def _rule(row: Mapping[str, str]) -> Rule:
+    patterns = {}
+    for name in KEYS:
+        text = row.get(name) or ""
+        if text:
+            patterns[name] = re.compile(f"^(?:{text})$" if name in WHOLE else text, re.IGNORECASE)
+    return Rule(patterns, {name: value for name, value in row.items() if name not in KEYS})
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle, restval=""))
+    for line, row in enumerate(rows, start=2):
+        if None in row:
+            raise CatalogError(f"{path.name} line {line}: too many columns")
+    return rows
+
+
+def load_rules(directory: Path) -> Rules:
+    """Load the tables from data/validation."""
+    return Rules(
+        systems={row["measured"]: row for row in _rows(directory / "systems.csv")},
+        networks=tuple(map(_rule, _rows(directory / "networks.csv"))),
+        software=tuple(map(_rule, _rows(directory / "software.csv"))),
+        completion=tuple(map(_rule, _rows(directory / "completion.csv"))),
+        models=tuple(map(_rule, _rows(directory / "models.csv"))),
+    )

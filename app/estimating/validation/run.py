@@ -1,0 +1,303 @@
+"""Validate the engine: read rows, predict each from its configuration, then compare."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.engine.records import Floats
+from app.engine.uncertainty import band
+from app.errors import AppError, BadInput
+from app.estimating.context import SizingContext
+from app.estimating.ranges import common_normals, own_column, residual_samples
+from app.estimating.regimes import MeasurementCoverage, regimes
+from app.estimating.validation.cases import (
+    THROUGHPUT,
+    MeasurementCase,
+    Unsupported,
+    number,
+    read_case,
+    without_answers,
+)
+from app.estimating.validation.predict import predict
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """One row: what was predicted and what was measured."""
+
+    id: str
+    group: str
+    family: str
+    chip: str
+    metric: str
+    devices: int
+    supported: bool
+    reason: str
+    predicted: float | None
+    low: float | None
+    high: float | None
+    measured: float | None
+    software: str | None
+    chain: str
+    regimes: tuple[str, ...] = ()
+    """What its error may come from, of data/residuals.csv."""
+
+    @property
+    def log_error(self) -> float | None:
+        """ln(predicted / measured), where both are known."""
+        if self.predicted is None or self.measured is None or self.measured <= 0 or self.predicted <= 0:
+            return None
+        return math.log(self.predicted) - math.log(self.measured)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the row as the command answers it."""
+        return {
+            "id": self.id,
+            "group": self.group,
+            "family": self.family,
+            "supported": self.supported,
+            "reason": self.reason,
+            "predicted": self.predicted,
+            "low": self.low,
+            "high": self.high,
+            "measured": self.measured,
+            "log_error": self.log_error,
+            "software": self.software,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSummary:
+    """Errors of a set of rows, each group weighted once."""
+
+    name: str
+    rows: int
+    supported: int
+    groups: int
+    median: float | None
+    ninetieth: float | None
+    bias: float | None
+    coverage: float | None
+
+
+def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
+    """Return a quantile of weighted values, interpolated between the middles of their weights."""
+    order = np.argsort(values)
+    values, weights = values[order], weights[order]
+    middles = (np.cumsum(weights) - 0.5 * weights) / np.sum(weights)
+    return float(np.interp(share, middles, values))
+
+
+def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
+    """Return the summary of some rows."""
+    compared = [row for row in rows if row.log_error is not None]
+    supported = sum(row.supported for row in rows)
+    if not compared:
+        return ErrorSummary(name, len(rows), supported, 0, None, None, None, None)
+    sizes: dict[str, int] = defaultdict(int)
+    for row in compared:
+        sizes[row.group] += 1
+    weights = np.array([1.0 / sizes[row.group] for row in compared])
+    errors = np.array([row.log_error for row in compared], dtype=float)
+    inside = np.array([(row.low or 0.0) <= (row.measured or 0.0) <= (row.high or 0.0) for row in compared])
+    return ErrorSummary(
+        name=name,
+        rows=len(rows),
+        supported=supported,
+        groups=len(sizes),
+        median=weighted_quantile(np.abs(errors), weights, 0.5),
+        ninetieth=weighted_quantile(np.abs(errors), weights, 0.9),
+        bias=float(np.average(errors, weights=weights)),
+        coverage=float(np.average(inside, weights=weights)),
+    )
+
+
+def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[ErrorSummary]:
+    """Return a summary per value of a key."""
+    parts: dict[str, list[RowResult]] = defaultdict(list)
+    for row in rows:
+        parts[key(row)].append(row)
+    return [summary(name, parts[name]) for name in sorted(parts)]
+
+
+SHORTEST_CHAIN = 3
+
+
+def chain_correlations(rows: Iterable[RowResult]) -> dict[str, float]:
+    """Return Spearman's rank correlation of predicted with measured in each scaling chain.
+
+    A chain holds rows alike but for the number of devices or the batch; those shorter than three
+    are left out.
+    """
+    chains: dict[str, list[RowResult]] = defaultdict(list)
+    for row in rows:
+        if row.log_error is not None and row.chain:
+            chains[row.chain].append(row)
+    found = {}
+    for name, members in sorted(chains.items()):
+        if len({row.measured for row in members}) >= SHORTEST_CHAIN:
+            predicted = _ranks([row.predicted or 0.0 for row in members])
+            measured = _ranks([row.measured or 0.0 for row in members])
+            if np.std(predicted) > 0:
+                found[name] = float(np.corrcoef(predicted, measured)[0, 1])
+    return found
+
+
+def _ranks(values: Sequence[float]) -> Floats:
+    array = np.asarray(values)
+    return np.array([np.mean(np.flatnonzero(np.sort(array) == value)) for value in array])
+
+
+REQUIRED = ("id", "family", "system", "accelerators", "metric")
+
+MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """All rows and their summaries."""
+
+    rows: tuple[RowResult, ...]
+    by_family_and_chip: tuple[ErrorSummary, ...]
+    by_metric: tuple[ErrorSummary, ...]
+    overall: ErrorSummary
+    chains: Mapping[str, float]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the report as the command answers it."""
+
+        def one(part: ErrorSummary) -> dict[str, object]:
+            return {name: getattr(part, name) for name in ErrorSummary.__slots__}
+
+        return {
+            "rows": [row.to_json() for row in self.rows],
+            "summary": {
+                "by_family_and_chip": [one(part) for part in self.by_family_and_chip],
+                "by_metric": [one(part) for part in self.by_metric],
+                "overall": one(self.overall),
+                "chains": dict(self.chains),
+            },
+        }
+
+
+def read_rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file with the columns of data/validation/measured.csv."""
+    reader = csv.DictReader(io.StringIO(text), restval="")
+    missing = [name for name in REQUIRED if name not in (reader.fieldnames or [])]
+    if missing:
+        raise BadInput.at(
+            "file",
+            "the columns {missing} are missing; the columns of data/validation/measured.csv are expected",
+            missing=", ".join(missing),
+        )
+    rows: list[dict[str, str]] = []
+    for row in reader:
+        if len(rows) == MOST_ROWS:
+            raise BadInput.at("file", "more than {most} rows; split the file", most=MOST_ROWS)
+        rows.append({name: value or "" for name, value in row.items() if isinstance(name, str)})
+    return rows
+
+
+def validate(rows: Sequence[Mapping[str, str]], context: SizingContext) -> ValidationReport:
+    """Predict every row without its measured value, then compare."""
+    hidden = [without_answers(row) for row in rows]
+    measured_pairs = context.measured
+    predicted = [predict_row(row, context, measured_pairs) for row in hidden]
+    results = tuple(
+        replace(result, measured=number(row.get("value", "")))
+        for result, row in zip(predicted, rows, strict=True)
+    )
+    throughput = [row for row in results if row.metric in THROUGHPUT]
+    return ValidationReport(
+        rows=results,
+        by_family_and_chip=tuple(
+            summaries(throughput, lambda row: f"{row.family} × {row.chip or 'unknown'}")
+        ),
+        by_metric=tuple(summaries(results, lambda row: row.metric)),
+        overall=summary("all throughput rows", throughput),
+        chains=chain_correlations(throughput),
+    )
+
+
+def predict_row(row: Mapping[str, str], context: SizingContext, measured: MeasurementCoverage) -> RowResult:
+    """Return the prediction of one row, or the reason why there is none."""
+    empty = RowResult(
+        id=row.get("id", ""),
+        group=row.get("group", "") or row.get("id", ""),
+        family=row.get("family", ""),
+        chip="",
+        metric=row.get("metric", ""),
+        devices=0,
+        supported=False,
+        reason="",
+        predicted=None,
+        low=None,
+        high=None,
+        measured=None,
+        software=None,
+        chain="",
+    )
+    try:
+        case = read_case(row, context.rules)
+    except Unsupported as reason:
+        return replace(empty, reason=str(reason))
+    known = replace(empty, chip=case.chip, devices=case.devices, software=case.profile, chain=_chain(case))
+    try:
+        if case.profile is None:
+            raise Unsupported("no software profile is known for {software}", software=case.software)
+        profile = context.software.profile(case.profile)
+        normals = common_normals()
+        found = predict(case, context, profile, normals)
+        names = regimes(found.scenario, found.plans, case.family, measured)
+        factors = residual_samples(
+            names, context.residuals, normals, own_column(found.scenario.chip.name, found.plans)
+        )
+        factors = factors * np.exp(found.run_deviation * normals["run_length"])
+        samples = found.samples * factors if case.metric in SLOWER_IS_MORE else found.samples / factors
+        low, high = band(samples, found.value)
+    except (Unsupported, AppError) as reason:
+        return replace(known, reason=str(reason))
+    return replace(
+        known,
+        supported=True,
+        predicted=found.value,
+        low=float(low),
+        high=float(high),
+        regimes=tuple(names),
+    )
+
+
+SLOWER_IS_MORE = frozenset({"step_time_s", "time_to_train_min", "gpu_hours"})
+
+
+def _chain(case: MeasurementCase) -> str:
+    """Name of the chain a row belongs to: all alike but for devices and batch."""
+    return " | ".join(
+        (
+            case.family,
+            case.model,
+            case.software,
+            case.chip,
+            str(case.seq_len or case.image_size or ""),
+            case.precision,
+            case.metric,
+        )
+    )
+
+
+UNITS = {
+    "samples_per_s": "samples/s",
+    "tokens_per_s": "tokens/s",
+    "tflops_per_accel": "TFLOP/s",
+    "step_time_s": "s",
+    "time_to_train_min": "min",
+    "gpu_hours": "GPU h",
+}
+"""Unit of each metric; a key of the catalogues."""

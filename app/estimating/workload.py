@@ -1,0 +1,548 @@
+"""The model of a request, whichever way it was given."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.catalog.catalog import Catalog
+from app.catalog.defaults import ConvergenceTarget
+from app.engine.convergence import samples_of_epochs
+from app.engine.operators.adapters import ATTENTION_MODULES, adaptable_modules, adapted
+from app.engine.operators.table import Kind, OperatorTable
+from app.engine.records import GpuChip, IpuChip, Precision, Tokens
+from app.errors import BadInput, Message, Unprocessable
+from app.estimating.context import LANGUAGE, SizingContext, batch_limit, critical_batch
+from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.hardware import known_id
+from app.estimating.ranges import count_of, significant
+from app.estimating.request import EstimateRequest, ModelInput, WorkloadInput
+from app.profiles.config import config_profile
+from app.profiles.layer_table import layers_profile
+from app.profiles.model import ModelProfile
+from app.profiles.presets import preset
+from app.profiles.samples import LengthSample
+from app.profiles.transformer import figure_profile, transformer_profile
+
+GREATEST = 1e30
+
+LONGEST = 1_048_576
+
+LARGEST_IMAGE = 16_384
+
+OPTIMIZERS = {"bert": "lamb", "dlrm": "sgd"}
+"""Optimizers of the published recipes of these families; momentum for convolutions, else Adam."""
+
+NEAREST = {
+    Precision.BF16: (Precision.BF16, Precision.FP16, Precision.FP16_16, Precision.FP32),
+    Precision.FP16: (Precision.FP16, Precision.BF16, Precision.FP16_16, Precision.FP32),
+    Precision.TF32: (Precision.TF32, Precision.FP32),
+    Precision.FP32: (Precision.FP32,),
+    Precision.FP16_16: (Precision.FP16_16, Precision.FP16, Precision.BF16, Precision.FP32),
+}
+"""Formats in the order in which they stand in for one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What is trained where a model's own weights are frozen."""
+
+    rank: int
+    modules: tuple[str, ...]
+    quantised: bool
+    """True where the frozen weights are stored in 4 bit."""
+
+
+ADAPTER_PAPERS = {
+    "lora": (8, ("q_proj", "v_proj"), "Hu et al. 2021, arXiv 2106.09685, appendix D.4"),
+    "qlora": (64, "all", "Dettmers et al. 2023, arXiv 2305.14314, section 4"),
+}
+"""Rank and modules of adapters by kind of workload, and the paper whose they are."""
+
+HIGHEST_RANK = 4096
+
+
+@dataclass(slots=True)
+class Training:
+    """A workload with all that was taken for granted."""
+
+    profile: ModelProfile
+    samples: float | None
+    """None where a target says it by batch."""
+    target: ConvergenceTarget | None
+    seq_len: int | None
+    image_size: int | None
+    tokens: Tokens | None
+    global_batch: int | None
+    precision: Precision
+    optimizer: str
+    kind: str = "pretrain"
+    """Kind of the workload, which says what is trained and in which batches."""
+    adapters: Adapters | None = None
+    """What is trained of a frozen model; None where all weights are."""
+    defaults: list[Default] = field(default_factory=list)
+    warnings: list[CheckWarning] = field(default_factory=list)
+
+    def operators(self) -> OperatorTable:
+        """Return the operators of one sample, with adapters where the model's weights are frozen."""
+        table = self.profile.operators(self.tokens, self.image_size)
+        if self.adapters is None:
+            return table
+        return adapted(
+            table, self.adapters.modules, float(self.adapters.rank), quantised=self.adapters.quantised
+        )
+
+
+def resolve_training(
+    request: EstimateRequest, profile: ModelProfile, chip: GpuChip | IpuChip, context: SizingContext
+) -> Training:
+    """Return the workload of a request; what is missing or contradictory is refused by name."""
+    asked = request.workload
+    _positive(asked)
+    defaults: list[Default] = []
+    warnings: list[CheckWarning] = []
+    target = None
+    adapters = _adapters(asked, profile, chip, defaults)
+    if asked.target is not None:
+        if asked.kind not in FROM_SCRATCH:
+            raise BadInput.at(
+                "workload.target",
+                "targets are known for pre-training, not for kind {kind}; give samples, tokens, or epochs "
+                "with dataset_samples",
+                kind=asked.kind,
+            )
+        known = known_id(context.catalog, "target", asked.target, "workload.target")
+        target = _own_target(known, profile, context.catalog)
+    _useless(asked, profile)
+    seq_len, image_size = _size(asked, profile, target, defaults)
+    tokens = _tokens(asked, profile, target, seq_len, context, defaults)
+    per_sample = tokens.mean if tokens else 1.0
+    samples = _samples(asked, profile, target, per_sample, tokens is not None)
+    precision = _precision(asked, chip, defaults, warnings)
+    optimizer: str | None = asked.optimizer
+    if optimizer is None:
+        convolutional = is_convolutional(profile.operators(tokens, image_size))
+        optimizer = OPTIMIZERS.get(profile.family, "momentum" if convolutional else "adam")
+        why = Message("the optimizer of published recipes for such networks")
+        defaults.append(Default.of("workload.optimizer", optimizer, why))
+    return Training(
+        profile=profile,
+        samples=samples,
+        target=target,
+        seq_len=seq_len,
+        image_size=image_size,
+        tokens=tokens,
+        global_batch=asked.global_batch,
+        precision=precision,
+        optimizer=optimizer,
+        kind=asked.kind,
+        adapters=adapters,
+        defaults=defaults,
+        warnings=warnings,
+    )
+
+
+FROM_SCRATCH = frozenset({"pretrain", "continue"})
+"""Kinds that reference points of convergence are known for."""
+
+
+def _adapters(
+    asked: WorkloadInput, profile: ModelProfile, chip: GpuChip | IpuChip, defaults: list[Default]
+) -> Adapters | None:
+    """Return the adapters asked for, with those of the method's paper where nothing is said."""
+    if asked.kind not in ADAPTER_PAPERS:
+        for name in ("lora_rank", "lora_modules"):
+            if getattr(asked, name) is not None:
+                raise BadInput.at(
+                    f"workload.{name}",
+                    "kind {kind} trains all weights and has no adapters; choose kind lora or qlora, or leave "
+                    "this out",
+                    kind=asked.kind,
+                )
+        return None
+    if isinstance(chip, IpuChip):
+        raise BadInput.at(
+            "workload.kind",
+            "LoRA and QLoRA are computed on GPUs only; choose a GPU system, or kind finetune",
+        )
+    known = adaptable_modules(profile.operators())
+    if not known:
+        raise BadInput.at(
+            "workload.kind",
+            "{model} has no transformer layers that adapters could be added to; choose kind finetune",
+            model=profile.name,
+        )
+    rank, modules, paper = ADAPTER_PAPERS[asked.kind]
+    if asked.lora_rank is None:
+        why = Message("the rank of {paper}", {"paper": paper})
+        defaults.append(Default.of("workload.lora_rank", rank, why))
+    else:
+        rank = asked.lora_rank
+        if not 1 <= rank <= HIGHEST_RANK:
+            raise BadInput.at(
+                "workload.lora_rank", "{value} is not between 1 and {most}", value=rank, most=HIGHEST_RANK
+            )
+    if asked.lora_modules is None:
+        chosen = tuple(modules) if modules != "all" and set(modules) <= set(known) else known
+        why = Message("the target modules of {paper}", {"paper": paper})
+        defaults.append(Default.of("workload.lora_modules", ", ".join(chosen), why))
+    else:
+        chosen = _chosen_modules(asked.lora_modules, known)
+    return Adapters(rank, chosen, quantised=asked.kind == "qlora")
+
+
+def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    groups = {"all": known, "attention": tuple(name for name in ATTENTION_MODULES if name in known)}
+    names = [name.strip() for name in asked.split(",")] if isinstance(asked, str) else asked
+    chosen = {module for name in names for module in groups.get(name, (name,))}
+    wrong = sorted(chosen - set(known))
+    if wrong or not chosen:
+        raise BadInput.at(
+            "workload.lora_modules",
+            "{value} is not a module of this model; choose all, attention, or some of {known}",
+            value=", ".join(wrong) or "-",
+            known=", ".join(known),
+        )
+    return tuple(name for name in known if name in chosen)
+
+
+def trained(training: Training, samples: float) -> Message:
+    """Return what is trained, in words."""
+    if training.tokens is None:
+        amount = Message("{samples} samples", {"samples": count_of(samples)})
+        if training.image_size is not None:
+            amount = Message(
+                "{samples} samples of {pixels} pixels",
+                {"samples": count_of(samples), "pixels": training.image_size},
+            )
+    elif training.tokens.mean < training.tokens.rows:
+        values = {"samples": count_of(samples), "mean": significant(training.tokens.mean)}
+        amount = Message(
+            "{samples} sequences of up to {seq_len} tokens, {mean} on average",
+            {**values, "seq_len": training.seq_len},
+        )
+    else:
+        trained_on = count_of(samples * training.tokens.mean)
+        amount = Message(
+            "{tokens} tokens in sequences of {seq_len}", {"tokens": trained_on, "seq_len": training.seq_len}
+        )
+    if training.target is None:
+        return amount
+    return Message("{amount}, trained to {target}", {"amount": amount, "target": training.target.name})
+
+
+def is_convolutional(table: OperatorTable) -> bool:
+    """Return True for a network of convolutions without attention."""
+    kinds = set(table.kind.astype(int).tolist())
+    return Kind.CONVOLUTION in kinds and Kind.ATTENTION not in kinds
+
+
+def _positive(asked: WorkloadInput) -> None:
+    for name in ("samples", "tokens", "epochs", "dataset_samples", "mean_tokens", "global_batch"):
+        value = getattr(asked, name)
+        if value is not None and not 0 < value < GREATEST:
+            raise BadInput.at(
+                f"workload.{name}", "{value} is not above 0; give a positive number", value=value
+            )
+    if asked.global_batch is not None and asked.global_batch > LARGEST_BATCH:
+        raise BadInput.at(
+            "workload.global_batch", "{value} samples a step: at most {most} are computed",
+            value=asked.global_batch, most=LARGEST_BATCH,
+        )  # fmt: skip
+
+
+LARGEST_BATCH = 10_000_000
+
+
+def targets_of(profile: ModelProfile, catalog: Catalog) -> list[str]:
+    """Return the targets that are defined for a model: for its preset, or for one of its family and size."""
+    return [name for name in catalog.names("target") if _is_of(catalog.convergence(name), profile)]
+
+
+UNNAMED = frozenset({"custom", "cnn"})
+"""Families of uploads that do not say what they are; their size tells."""
+
+SAME_SIZE = 0.1
+"""Largest gap of parameters at which a network is still the one that a target is defined for."""
+
+
+def _is_of(target: ConvergenceTarget, profile: ModelProfile) -> bool:
+    model = preset(target.model)
+    if profile.family not in {model.family, *UNNAMED}:
+        return False
+    return abs(profile.parameters / model.parameters - 1.0) <= SAME_SIZE
+
+
+def _own_target(name: str, profile: ModelProfile, catalog: Catalog) -> ConvergenceTarget:
+    """Return a target, which must be one of the model's: that of another says nothing of its samples."""
+    target = catalog.convergence(name)
+    if _is_of(target, profile):
+        return target
+    own = targets_of(profile, catalog)
+    raise BadInput.at(
+        "workload.target",
+        "{target} is a target of {other}, not of {model}; {advice}",
+        target=name,
+        other=preset(target.model).name,
+        model=profile.name,
+        advice=Message("choose {targets}", {"targets": ", ".join(own)})
+        if own
+        else Message("no target is known for this model; give tokens, samples or epochs instead"),
+    )
+
+
+def _useless(asked: WorkloadInput, profile: ModelProfile) -> None:
+    """Refuse a length or an image size that the model has no use for."""
+    if profile.default_seq_len is None:
+        for name in ("seq_len", "mean_tokens", "workload_id"):
+            if getattr(asked, name) is not None:
+                raise BadInput.at(
+                    f"workload.{name}", "{model} does not read sequences of a stated length; leave it out",
+                    model=profile.name,
+                )  # fmt: skip
+    if asked.image_size is not None and profile.default_image_size is None:
+        raise BadInput.at(
+            "workload.image_size", "{model} does not read images of a stated size; leave it out",
+            model=profile.name,
+        )  # fmt: skip
+
+
+def _samples(
+    asked: WorkloadInput,
+    profile: ModelProfile,
+    target: ConvergenceTarget | None,
+    per_sample: float,
+    sequence: bool,
+) -> float | None:
+    ways = [
+        name
+        for name, present in (
+            ("samples", asked.samples),
+            ("tokens", asked.tokens),
+            ("epochs", asked.epochs),
+            ("target", asked.target),
+        )
+        if present is not None
+    ]
+    if len(ways) > 1:
+        raise BadInput.at(
+            f"workload.{ways[1]}", "{ways} all say how long to train; keep one of them", ways=", ".join(ways)
+        )
+    if target is not None:
+        return None
+    if asked.samples is not None:
+        return asked.samples
+    if asked.tokens is not None:
+        if not sequence:
+            raise BadInput.at(
+                "workload.tokens", "this model has no sequences; give samples or epochs instead"
+            )
+        return asked.tokens / per_sample
+    if asked.epochs is not None:
+        if asked.dataset_samples is None:
+            raise BadInput.at("workload.dataset_samples", "epochs need the number of samples of the data set")
+        return float(samples_of_epochs(asked.epochs, asked.dataset_samples))
+    if profile.published.amount is None:
+        raise Unprocessable.at("workload", "say how long to train: {ways}", ways=WAYS)
+    raise Unprocessable.at(
+        "workload",
+        "say how long to train: {ways}; an assumption that is usual for {model} is {workload}"
+        if profile.published.assumed
+        else "say how long to train: {ways}; the published training of {model} is {workload}",
+        ways=WAYS,
+        model=profile.name,
+        workload=json.dumps(profile.published.workload),
+    )
+
+
+WAYS = Message("give tokens, samples, epochs with dataset_samples, or a target")
+
+
+def _size(
+    asked: WorkloadInput, profile: ModelProfile, target: ConvergenceTarget | None, defaults: list[Default]
+) -> tuple[int | None, int | None]:
+    seq_len, image_size = asked.seq_len, asked.image_size
+    if seq_len is not None and not 1 <= seq_len <= LONGEST:
+        raise BadInput.at(
+            "workload.seq_len", "{value} is not between 1 and {most}", value=seq_len, most=LONGEST
+        )
+    if image_size is not None and not 1 <= image_size <= LARGEST_IMAGE:
+        raise BadInput.at(
+            "workload.image_size", "{value} is not between 1 and {most}", value=image_size, most=LARGEST_IMAGE
+        )
+    if seq_len is None and profile.default_seq_len is not None:
+        seq_len = (target.seq_len if target else None) or profile.usual_seq_len
+        why = (
+            Message("the length the target is defined for")
+            if target and target.seq_len
+            else _why_length(profile)
+        )
+        defaults.append(Default.of("workload.seq_len", seq_len, why))
+    if image_size is None and profile.default_image_size is not None:
+        image_size = (target.image_size if target else None) or profile.default_image_size
+        defaults.append(
+            Default.of(
+                "workload.image_size", image_size, Message("the image size the model was published with")
+            )
+        )
+    return seq_len, image_size
+
+
+def _why_length(profile: ModelProfile) -> Message:
+    if profile.limited:
+        return Message(
+            "the configuration allows {limit} positions, which is a limit and no training length; long "
+            "samples are cut at {usual}",
+            {"limit": profile.default_seq_len, "usual": profile.usual_seq_len},
+        )
+    if profile.origin == "config":
+        return Message("the longest sample the configuration allows; what it was trained on is not stated")
+    if profile.origin == "preset":
+        return Message("the length of its published training")
+    return Message("the length stated with the model")
+
+
+def _tokens(
+    asked: WorkloadInput,
+    profile: ModelProfile,
+    target: ConvergenceTarget | None,
+    seq_len: int | None,
+    context: SizingContext,
+    defaults: list[Default],
+) -> Tokens | None:
+    if seq_len is None or profile.default_seq_len is None:
+        return None
+    if asked.workload_id is not None:
+        mean, mean_square = lengths_at(context.find_workload(asked.workload_id), seq_len)
+        defaults.append(
+            Default.of(
+                "workload.mean_tokens",
+                mean,
+                Message(
+                    "mean length of the uploaded sample, cut at {seq_len}; padding removed",
+                    {"seq_len": seq_len},
+                ),
+            )
+        )
+        return profile.tokens(seq_len, mean, mean_square)
+    if asked.mean_tokens is not None:
+        return profile.tokens(seq_len, asked.mean_tokens)
+    if target is not None and target.mean_tokens and target.seq_len == seq_len:
+        square = target.mean_square_share
+        defaults.append(
+            Default.of(
+                "workload.mean_tokens",
+                target.mean_tokens,
+                Message(
+                    "real tokens of a sample of {target}, whose padding is removed", {"target": target.name}
+                ),
+            )
+        )
+        return profile.tokens(seq_len, target.mean_tokens, square * seq_len**2 if square else None)
+    return profile.tokens(seq_len)
+
+
+def lengths_at(sample: LengthSample, seq_len: int) -> tuple[float, float]:
+    """Return mean and mean square of a sample's lengths once they are cut at a length."""
+    if sample.seq_len == seq_len:
+        return sample.mean_used, sample.mean_squared
+    bins = np.array(sample.histogram, dtype=float)
+    lengths = np.minimum((bins[:, 0] + bins[:, 1]) / 2.0, seq_len)
+    return float(np.average(lengths, weights=bins[:, 2])), float(np.average(lengths**2, weights=bins[:, 2]))
+
+
+def _precision(
+    asked: WorkloadInput, chip: GpuChip | IpuChip, defaults: list[Default], warnings: list[CheckWarning]
+) -> Precision:
+    ipu = {Precision.FP16_16, Precision.FP32}
+    available = ipu if isinstance(chip, IpuChip) else set(chip.matrix_peak)
+    wanted = Precision(asked.precision) if asked.precision else Precision.BF16
+    used = next((form for form in NEAREST[wanted] if form in available), Precision.FP32)
+    if asked.precision is None:
+        defaults.append(
+            Default.of(
+                "workload.precision", used.value, Message("mixed precision is what this chip is used with")
+            )
+        )
+    elif used is not wanted:
+        warnings.append(
+            CheckWarning.of(
+                "precision_substituted",
+                "info",
+                Message(
+                    "{chip} has no {wanted}; {used} is used instead",
+                    {"chip": chip.name, "wanted": wanted.value, "used": used.value},
+                ),
+                "workload.precision",
+            )
+        )
+    return used
+
+
+def largest_batch(training: Training, context: SizingContext) -> int:
+    """Return the largest global batch at which a workload is known to converge. [samples]
+
+    To a target half the largest batch of its reference points. Else what published recipes of the family or
+    the model's own used; for a language model never more than the critical batch of so many tokens.
+    """
+    if training.target is not None:
+        return max(int(float(training.target.batches[-1]) / 2.0), 1)
+    profile, tokens = training.profile, training.tokens
+    convolutional = is_convolutional(profile.operators(tokens, training.image_size))
+    limit = batch_limit(context.batch_limits, training.kind, profile.family, convolutional)
+    most = limit.limit / (tokens.rows if limit.unit == "token" and tokens else 1.0)
+    if limit.kind:
+        return max(int(most), 1)
+    published = profile.published
+    if published.global_batch is not None:
+        longer = (published.seq_len or 1) / tokens.rows if tokens and published.seq_len else 1.0
+        most = max(most, published.global_batch * longer)
+    if profile.family in LANGUAGE and tokens is not None and training.samples:
+        trained = training.samples * tokens.mean
+        most = min(most, critical_batch(float(profile.parameters), trained, context.catalog) / tokens.mean)
+    return max(int(most), 1)
+
+
+def resolve_model(asked: ModelInput, context: SizingContext) -> ModelProfile:
+    """Return the profile a request means; exactly one way of giving it is allowed."""
+    given = [name for name in ModelInput.model_fields if getattr(asked, name) is not None]
+    if len(given) != 1:
+        raise Unprocessable.at(
+            "model",
+            "exactly one of {ways} is needed; given: {given}",
+            ways=", ".join(ModelInput.model_fields),
+            given=", ".join(given) or "-",
+        )
+    if asked.preset is not None:
+        return preset(asked.preset)
+    if asked.profile_id is not None:
+        return context.find_profile(asked.profile_id)
+    if asked.config is not None:
+        return config_profile(asked.config, where="model.config")
+    if asked.transformer is not None:
+        return transformer_profile(asked.transformer.model_dump(exclude_none=True))
+    if asked.layers is not None:
+        return layers_profile(asked.layers)
+    return figure_profile(asked.total_flop)
+
+
+def summarise(training: Training, table: OperatorTable) -> ModelSummary:
+    """Return what an answer says of its model, and of what is trained of it."""
+    profile = training.profile
+    return ModelSummary(
+        id=profile.id,
+        name=profile.name,
+        family=profile.family,
+        parameters=profile.parameters,
+        kind=training.kind,
+        trained_parameters=table.trained_parameters,
+        forward_flop_per_sample=float(np.sum(table.forward_flop)),
+        seq_len=training.seq_len,
+        image_size=training.image_size,
+        assumptions=[
+            Text.of(message if isinstance(message, Message) else Message(str(message)))
+            for message in profile.assumptions
+        ],
+    )

@@ -1,0 +1,1 @@
+"""What the product does: one room for each feature, with its documents, routes, pages and charts."""

@@ -1,0 +1,1 @@
+"""People: accounts, invitations, sign-in, second factor, single sign-on."""

@@ -1,0 +1,171 @@
+"""Signing in through a provider: who is let in, and whose account it is."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.errors import BadInput
+from app.features.accounts.service import SignInRefused, join, new_account, workspace_of
+from app.platform.admission import Role
+from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded
+from app.platform.passwords import begin_attempt, forgive, of_address
+from app.platform.sealing import Unsealable
+from app.platform.sessions import Started, start
+from app.platform.store.account_queries import ExternalIdentity
+from app.platform.store.account_tables import Account
+from app.platform.store.database import IdentityStore
+from app.platform.store.types import now
+
+if TYPE_CHECKING:
+    from app.features.accounts.oidc_provider import Person, Provider
+
+
+PURPOSE = "oidc"
+"""What the state of a browser on its way is sealed for."""
+
+LASTS = 600
+"""How long a browser may stay at the provider. [s]"""
+
+CALLBACK = "/sign-in/oidc/callback"
+
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SingleSignOn:
+    """The provider of a server, and whose addresses it may let in without an invitation."""
+
+    provider: Provider
+    domains: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A browser about to go to the provider."""
+
+    address: str
+    """Where it goes."""
+    sealed: str
+    """What it keeps until it comes back: only this server can read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A browser that came back, and where it wanted to go."""
+
+    started: Started
+    following: str
+
+
+def begin(identity: Identity, single: SingleSignOn, following: str) -> Leaving:
+    """Return where a browser signs in, with a secret of its own for the way."""
+    state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
+    address = single.provider.address(identity.address_of(CALLBACK), state, nonce, verifier)
+    kept = {"state": state, "nonce": nonce, "verifier": verifier, "next": following, "at": now().timestamp()}
+    return Leaving(address, identity.sealer.seal(PURPOSE, json.dumps(kept)))
+
+
+def complete(
+    identity: Identity,
+    single: SingleSignOn,
+    sealed: str,
+    state: str,
+    code: str,
+    visitor: Visitor,
+    earlier: str | None = None,
+) -> Arrived:
+    """Start a session for whom the provider vouches for."""
+    from app.features.accounts.oidc_provider import ProviderDown
+
+    kept = opened(identity, sealed)
+    if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
+        raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")
+    place, moment = of_address(visitor.address), now()
+    begin_attempt(identity.store, (place,), moment)
+    try:
+        person = single.provider.person(
+            identity.address_of(CALLBACK), code[:2000], kept["verifier"], kept["nonce"]
+        )
+    except ProviderDown:
+        # That is no failure of whoever signs in: others behind the same address would wait for it.
+        forgive(identity.store, (place,), moment)
+        raise
+    with identity.store.identity() as queries:
+        account = let_in(queries, single, person)
+        if account.disabled:
+            raise SignInRefused("this account is disabled; ask whoever runs this server")
+        places = queries.people.memberships(account.id)
+        if not places:
+            raise SignInRefused("your account is in no workspace; ask an owner of one to invite you")
+        whole = account.totp_sealed is None
+        started = start(
+            queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier
+        )
+    forgive(identity.store, (place,), moment)
+    return Arrived(started, kept["next"])
+
+
+def opened(identity: Identity, sealed: str) -> dict[str, str]:
+    """Return what a browser kept while it was away, if it was not away too long."""
+    try:
+        kept = json.loads(identity.sealer.open(PURPOSE, sealed))
+    except (Unsealable, ValueError):
+        kept = None
+    if not isinstance(kept, dict) or not 0 <= now().timestamp() - kept["at"] <= LASTS:
+        raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")
+    return kept
+
+
+def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Account:
+    """Return the account of a person; at the first sign-in it is found by address or made.
+
+    Only an address that the provider has verified counts, and only one that has an account or an invitation
+    or is of a domain that was set.
+    """
+    issuer = single.provider.issuer
+    known = queries.external.account_of(issuer, person.subject)
+    if known is not None:
+        return known
+    refusal = SignInRefused("nobody has let you in here yet; ask an owner of the workspace to invite you")
+    try:
+        email = checked_email(person.email)
+    except BadInput:
+        raise refusal from None
+    sought, moment = folded(email), now()
+    account = queries.people.account_of(sought)
+    invitation = queries.external.invitation_for(sought, moment)
+    if account is None:
+        if invitation is None and sought.rpartition("@")[2] not in single.domains:
+            raise refusal
+        account = new_account(queries, email, shown_name(person.name, email), None)
+        if invitation is None:
+            join(queries, account, sole_workspace(queries, refusal), Role.VIEWER)
+    elif queries.external.has_other(account.id, issuer):
+        # Somebody else at the provider has this address now; whose account it is an operator must say.
+        raise refusal
+    if invitation is not None:
+        used = queries.people.use_invitation(invitation.token_sha256, moment)
+        if used and queries.people.membership(account.id, invitation.workspace_id) is None:
+            join(queries, account, invitation.workspace_id, Role(invitation.role))
+    queries.external.add(
+        ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
+    )
+    return account
+
+
+def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:
+    """Return the workspace that people of a domain come into; with several an owner must invite them."""
+    try:
+        return workspace_of(queries, None).id
+    except BadInput:
+        raise refusal from None
+
+
+def shown_name(name: str, email: str) -> str:
+    """Return what a new account is called."""
+    printable = "".join(one for one in " ".join(name.split()) if one.isprintable())[:MOST_NAME]
+    return printable or email.partition("@")[0]

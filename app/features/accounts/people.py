@@ -1,0 +1,352 @@
+"""An account as its person sees it: sessions, workspaces, what protects it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from app.errors import Conflict, Message
+from app.estimating.schema import Document
+from app.features.accounts.mailing import send
+from app.features.accounts.second_factor import Enrolment, existing, existing_of, offer, renewed
+from app.features.accounts.service import check_room, join, new_account, no_link
+from app.platform.admission import Principal, Role
+from app.platform.identity import (
+    Identity,
+    Visitor,
+    checked_email,
+    checked_name,
+    folded,
+    new_token,
+    token_hash,
+)
+from app.platform.passwords import check_password, hashed
+from app.platform.sessions import Started, start
+from app.platform.store.account_tables import Invitation
+from app.platform.store.database import IdentityStore
+from app.platform.store.types import new_id, now
+from app.platform.workbench import no_such
+
+INVITATION_WORKS = timedelta(days=7)
+
+MOST_INVITATIONS = 100
+"""Invitations that wait in one workspace."""
+
+
+class Member(Document):
+    """A person of a workspace."""
+
+    id: str
+    """Identifier of the account."""
+    name: str
+    """What the person is called."""
+    email: str
+    """E-mail address."""
+    role: Role
+    """What the person may do here."""
+    disabled: bool
+    """Whether the account may not sign in."""
+    second_factor: bool
+    """Whether a second factor protects the account."""
+    last_seen: datetime | None
+    """Last request of a session that still works; null without one."""
+
+
+class Invited(Document):
+    """An invitation that waits."""
+
+    id: str
+    """Identifier."""
+    email: str
+    """Who is invited."""
+    role: Role
+    """What the person will be able to do."""
+    expires_at: datetime
+    """Until when the link works."""
+
+
+class People(Document):
+    """Who works in a workspace."""
+
+    workspace_id: str
+    """Identifier of the workspace."""
+    workspace: str
+    """What the workspace is called."""
+    members: list[Member]
+    """Members, the first one first."""
+    invitations: list[Invited]
+    """Invitations that wait, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A new invitation."""
+
+    link: str
+    """Its link, which is not kept."""
+    mailed: bool
+    """Whether it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An invitation as whoever follows its link sees it."""
+
+    email: str
+    role: Role
+    workspace: str
+    known: bool
+    """Whether there is an account of this address, which signs in to accept."""
+
+
+def list_people(identity: Identity, workspace_id: str) -> People:
+    """Return who works in a workspace and who is invited."""
+    with identity.store.identity() as queries:
+        place = queries.people.workspace(workspace_id)
+        seen = queries.people.last_seen(workspace_id)
+        members = [
+            Member(
+                id=account.id,
+                name=account.name,
+                email=account.email,
+                role=Role(member.role),
+                disabled=account.disabled,
+                second_factor=account.totp_sealed is not None,
+                last_seen=seen.get(account.id),
+            )
+            for member, account in queries.people.members(workspace_id)
+        ]
+        waiting = [
+            Invited(id=one.id, email=one.email, role=Role(one.role), expires_at=one.expires_at)
+            for one in queries.people.invitations(workspace_id, now())
+        ]
+    return People(
+        workspace_id=workspace_id, workspace=place.name if place else "", members=members, invitations=waiting
+    )
+
+
+def invite(
+    identity: Identity, principal: Principal, email: str, role: Role, language: str, asked_at: str = ""
+) -> Sent:
+    """Invite somebody by a link; an earlier one for the same address ends."""
+    address, moment, token = checked_email(email), now(), new_token()
+    workspace_id = principal.workspace_id
+    with identity.store.identity() as queries:
+        queries.people.hold_workspace(workspace_id)
+        account = queries.people.account_of(folded(address))
+        if account is not None and queries.people.membership(account.id, workspace_id) is not None:
+            raise Conflict.at("email", "is a member already")
+        check_room(queries, workspace_id)
+        waiting = len(queries.people.invitations(workspace_id, moment))
+        if waiting >= MOST_INVITATIONS:
+            raise Conflict.at("email", "{count} invitations wait; take some back first", count=waiting)
+        queries.people.add_invitation(
+            Invitation(
+                token_sha256=token_hash(token),
+                id=new_id("inv"),
+                workspace_id=workspace_id,
+                email=address,
+                sought=folded(address),
+                role=role,
+                created_at=moment,
+                expires_at=moment + INVITATION_WORKS,
+                used_at=None,
+            )
+        )
+        place = queries.people.workspace(workspace_id)
+    path = f"/invitations/{token}"
+    name = place.name if place else ""
+    mailed = send(
+        identity,
+        address,
+        language,
+        Message("Invitation to {workspace} on Rackline", {"workspace": name}),
+        Message("{name} invites you to work in {workspace}.", {"name": principal.name, "workspace": name}),
+        identity.address_of(path),
+        Message("The link works for seven days, once."),
+    )
+    return Sent(identity.address_of(path, asked_at), mailed)
+
+
+def withdraw(identity: Identity, workspace_id: str, identifier: str) -> None:
+    """Take an invitation back."""
+    with identity.store.identity() as queries:
+        if not queries.people.withdraw_invitation(workspace_id, identifier):
+            raise no_such("invitation", identifier)
+
+
+def change_role(identity: Identity, workspace_id: str, account_id: str, role: Role) -> None:
+    """Let a member do more or less."""
+    with identity.store.identity() as queries:
+        queries.people.hold_workspace(workspace_id)
+        member = queries.people.membership(account_id, workspace_id)
+        if member is None:
+            raise no_such("member", account_id)
+        if role is not Role.OWNER:
+            keep_an_owner(queries, workspace_id, account_id)
+        member.role = role
+
+
+def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
+    """End a membership; what the person made stays with the workspace."""
+    with identity.store.identity() as queries:
+        queries.people.hold_workspace(workspace_id)
+        if queries.people.membership(account_id, workspace_id) is None:
+            raise no_such("member", account_id)
+        keep_an_owner(queries, workspace_id, account_id)
+        queries.people.remove_membership(account_id, workspace_id)
+
+
+def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> None:
+    """Refuse to leave a workspace without an owner who can sign in."""
+    if not any(
+        member.role == Role.OWNER and not account.disabled and account.id != leaving
+        for member, account in queries.people.members(workspace_id)
+    ):
+        raise Conflict("the last owner stays: make somebody else an owner first")
+
+
+def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
+    """Call a workspace something else."""
+    shown = checked_name(name)
+    with identity.store.identity() as queries:
+        queries.people.rename_workspace(workspace_id, shown)
+
+
+def open_invitation(identity: Identity, token: str) -> Open:
+    """Return what an invitation offers."""
+    with identity.store.identity() as queries:
+        found = queries.people.invitation(token_hash(token), now())
+        place = None if found is None else queries.people.workspace(found.workspace_id)
+        if found is None or place is None:
+            raise no_link()
+        known = queries.people.account_of(found.sought) is not None
+    return Open(found.email, Role(found.role), place.name, known)
+
+
+def accept(
+    identity: Identity, token: str, name: str, password: str, visitor: Visitor, earlier: str | None
+) -> Started:
+    """Make the account an invitation is for, and sign it in."""
+    offered = open_invitation(identity, token)
+    if offered.known:
+        raise Conflict("there is an account of this address; sign in with it and open the link again")
+    shown = checked_name(name)
+    check_password(password, email=offered.email, name=shown)
+    kept = hashed(password)
+    with identity.store.identity() as queries:
+        found = used(queries, token)
+        if queries.people.account_of(found.sought) is not None:
+            raise Conflict("there is an account of this address; sign in with it and open the link again")
+        account = new_account(queries, found.email, shown, kept)
+        join(queries, account, found.workspace_id, Role(found.role))
+        return start(queries, identity, account, found.workspace_id, visitor, replaces=earlier)
+
+
+def join_by(identity: Identity, token: str, account_id: str, session: str) -> None:
+    """Let an account that is signed in accept an invitation to its address, and go there."""
+    with identity.store.identity() as queries:
+        account = queries.people.account(account_id)
+        found = used(queries, token)
+        if account is None or account.sought != found.sought:
+            raise no_link()
+        if queries.people.membership(account.id, found.workspace_id) is None:
+            join(queries, account, found.workspace_id, Role(found.role))
+        queries.sessions.move(token_hash(session), found.workspace_id)
+
+
+def used(queries: IdentityStore, token: str) -> Invitation:
+    """Return an invitation and use it up; if anything fails after this, it is not used."""
+    moment = now()
+    found = queries.people.invitation(token_hash(token), moment)
+    if found is None or not queries.people.use_invitation(token_hash(token), moment):
+        raise no_link()
+    return found
+
+
+class SessionDocument(Document):
+    """A browser that is signed in."""
+
+    id: str
+    """Identifier."""
+    here: bool
+    """Whether it is the one that asks."""
+    address: str
+    """Network address it signed in from."""
+    user_agent: str
+    """What the browser calls itself."""
+    created_at: datetime
+    """When it signed in."""
+    seen_at: datetime
+    """When it last asked for something, to the minute."""
+    expires_at: datetime
+    """When it ends at the latest."""
+    failures: int
+    """Passwords and codes that were wrong since the sign-in before."""
+
+
+class Place(Document):
+    """A workspace of the account."""
+
+    id: str
+    """Identifier."""
+    name: str
+    """What it is called."""
+    role: Role
+    """What the account may do there."""
+
+
+class AccountDocument(Document):
+    """The account of the person who asks."""
+
+    id: str
+    """Identifier."""
+    name: str
+    """What the person is called."""
+    email: str
+    """E-mail address."""
+    second_factor: bool
+    """Whether a second factor protects it."""
+    recovery_codes: int
+    """Recovery codes that are left."""
+    workspaces: list[Place]
+    """Workspaces it is a member of."""
+    sessions: list[SessionDocument]
+    """Browsers that are signed in, the one used last first."""
+
+
+def get_account(identity: Identity, account_id: str, token: str) -> AccountDocument:
+    """Return an account with its sessions; the token tells which of them asks."""
+    moment, here = now(), token_hash(token)
+    with identity.store.identity() as queries:
+        account = existing(queries, account_id)
+        return AccountDocument(
+            id=account.id,
+            name=account.name,
+            email=account.email,
+            second_factor=account.totp_sealed is not None,
+            recovery_codes=queries.people.recovery_codes_left(account.id),
+            workspaces=[
+                Place(id=place.id, name=place.name, role=Role(member.role))
+                for member, place in queries.people.memberships(account.id)
+            ],
+            sessions=[
+                SessionDocument(
+                    id=one.id,
+                    here=one.token_sha256 == here,
+                    address=one.address,
+                    user_agent=one.user_agent,
+                    created_at=one.created_at,
+                    seen_at=one.seen_at,
+                    expires_at=one.expires_at,
+                    failures=one.failures,
+                )
+                for one in queries.sessions.of_account(account.id, moment, moment - identity.times.idle)
+            ],
+        )
+
+
+def offer_second_factor(identity: Identity, account_id: str, sealed: str = "") -> Enrolment:
+    """Return a new secret for an account, or the one that a form carries."""
+    account = existing_of(identity, account_id)
+    return renewed(identity, account, sealed) if sealed else offer(identity, account)

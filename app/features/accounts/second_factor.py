@@ -1,0 +1,187 @@
+"""The second factor: codes that change every 30 seconds (RFC 6238), and codes for when they are lost."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+import pyotp
+from pyotp.exceptions import OTPVerificationError
+
+from app.errors import BadInput, Conflict
+from app.platform.identity import Identity
+from app.platform.passwords import of_account, password_is_right, succeed
+from app.platform.sealing import Unsealable
+from app.platform.store.account_tables import Account
+from app.platform.store.database import IdentityStore
+from app.platform.store.types import now
+from app.platform.workbench import no_such
+
+ISSUER = "Rackline"
+
+DIGITS = 6
+
+WINDOW = 1
+"""Steps of 30 s before and after the present one that are taken, for clocks that differ."""
+
+RECOVERY_CODES = 10
+
+RECOVERY_BYTES = 10
+"""80 bits each: as long as a fast hash of it may be kept."""
+
+MOST_CODE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """A secret that is offered and not yet taken."""
+
+    secret: str
+    """In base 32, to be typed where a camera does not do."""
+    uri: str
+    """What the QR code says."""
+    sealed: str
+    """The secret as the form carries it."""
+
+
+def offer(identity: Identity, account: Account) -> Enrolment:
+    """Return a new secret for an account; nothing is kept before a code of it is given."""
+    secret = pyotp.random_base32(32)
+    uri = pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER)
+    return Enrolment(secret, uri, identity.sealer.seal(f"enrolment:{account.id}", secret))
+
+
+def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
+    """Return an offer once more, after a wrong code."""
+    try:
+        secret = identity.sealer.open(f"enrolment:{account.id}", sealed[:1000])
+    except Unsealable:
+        raise BadInput.at("code", "open the page again; the form is not complete") from None
+    return Enrolment(
+        secret, pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER), sealed
+    )
+
+
+def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list[str]:
+    """Keep the offered secret once a code of it is right, and return the recovery codes, shown only once."""
+    with identity.store.identity() as queries:
+        account = existing(queries, account_id)
+        if account.totp_sealed is not None:
+            raise Conflict("there is a second factor already; turn it off first")
+        secret = renewed(identity, account, sealed).secret
+        step = step_of(secret, code)
+        if step is None:
+            raise BadInput.at("code", "this is not the code of now; check the clock of the device")
+        account.totp_sealed, account.totp_step = identity.sealer.seal(purpose(account), secret), step
+        return new_recovery_codes(queries, account_id)
+
+
+def turn_off(identity: Identity, account_id: str, password: str) -> None:
+    """Go without a second factor again; the password must be given."""
+    confirm(identity, account_id, password)
+    with identity.store.identity() as queries:
+        forget(queries, existing(queries, account_id))
+
+
+def other_recovery_codes(identity: Identity, account_id: str, password: str) -> list[str]:
+    """Return new recovery codes in the place of all earlier ones; the password must be given."""
+    confirm(identity, account_id, password)
+    with identity.store.identity() as queries:
+        if existing(queries, account_id).totp_sealed is None:
+            raise Conflict("there is no second factor; turn it on first")
+        return new_recovery_codes(queries, account_id)
+
+
+def forget(queries: IdentityStore, account: Account) -> None:
+    """Take the second factor of an account away."""
+    account.totp_sealed = account.totp_step = None
+    queries.people.replace_recovery_codes(account.id, ())
+
+
+def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:
+    """Give an account new recovery codes."""
+    codes = [recovery_code() for _ in range(RECOVERY_CODES)]
+    queries.people.replace_recovery_codes(account_id, [code_hash(one) for one in codes])
+    return codes
+
+
+def takes(identity: Identity, account: Account, code: str) -> bool:
+    """Take a code of an account; tell whether it is right and was never taken before."""
+    bare = bare_code(code)
+    if len(bare) == DIGITS and bare.isdecimal():
+        try:
+            secret = identity.sealer.open(purpose(account), account.totp_sealed or "")
+        except Unsealable:
+            return False
+        step = step_of(secret, bare)
+        if step is None:
+            return False
+        with identity.store.identity() as queries:
+            return queries.people.take_step(account.id, step)
+    with identity.store.identity() as queries:
+        return queries.people.use_recovery_code(account.id, code_hash(bare), now())
+
+
+def step_of(secret: str, code: str) -> int | None:
+    """Return the time step a code is of; None where it is of none near the present one."""
+    bare = bare_code(code)
+    if len(bare) != DIGITS or not bare.isascii():
+        return None
+    try:
+        step: int = pyotp.TOTP(secret).verify_and_get_timecode(bare, for_time=now(), valid_window=WINDOW)
+    except OTPVerificationError:
+        return None
+    return step
+
+
+def confirm(identity: Identity, account_id: str, password: str, field: str = "password") -> Account:
+    """Return an account whose password is given once more, before something weighty."""
+    account = existing_of(identity, account_id)
+    moment, subject = now(), of_account(account.sought)
+    if not password_is_right(
+        identity.store, password, account.password_hash, account.sought, (subject,), moment
+    ):
+        raise BadInput.at(field, "this is not your password")
+    succeed(identity.store, subject, (), moment)
+    return account
+
+
+def existing(queries: IdentityStore, account_id: str) -> Account:
+    """Return an account, which must be there."""
+    account = queries.people.account(account_id)
+    if account is None:
+        raise no_such("account", account_id)
+    return account
+
+
+def existing_of(identity: Identity, account_id: str) -> Account:
+    """Return an account in a transaction of its own."""
+    with identity.store.identity() as queries:
+        return existing(queries, account_id)
+
+
+def purpose(account: Account) -> str:
+    """Return what the secret of an account is sealed for: put beside another account it does not open."""
+    return f"totp:{account.id}"
+
+
+def recovery_code() -> str:
+    """Return a code in groups of four letters and digits."""
+    text = base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode().lower()
+    return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
+
+
+def bare_code(code: str) -> str:
+    """Return a code as it is compared: without spaces and hyphens, in lower case.
+
+    >>> bare_code(" 123 456 "), bare_code("ABCD-efgh-ijkl-mnop")
+    ('123456', 'abcdefghijklmnop')
+    """
+    return "".join(code[:MOST_CODE].split()).replace("-", "").lower()
+
+
+def code_hash(code: str) -> str:
+    """Return what is kept of a recovery code; it is long and random, so that a fast hash will do."""
+    return hashlib.sha256(bare_code(code).encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,322 @@
+"""Links that let somebody in: to set a password, to accept an invitation. Open to whoever has them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from app.errors import AppError, BadInput, Conflict, FieldError, Message, NotFound, TooMany
+from app.features.accounts import oidc, people
+from app.features.accounts import service as sign_in
+from app.features.accounts.oidc import LASTS, SingleSignOn
+from app.features.accounts.people import get_account
+from app.features.accounts.service import SignInRefused
+from app.features.accounts.views import CodePage, ForgottenPage, InvitationPage, PasswordPage, SignInPage
+from app.platform import sessions
+from app.platform.identity import Identity, folded
+from app.platform.passwords import LEAST
+from app.platform.web.auth import (
+    OpenIdentityDep,
+    cookie_name,
+    drop_session,
+    keep_session,
+    known_principal,
+    reach_of,
+    visitor_of,
+)
+from app.platform.web.contexts import Form
+from app.platform.web.forms import read_fields
+from app.platform.web.locale import voice_of
+from app.platform.web.problems import go, local, sign_in_address, to_code
+from app.platform.web.rendering import render
+
+router = APIRouter(include_in_schema=False)
+
+FormDep = Annotated[FormData, Depends(read_fields)]
+
+NextQuery = Annotated[str, Query(alias="next")]
+
+MOST_TYPED = 4000
+"""Most characters of a field; longer ones are cut, and refused where that is too much."""
+
+
+def private(response: Response) -> Response:
+    """Keep an answer out of stores; its address, which may be a secret, leaves this server on no account."""
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Referrer-Policy"] = "same-origin"
+    return response
+
+
+def secret_of(form: FormData, name: str) -> str:
+    """Return a field as it was typed, with its spaces, which may belong to a password."""
+    value = form.get(name)
+    return value[:MOST_TYPED] if isinstance(value, str) else ""
+
+
+def text_of(form: FormData, name: str) -> str:
+    """Return a field of one line without the spaces around it."""
+    return secret_of(form, name).replace("\0", "").strip()
+
+
+def shown(
+    request: Request, form: Form, message: Message | None, following: str, mails: bool, status: int = 200
+) -> Response:
+    """Return the form that asks for address and password."""
+    provider = request.app.state.single_sign_on is not None
+    page = SignInPage(form=form, message=message, following=following, mails=mails, provider=provider)
+    return private(render(request, "sign_in.html", page, status=status))
+
+
+@router.get("/sign-in", response_class=HTMLResponse)
+def show_sign_in(request: Request, identity: OpenIdentityDep, following: NextQuery = "/") -> Response:
+    """Ask for address and password; who is signed in goes on."""
+    if known_principal(request) is not None:
+        return go(following)
+    return shown(request, Form(), None, local(following), identity.mail is not None)
+
+
+@router.post("/sign-in", response_class=HTMLResponse)
+def enter(request: Request, identity: OpenIdentityDep, form: FormDep) -> Response:
+    """Start a session, or ask for the second factor."""
+    email, following = text_of(form, "email"), local(text_of(form, "next"))
+    earlier = request.cookies.get(cookie_name(request))
+    try:
+        started = sign_in.sign_in(identity, email, secret_of(form, "password"), visitor_of(request), earlier)
+    except (SignInRefused, TooMany) as error:
+        kept = Form({"email": [email]})
+        page = shown(request, kept, error.message, following, identity.mail is not None, error.status)
+        return waiting(page, error)
+    response = go(following) if started.complete else to_code(following)
+    keep_session(request, response, started)
+    return private(response)
+
+
+@router.get("/sign-in/code", response_class=HTMLResponse)
+def show_code(request: Request, identity: OpenIdentityDep, following: NextQuery = "/") -> Response:
+    """Ask for a code of the second factor."""
+    page = CodePage(form=Form(), following=local(following))
+    return private(render(request, "sign_in_code.html", page))
+
+
+@router.post("/sign-in/code", response_class=HTMLResponse)
+def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Response:
+    """Complete a session by a code."""
+    token, following = request.cookies.get(cookie_name(request), ""), local(text_of(form, "next"))
+    try:
+        started = sign_in.give_code(identity, token, text_of(form, "code"), visitor_of(request))
+    except (BadInput, TooMany) as error:
+        wrong = error.errors or [FieldError("code", error.message)]
+        page = CodePage(form=Form(errors=wrong), following=following)
+        return waiting(private(render(request, "sign_in_code.html", page, status=error.status)), error)
+    except SignInRefused as error:
+        return shown(request, Form(), error.message, following, identity.mail is not None, error.status)
+    response = go(following)
+    keep_session(request, response, started)
+    return private(response)
+
+
+def waiting(response: Response, error: AppError) -> Response:
+    """Say when somebody who tried too often may try again."""
+    if isinstance(error, TooMany):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+@router.post("/sign-out", response_class=HTMLResponse)
+def leave(request: Request, identity: OpenIdentityDep) -> Response:
+    """End this browser's session."""
+    token = request.cookies.get(cookie_name(request))
+    if token:
+        sessions.sign_out(identity, token)
+    response = go("/")
+    drop_session(request, response)
+    return private(response)
+
+
+COOKIE = "rackline_provider"
+"""What a browser keeps while it is at the provider: sealed, for this address alone."""
+
+PATH = "/sign-in/oidc"
+
+Text = Annotated[str, Query(max_length=2000)]
+
+
+def get_single(request: Request) -> SingleSignOn:
+    """Return the provider of the server."""
+    single: SingleSignOn | None = request.app.state.single_sign_on
+    if single is None:
+        raise NotFound("this server has no sign-in provider")
+    return single
+
+
+SingleDep = Annotated[SingleSignOn, Depends(get_single)]
+
+
+@router.get(PATH, response_class=HTMLResponse)
+def leave_for_provider(
+    request: Request,
+    identity: OpenIdentityDep,
+    single: SingleDep,
+    following: Annotated[str, Query(alias="next", max_length=2000)] = "/",
+) -> Response:
+    """Send a browser to the provider."""
+    try:
+        leaving = oidc.begin(identity, single, local(following))
+    except AppError as error:
+        return sent_back(request, identity.mail is not None, error)
+    response = RedirectResponse(leaving.address, 303)
+    response.set_cookie(
+        COOKIE, leaving.sealed, max_age=LASTS, path=PATH, httponly=True, samesite="lax",
+        secure=reach_of(request).https,
+    )  # fmt: skip
+    return private(response)
+
+
+@router.get(f"{PATH}/callback", response_class=HTMLResponse)
+def come_back(
+    request: Request, identity: OpenIdentityDep, single: SingleDep, state: Text = "", code: Text = ""
+) -> Response:
+    """Start a session for whom the provider vouches for, or say why not."""
+    sealed, earlier = request.cookies.get(COOKIE, ""), request.cookies.get(cookie_name(request))
+    try:
+        arrived = oidc.complete(identity, single, sealed, state, code, visitor_of(request), earlier)
+    except AppError as error:
+        return sent_back(request, identity.mail is not None, error)
+    response = go(arrived.following) if arrived.started.complete else to_code(arrived.following)
+    keep_session(request, response, arrived.started)
+    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
+    return private(response)
+
+
+def sent_back(request: Request, mails: bool, error: AppError) -> Response:
+    """Return the form of the sign-in with what went wrong; what the browser kept is of no use any more."""
+    response = waiting(shown(request, Form(), error.message, "/", mails, error.status), error)
+    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
+    return response
+
+
+def same_twice(form: FormDep) -> str:
+    """Return a password that was typed twice."""
+    password = secret_of(form, "password")
+    if password != secret_of(form, "again"):
+        raise BadInput.at("again", "is not the same; type the new password twice")
+    return password
+
+
+def check_mails(identity: Identity) -> None:
+    """Refuse what needs mails where none can be sent."""
+    if identity.mail is None:
+        raise NotFound("this server sends no mails; ask whoever runs it for a link to set a password")
+
+
+@router.get("/forgotten", response_class=HTMLResponse)
+def show_forgotten(request: Request, identity: OpenIdentityDep) -> Response:
+    """Ask where to send a link for a new password."""
+    check_mails(identity)
+    return private(render(request, "forgotten.html", ForgottenPage(sent=False, message=None)))
+
+
+@router.post("/forgotten", response_class=HTMLResponse)
+def send_link(request: Request, identity: OpenIdentityDep, form: FormDep, later: BackgroundTasks) -> Response:
+    """Send a link if there is such an account; the answer is the same, and made before it is looked for."""
+    check_mails(identity)
+    try:
+        sign_in.begin_reset(identity, visitor_of(request))
+    except TooMany as error:
+        page = ForgottenPage(sent=False, message=error.message)
+        return waiting(private(render(request, "forgotten.html", page, status=429)), error)
+    later.add_task(sign_in.send_reset, identity, text_of(form, "email"), voice_of(request).language)
+    response = private(render(request, "forgotten.html", ForgottenPage(sent=True, message=None)))
+    response.background = later
+    return response
+
+
+@router.get("/password/{token}", response_class=HTMLResponse)
+def show_password(request: Request, identity: OpenIdentityDep, token: str) -> Response:
+    """Show the form that sets a password."""
+    return password_page(request, identity, token, Form())
+
+
+def password_page(
+    request: Request, identity: Identity, token: str, form: Form, status: int = 200
+) -> Response:
+    """Return the form that sets a password."""
+    account = sign_in.led_to(identity, token)
+    page = PasswordPage(token=token, email=account.email, form=form, least=LEAST)
+    return private(render(request, "password.html", page, status=status))
+
+
+@router.post("/password/{token}", response_class=HTMLResponse)
+def set_password(request: Request, identity: OpenIdentityDep, form: FormDep, token: str) -> Response:
+    """Set a password; where there is a second factor, it is asked for as always."""
+    earlier = request.cookies.get(cookie_name(request))
+    try:
+        started = sign_in.set_password(identity, token, same_twice(form), visitor_of(request), earlier)
+    except (BadInput, TooMany) as error:
+        shown = Form(errors=error.errors or Form().errors)
+        return waiting(password_page(request, identity, token, shown, error.status), error)
+    if started is None:
+        return private(RedirectResponse(sign_in_address("/"), 303))
+    response = go("/")
+    keep_session(request, response, started)
+    return private(response)
+
+
+@router.get("/invitations/{token}", response_class=HTMLResponse)
+def show_invitation(request: Request, identity: OpenIdentityDep, token: str) -> Response:
+    """Show what an invitation offers, and the form that accepts it."""
+    return invitation_page(request, identity, token, Form(), None)
+
+
+def invitation_page(
+    request: Request, identity: Identity, token: str, form: Form, error: AppError | None
+) -> Response:
+    """Return the form that accepts an invitation."""
+    offered, principal = people.open_invitation(identity, token), known_principal(request)
+    mine = False
+    if principal is not None and principal.account_id is not None:
+        mine = folded(get_account(identity, principal.account_id, "").email) == folded(offered.email)
+    page = InvitationPage(
+        token=token,
+        offered=offered,
+        mine=mine,
+        form=form,
+        message=general(error),
+        sign_in_url=sign_in_address(f"/invitations/{token}"),
+        least=LEAST,
+    )
+    status = 200 if error is None else error.status
+    return private(render(request, "invitation.html", page, status=status))
+
+
+def general(error: AppError | None) -> Message | None:
+    """Return what is wrong with a form as a whole, beside what is said at its fields."""
+    return error.message if error is not None and not error.errors else None
+
+
+@router.post("/invitations/{token}", response_class=HTMLResponse)
+def accept(request: Request, identity: OpenIdentityDep, form: FormDep, token: str) -> Response:
+    """Make the account an invitation is for."""
+    name, earlier = text_of(form, "name"), request.cookies.get(cookie_name(request))
+    try:
+        password = same_twice(form)
+        started = people.accept(identity, token, name, password, visitor_of(request), earlier)
+    except (BadInput, Conflict, TooMany) as error:
+        shown = Form({"name": [name]}, error.errors)
+        return waiting(invitation_page(request, identity, token, shown, error), error)
+    response = go("/")
+    keep_session(request, response, started)
+    return private(response)
+
+
+@router.post("/invitations/{token}/join", response_class=HTMLResponse)
+def join(request: Request, identity: OpenIdentityDep, token: str) -> Response:
+    """Let the account that is signed in accept an invitation to its address."""
+    principal = known_principal(request)
+    if principal is None or principal.account_id is None:
+        return private(RedirectResponse(sign_in_address(f"/invitations/{token}"), 303))
+    people.join_by(identity, token, principal.account_id, request.cookies.get(cookie_name(request), ""))
+    return private(go("/"))

@@ -1,0 +1,415 @@
+"""Scaling chains: runs alike but for devices, batch and layout, measured and predicted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from app.engine.agreement import shape_error, wilson_interval
+from app.estimating.context import SizingContext
+from app.estimating.nearest import UNVALIDATED
+from app.estimating.regimes import CORE_FAMILIES, REGIMES
+from app.estimating.validation.run import chain_correlations, summary
+from app.features.accuracy.predictions import COUNTED, KINDS, Pattern, Prediction, first
+
+SCALES = ((1, 4), (5, 8), (9, 64), (65, 512), (513, None))
+"""Classes of size: least and most devices."""
+
+ALL, CORE, OTHER = "all", "core", "other"
+
+SETS = (ALL, CORE, OTHER)
+"""All families, those with the most measured runs, and the rest."""
+
+
+def scale_code(least: int, most: int | None) -> str:
+    """Return a class of size as it is written in an address.
+
+    >>> scale_code(9, 64), scale_code(513, None)
+    ('9-64', '513-')
+    """
+    return f"{least}-{most or ''}"
+
+
+SCALE_CODES = tuple(scale_code(*ends) for ends in SCALES)
+
+
+def scale_of(devices: int) -> str:
+    """Return the class of size of a run.
+
+    >>> scale_of(8), scale_of(2048)
+    ('5-8', '513-')
+    """
+    return next(
+        (scale_code(least, most) for least, most in SCALES if most is not None and devices <= most),
+        SCALE_CODES[-1],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """Which runs are looked at, and with what left out of the fit."""
+
+    family: str = ALL
+    chip: str = ""
+    scale: str = ""
+    errors: str = "group_left_out"
+
+    def holds(self, one: Prediction) -> bool:
+        """Tell whether a run is looked at."""
+        return (
+            in_set(one.family, self.family)
+            and self.chip in ("", one.chip)
+            and self.scale in ("", scale_of(one.devices))
+        )
+
+
+def in_set(family: str, chosen: str) -> bool:
+    """Tell whether a family is the chosen one or belongs to the chosen set."""
+    if chosen in SETS:
+        return chosen == ALL or (family in CORE_FAMILIES) == (chosen == CORE)
+    return family == chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Errors of some runs, every group counted once."""
+
+    runs: int
+    groups: int
+    median: float | None
+    """Of the absolute log-error."""
+    ninetieth: float | None
+    """90th percentile of the absolute log-error."""
+    bias: float | None
+    """Mean log-error; above zero the prediction is too large."""
+    coverage: float | None
+    """Share of measured values inside the 80 % band."""
+    coverage_low: float | None
+    """Low end of its 95 % binomial interval, groups as trials."""
+    coverage_high: float | None
+    """High end."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementCell:
+    """One family on one chip at one class of size."""
+
+    family: str
+    chip: str
+    scale: str
+    in_sample: Agreement
+    left_out: Agreement
+    """The same with each run's group left out of the fit."""
+
+
+def counted(predictions: Iterable[Prediction]) -> list[Prediction]:
+    """Return the runs of the headline: throughput, read from its source, of the first two priorities."""
+    return [one for one in predictions if one.scope == COUNTED and one.is_throughput]
+
+
+def agreement(predictions: Iterable[Prediction], kind: str) -> Agreement:
+    """Return the errors of some runs with something left out of the fit."""
+    part = summary(kind, [one.result(kind) for one in predictions])
+    low, high = None, None
+    if part.coverage is not None:
+        low, high = (float(end) for end in wilson_interval(part.coverage, float(part.groups)))
+    return Agreement(
+        part.supported, part.groups, part.median, part.ninetieth, part.bias, part.coverage, low, high
+    )
+
+
+def by_kind(predictions: Sequence[Prediction]) -> dict[str, Agreement]:
+    """Return the errors by what the fit knew."""
+    return {kind: agreement(predictions, kind) for kind in KINDS}
+
+
+def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
+    """Return the errors by family, chip and class of size."""
+    parts: dict[tuple[str, str, int], list[Prediction]] = {}
+    for one in predictions:
+        if one.log_error is not None:
+            place = SCALE_CODES.index(scale_of(one.devices))
+            parts.setdefault((one.family, one.chip, place), []).append(one)
+    return [
+        AgreementCell(
+            family,
+            chip,
+            SCALE_CODES[place],
+            agreement(members, "in_sample"),
+            agreement(members, "group_left_out"),
+        )
+        for (family, chip, place), members in sorted(parts.items())
+    ]
+
+
+def worst(predictions: Iterable[Prediction], kind: str, shown: int) -> list[Prediction]:
+    """Return the worst runs, the worst first: one of each model on each chip with each software.
+
+    Runs alike are missed alike; all of them would hide the other kinds.
+    """
+    missed = [(abs(error), one) for one in predictions if (error := one.error(kind)) is not None]
+    chosen: dict[tuple[str, str, str], Prediction] = {}
+    for _, one in sorted(missed, key=lambda pair: (-pair[0], pair[1].id)):
+        chosen.setdefault((one.model, one.chip, one.software), one)
+    return list(chosen.values())[:shown]
+
+
+OF_CALIBRATIONS = frozenset(
+    {"gpu_calibrated", "gpu_beyond_calibration", "ipu_calibrated", "ipu_beyond_calibration"}
+)
+"""Regimes of a code whose user measured it; such runs are in no table here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest run that was measured on a chip."""
+
+    chip: str
+    devices: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What no run of the headline tests."""
+
+    families: tuple[str, ...]
+    """Families of models that can be asked for."""
+    chips: tuple[str, ...]
+    """Chips of the catalogue that can be asked for."""
+    largest: tuple[Largest, ...]
+    """Beyond these sizes nothing was measured, by chip."""
+    regimes: tuple[str, ...]
+    """Kinds of plan or hardware of data/residuals.csv."""
+
+
+def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Collection[str]) -> Gaps:
+    """Return what no predicted run of the headline tests."""
+    known = [one for one in counted(predictions) if one.log_error is not None]
+    seen = {regime for one in known for regime in one.regimes.split()}
+    chips = {system.chip for system in context.catalog.systems() if system.chip}
+    largest = {
+        chip: [one.devices for one in known if one.chip == chip] for chip in {one.chip for one in known}
+    }
+    return Gaps(
+        families=tuple(sorted(set(families) - {one.family for one in known})),
+        chips=tuple(sorted(chips - set(largest))),
+        largest=tuple(Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())),
+        regimes=tuple(
+            regime
+            for regime in REGIMES
+            if regime in UNVALIDATED or (regime not in seen and regime not in OF_CALIBRATIONS)
+        ),
+    )
+
+
+PER_DEVICE = {
+    "samples_per_s": "samples/s",
+    "tokens_per_s": "tokens/s",
+    "tflops_per_accel": "TFLOP/s",
+    "step_time_s": "samples/s",
+}
+"""Unit of the throughput of one device by metric."""
+
+CLEAR = 3.0
+"""Repeat deviations by which two runs must differ to be ranked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainPoint:
+    """One run of a chain."""
+
+    id: str
+    group: str
+    devices: int
+    batch: float | None
+    plan: str
+    measured: float
+    """Throughput of one device, in the unit of the chain."""
+    predicted: float
+    log_error: float
+    """ln(predicted / measured), of the throughput."""
+
+    @property
+    def configuration(self) -> tuple[int, float | None, str]:
+        """What a repeat of it has in common with it."""
+        return self.devices, self.batch, self.plan
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Runs alike but for devices, batch and layout."""
+
+    name: str
+    family: str
+    model: str
+    software: str
+    chip: str
+    length: str
+    precision: str
+    unit: str
+    points: tuple[ChainPoint, ...]
+    rank: float
+    """Spearman's correlation of predicted with measured values."""
+    offset: float
+    """Mean log-error of the throughput."""
+    shape: float
+    """Root mean square of what is left after the offset."""
+    repeats: float | None
+    """Standard deviation of the logarithm between runs of one configuration; None without any."""
+    repeat_deviation: float
+    """What is taken for it where pairs are compared."""
+
+    @property
+    def least(self) -> int:
+        """Fewest devices."""
+        return min(point.devices for point in self.points)
+
+    @property
+    def most(self) -> int:
+        """Most devices."""
+        return max(point.devices for point in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How many pairs of runs that differ clearly are predicted in the right order."""
+
+    pairs: int
+    right: int
+    chains: int
+
+    @property
+    def share(self) -> float | None:
+        """Share of the pairs in the right order; None without pairs."""
+        return self.right / self.pairs if self.pairs else None
+
+
+def chains(predictions: Iterable[Prediction], kind: str, repeats: Sequence[Pattern]) -> list[Chain]:
+    """Return the chains of three runs at least, the widest range of devices first."""
+    members: dict[str, list[Prediction]] = {}
+    for one in predictions:
+        if one.error(kind) is not None:
+            members.setdefault(one.chain, []).append(one)
+    ranks = chain_correlations(one.result(kind) for found in members.values() for one in found)
+    made = [_chain(name, members[name], rank, kind, repeats) for name, rank in ranks.items()]
+    return sorted(made, key=lambda one: (-one.most / one.least, -len(one.points), one.name))
+
+
+def scaled(found: Iterable[Chain]) -> list[Chain]:
+    """Return the chains over more than one count of devices."""
+    return [one for one in found if one.most > one.least]
+
+
+def _chain(
+    name: str, members: Sequence[Prediction], rank: float, kind: str, repeats: Sequence[Pattern]
+) -> Chain:
+    whole = all(one.batch for one in members)
+    head = members[0]
+    points = tuple(
+        sorted(
+            (point_of(one, kind, whole=whole) for one in members),
+            key=lambda point: (point.devices, point.batch or 0.0, point.id),
+        )
+    )
+    errors = [point.log_error for point in points]
+    spread = replicate_deviation(points)
+    facts = {"software": head.software, "family": head.family, "metric": head.metric}
+    return Chain(
+        name=name,
+        family=head.family,
+        model=head.model,
+        software=head.software,
+        chip=head.chip,
+        length=head.length,
+        precision=head.precision,
+        unit=PER_DEVICE[head.metric] if whole or head.metric != "step_time_s" else "steps/s",
+        points=points,
+        rank=rank,
+        offset=float(np.mean(errors)),
+        shape=shape_error(np.array(errors)),
+        repeats=spread,
+        repeat_deviation=repeat_deviation(points, facts, head.devices, repeats),
+    )
+
+
+def point_of(one: Prediction, kind: str, *, whole: bool) -> ChainPoint:
+    """Return a run as throughput of one device."""
+    error, measured = one.error(kind) or 0.0, one.measured or math.nan
+    error = -error if one.is_duration else error
+    rate = measured
+    if one.metric == "step_time_s":
+        rate = (one.batch or 1.0 if whole else 1.0) / measured
+    if one.metric != "tflops_per_accel":
+        rate /= one.devices
+    return ChainPoint(
+        one.id, one.group, one.devices, one.batch, one.plan, rate, rate * math.exp(error), error
+    )
+
+
+def replicate_deviation(points: Iterable[ChainPoint], *, same_group: bool = False) -> float | None:
+    """Return the pooled standard deviation of the logarithm between runs of one configuration."""
+    alike: dict[object, list[float]] = {}
+    for point in points:
+        key = (point.configuration, point.group if same_group else "")
+        alike.setdefault(key, []).append(math.log(point.measured))
+    sets = [values for values in alike.values() if len(values) > 1]
+    if not sets:
+        return None
+    squares = sum(float(np.sum((np.array(values) - np.mean(values)) ** 2)) for values in sets)
+    return math.sqrt(squares / sum(len(values) - 1 for values in sets))
+
+
+def repeat_deviation(
+    points: Sequence[ChainPoint], facts: dict[str, str], devices: int, repeats: Sequence[Pattern]
+) -> float:
+    """Return what repeats of a run differ by: as measured apart, as replicates say, or the usual."""
+    stated = first([one for one in repeats if one.expressions], facts, devices)
+    if stated is not None:
+        return float(stated["deviation"])
+    found = replicate_deviation(points, same_group=True)
+    if found:
+        return found
+    usual = next(one for one in repeats if not one.expressions)
+    return float(usual.result["deviation"])
+
+
+def ranking(found: Iterable[Chain]) -> Ranking:
+    """Return how many pairs inside chains are ranked right by the throughput of one device.
+
+    A pair counts where the measured values differ by more than three repeat deviations; the growth
+    with the number of devices is taken out, for any model would rank that.
+    """
+    pairs = right = with_pairs = 0
+    for chain in found:
+        clear = clear_pairs(chain.points, chain.repeat_deviation)
+        pairs += len(clear)
+        right += sum(measured * predicted > 0 for measured, predicted in clear)
+        with_pairs += bool(clear)
+    return Ranking(pairs, right, with_pairs)
+
+
+class ChainOutcome(Protocol):
+    """What was measured and what was predicted of it."""
+
+    @property
+    def measured(self) -> float:
+        """Measured throughput."""
+
+    @property
+    def predicted(self) -> float:
+        """Predicted throughput."""
+
+
+def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
+    """Return how far two outcomes lie apart, measured and predicted, for every pair that differs clearly."""
+    return [
+        (apart, math.log(one.predicted / other.predicted))
+        for one, other in itertools.combinations(outcomes, 2)
+        if abs(apart := math.log(one.measured / other.measured)) > CLEAR * deviation
+    ]

@@ -1,0 +1,252 @@
+"""Figures of how well predictions agree with measured runs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.features.accuracy.agreement import Chain
+from app.platform.charts import figures
+from app.platform.charts.figures import Figure, axis, figure, legend_above, plain
+from app.platform.wording.voice import Voice
+
+NEAR = 0.10
+"""Half the width of the guide around perfect agreement."""
+
+WIDEST = 0.11
+"""How far runs of one size are spread to either side, so that they do not cover each other. [decades]"""
+
+RATIOS = (
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.33,
+    0.5,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+    1.1,
+    1.25,
+    1.5,
+    2.0,
+    3.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+)
+
+CLOSE = 3.0
+"""Ratio of the ends of the axis up to which every tick is written."""
+
+GUIDE = "rgba(128,136,148,0.16)"
+
+LINE = "rgba(128,136,148,0.9)"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One run in a figure."""
+
+    family: str
+    text: str
+    """What run it is."""
+    devices: int
+    measured: float
+    predicted: float
+    low: float
+    high: float
+
+
+def ratios(marks: Sequence[Mark], voice: Voice) -> Figure:
+    """Return predicted over measured by number of devices, with ranges and a guide of ±10 %."""
+    places = spread_out([mark.devices for mark in marks])
+    drawn = [
+        (mark, x, mark.predicted / mark.measured, mark.low / mark.measured, mark.high / mark.measured)
+        for mark, x in zip(marks, places, strict=True)
+    ]
+    least = min([0.8, *(0.96 * y for _, _, y, _, _ in drawn)])
+    most = max([1.25, *(1.04 * y for _, _, y, _, _ in drawn)])
+    sizes = sorted({mark.devices for mark in marks})
+    shown = [size for size in (1, 4, 8, 16, 64, 256, 1024, 4096) if sizes and size <= 2 * sizes[-1]]
+    ticks = [tick for tick in RATIOS if least <= tick <= most]
+    if most / least > CLOSE:
+        ticks = [
+            tick
+            for tick in ticks
+            if tick in (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0)
+        ]
+    return figure(
+        _traces(drawn, families(marks), voice),
+        showlegend=True,
+        legend=legend_above(),
+        hovermode="closest",
+        shapes=[
+            _shape("rect", y0=1 / (1 + NEAR), y1=1 + NEAR, fillcolor=GUIDE, line={"width": 0}),
+            _shape("line", y0=1, y1=1, line={"width": 1.2, "color": LINE}),
+        ],
+        xaxis=axis(
+            voice.gettext("Devices"),
+            type="log",
+            tickmode="array",
+            tickvals=shown,
+            ticktext=[voice.number(size) for size in shown],
+            showgrid=False,
+        ),
+        yaxis=axis(
+            voice.gettext("Predicted / measured"),
+            type="log",
+            range=[math.log10(least), math.log10(most)],
+            tickmode="array",
+            tickvals=ticks,
+            ticktext=[f"{voice.number(tick)}×" for tick in ticks],
+        ),
+    )
+
+
+def throughputs(marks: Sequence[Mark], order: Sequence[str], unit: str, voice: Voice) -> Figure:
+    """Return predicted against measured throughput, with ranges, the line of equality and ±10 %.
+
+    ``order`` is that of the families, so that a family has one colour in both figures.
+    """
+    values = [mark.measured for mark in marks] or [1.0, 10.0]
+    least, most = 0.6 * min(values), 1.7 * max(values)
+    line = {"type": "scatter", "mode": "lines", "x": [least, most], "hoverinfo": "skip", "showlegend": False}
+    guides: list[dict[str, Any]] = [
+        line | {"y": [share * least, share * most], "line": {"color": LINE, "width": width, "dash": dash}}
+        for share, width, dash in ((1.0, 1.2, "solid"), (1 + NEAR, 0.8, "dot"), (1 / (1 + NEAR), 0.8, "dot"))
+    ]
+    ends = [math.log10(least), math.log10(most)]
+    # Written out, the larger ones would stand aslant.
+    ticks = {"dtick": 1, "tickformat": "~s"}
+    written = voice.gettext(unit)
+    return figure(
+        [
+            *guides,
+            *_traces(
+                [(mark, mark.measured, mark.predicted, mark.low, mark.high) for mark in marks], order, voice
+            ),
+        ],
+        showlegend=True,
+        legend=legend_above(),
+        hovermode="closest",
+        xaxis=axis(f"{voice.gettext('Measured')} ({written})", type="log", range=ends, **ticks),
+        yaxis=axis(f"{voice.gettext('Predicted')} ({written})", type="log", **ticks),
+    )
+
+
+def _shape(kind: str, **more: object) -> dict[str, object]:
+    return {"type": kind, "xref": "paper", "x0": 0, "x1": 1, "layer": "below", **more}
+
+
+def families(marks: Sequence[Mark]) -> list[str]:
+    """Return the families, those with the most runs first."""
+    frequent = Counter(mark.family for mark in marks)
+    return [name for name, _ in sorted(frequent.items(), key=lambda entry: (-entry[1], entry[0]))]
+
+
+def _traces(
+    drawn: Sequence[tuple[Mark, float, float, float, float]], order: Sequence[str], voice: Voice
+) -> list[dict[str, Any]]:
+    """Return ranges as thin lines below, points above, one colour and shape per family."""
+    kept = order if len(order) <= len(figures.SERIES) else order[: len(figures.SERIES) - 1]
+    parts: dict[str, list[tuple[Mark, float, float, float, float]]] = {name: [] for name in kept}
+    for one in drawn:
+        name = one[0].family if one[0].family in kept else voice.gettext("other families")
+        parts.setdefault(name, []).append(one)
+    ranges: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = []
+    for (name, members), colour, symbol in zip(parts.items(), figures.SERIES, figures.SYMBOLS, strict=False):
+        if not members:
+            continue
+        ranges.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [place for _, x, *_ in members for place in (short(x), short(x), None)],
+                "y": [end for *_, low, high in members for end in (short(low), short(high), None)],
+                "line": {"color": colour, "width": 1},
+                "opacity": 0.28,
+                "hoverinfo": "skip",
+                "showlegend": False,
+                "legendgroup": name,
+            }
+        )
+        points.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": plain(name),
+                "legendgroup": name,
+                "x": [short(x) for _, x, *_ in members],
+                "y": [short(y) for _, _, y, *_ in members],
+                "marker": {"color": colour, "symbol": symbol, "size": 6.5, "opacity": 0.85},
+                "hovertext": [mark.text for mark, *_ in members],
+                "hoverinfo": "text",
+            }
+        )
+    return [*ranges, *points]
+
+
+def short(value: float) -> float:
+    """Return a value to the digits that a chart can show; a page holds thousands of them."""
+    return float(f"{value:.5g}")
+
+
+def spread_out(devices: Sequence[int]) -> list[float]:
+    """Return places on a logarithmic axis where runs of one size stand beside each other.
+
+    >>> [round(place, 2) for place in spread_out([8, 8, 16])]
+    [7.93, 8.07, 16.0]
+    """
+    total, seen = Counter(devices), Counter[int]()
+    places = []
+    for count in devices:
+        half = min(WIDEST, 0.004 * (total[count] - 1))
+        position = 2.0 * seen[count] / (total[count] - 1) - 1.0 if total[count] > 1 else 0.0
+        seen[count] += 1
+        places.append(count * 10.0 ** (half * position))
+    return places
+
+
+WIDTH, HEIGHT, EDGE = 160.0, 64.0, 6.0
+
+LEAST_SPAN = math.log(1.5)
+"""Least height of a small curve, so that noise does not look like shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainDrawing:
+    """A scaling chain as a small drawing: measured points, predicted line."""
+
+    measured: Sequence[tuple[float, float]]
+    predicted: Sequence[tuple[float, float]]
+    line: str
+    """Points of a polyline through what was predicted, one per number of devices."""
+
+
+def curve(chain: Chain) -> ChainDrawing:
+    """Return the throughput of one device over the number of devices, both axes logarithmic."""
+    values = [math.log(end) for point in chain.points for end in (point.measured, point.predicted)]
+    middle, span = (min(values) + max(values)) / 2, max(max(values) - min(values), LEAST_SPAN)
+    wide = math.log(chain.most / chain.least) or 1.0
+
+    def across(devices: int) -> float:
+        return round(EDGE + (WIDTH - 2 * EDGE) * math.log(devices / chain.least) / wide, 2)
+
+    def up(logarithm: float) -> float:
+        return round(HEIGHT / 2 - (HEIGHT - 2 * EDGE) * (logarithm - middle) / span, 2)
+
+    lines: dict[int, list[float]] = {}
+    for point in chain.points:
+        lines.setdefault(point.devices, []).append(math.log(point.predicted))
+    return ChainDrawing(
+        measured=[(across(point.devices), up(math.log(point.measured))) for point in chain.points],
+        predicted=[(across(point.devices), up(math.log(point.predicted))) for point in chain.points],
+        line=" ".join(f"{across(devices)},{up(sum(found) / len(found))}" for devices, found in lines.items()),
+    )

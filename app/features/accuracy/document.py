@@ -1,0 +1,611 @@
+"""docs/accuracy.md: what the engine predicts of measured runs, with nothing left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.estimating.regimes import FITTED_FAMILIES, IPU_SERIES
+from app.estimating.validation.cases import THROUGHPUT
+from app.estimating.validation.run import ErrorSummary, RowResult, ValidationReport, summaries, summary
+from app.features.accuracy.agreement import (
+    ALL,
+    CORE,
+    OTHER,
+    Agreement,
+    AgreementCell,
+    Chain,
+    Gaps,
+    Ranking,
+    by_kind,
+    cells,
+    chains,
+    counted,
+    in_set,
+    ranking,
+    scaled,
+    worst,
+)
+from app.features.accuracy.evidence import AccuracyEvidence, Counts, FittedFigure, MemoryCase, Row
+from app.features.accuracy.markdown import UNKNOWN, number, percent, table, whole_percent
+from app.features.accuracy.predictions import IN_SAMPLE, KINDS, Prediction
+from app.features.accuracy.regret import regret_section
+
+MEMORY = """## Memory of one GPU
+
+Korthikanti et al. 2022, figure 1. The published parameters leave the embedding out, which the fullest stage
+holds here."""
+
+RULES_WRITTEN = """Rules complete what the rows leave out. They were written with the rows in view, and some
+values (a micro-batch, a split over stages) are those that agree best:"""
+
+FIGURES = {
+    "software.csv": "`data/software.csv`: software profiles",
+    "kernels.csv": "`data/kernels.csv`: kernel libraries",
+    "residuals.csv": "`data/residuals.csv`: width of the ranges",
+    "validation/completion.csv": "`data/validation/completion.csv`: rules that were fitted",
+    "validation/networks.csv": "`data/validation/networks.csv`: rules that were fitted",
+    "catalogue": "catalogue: achieved rates, latencies, laws of convergence, cost assumptions",
+}
+
+RULES = {
+    "software.csv": "text of a software stack to its profile",
+    "completion.csv": "what a row leaves out: batch, lengths, layout",
+    "networks.csv": "text of a network to fabric and ports",
+    "models.csv": "name of a model to its preset",
+    "systems.csv": "name of a system to the catalogue's",
+}
+
+DESCRIBED = (
+    ("global_batch", "batch"),
+    ("micro_batch", "micro-batch"),
+    ("dp", "data"),
+    ("tp", "tensor"),
+    ("pp", "pipeline"),
+    ("zero", "ZeRO"),
+    ("recompute", "recompute"),
+)
+"""Columns of a measured row that tell its plan, and how they are called."""
+
+
+def configuration(row: Row) -> str:
+    """Return what a measured row says of its run, in one line."""
+    parts = [row["model_name"], f"{row['accelerators']} × {row['system']}", row["precision"]]
+    parts += [f"{name} {row[column]}" for column, name in DESCRIBED if row.get(column) not in ("", "0", None)]
+    return ", ".join([*parts, row["software"]])
+
+
+def refusals(*reports: ValidationReport) -> str:
+    """Return which rows are not predicted, and why."""
+    rows = [row for report in reports for row in report.rows]
+    found = Counter((row.family, row.reason) for row in rows if not row.supported)
+    told = f"{found.total()} rows of all {len(rows):,} are refused rather than guessed."
+    lines = [
+        [family, str(count), reason]
+        for (family, reason), count in sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
+    return "\n\n".join(("## Not predicted, and why", told, table(("family", "rows:", "reason"), lines)))
+
+
+def memory_section(cases: Iterable[MemoryCase]) -> str:
+    """Return published memory beside what is computed for it."""
+    lines = [
+        [
+            case.model,
+            case.part,
+            case.recompute,
+            case.layout,
+            f"{case.published:.1f}",
+            f"{case.computed:.1f}",
+            percent(case.computed / case.published - 1.0, signed=True),
+        ]
+        for case in cases
+    ]
+    layout = "tensor × pipeline × chunks"
+    headings = (
+        *("model", "part", "recomputation", layout),
+        *("published, GiB:", "computed, GiB:", "difference:"),
+    )
+    return "\n\n".join((MEMORY, table(headings, lines)))
+
+
+def counts_section(counts: Counts) -> str:
+    """Return how many figures were fitted, assumed and chosen as a rule."""
+    fitted, assumed = counts.fitted, counts.assumed
+    figures = [[text, str(fitted[name]), str(assumed.get(name, 0))] for name, text in FIGURES.items()]
+    figures.append(["all", str(sum(fitted.values())), str(sum(assumed.values()))])
+    rules = [[f"`data/validation/{name}`", text, str(counts.rules[name])] for name, text in RULES.items()]
+    told = (
+        f"{sum(fitted.values())} figures were fitted to measured runs and {sum(assumed.values())} assumed or "
+        f"estimated.\nThe other {counts.sourced:,} accepted figures of the catalogue were read from a source."
+    )
+    sections = (
+        "## What was fitted",
+        told,
+        table(("figures in", "fitted:", "assumed or estimated:"), figures),
+        RULES_WRITTEN,
+        table(("rules in", "what they decide", "rules:"), rules),
+    )
+    return "\n\n".join(sections)
+
+
+WORST_SHOWN = 20
+
+CHAINS_SHOWN = 20
+
+IN_ORDER = 1.0 - 1e-9
+
+NO_REASON = "no reason known"
+
+COVERAGE = """## Coverage left out
+
+Share of measured values inside the 80 % band, by what the fit knew of a run; in brackets the 95 % interval
+of a binomial share (Wilson), each group one trial. Runs that nothing was fitted to are left
+out as they stand."""
+
+SCALES = """## By family, chip and scale
+
+Median, 90 % and bias in sample; coverage with each run's group left out, its binomial interval in
+brackets."""
+
+CHAINS = """## Scaling chains
+
+A chain holds rows alike but for the number of devices, the batch and the layout, three at least. Rank is
+Spearman's correlation of predicted with measured. More devices are nearly always faster, so two other
+figures say more: the shape is what is left of the errors along a chain after one offset (root mean square),
+and the repeats are the standard deviation between runs of one configuration, where there are any. Throughput
+is that of one device, fewest devices first and most devices last."""
+
+WORST = """## Worst cases
+
+The largest error in sample of each model on each chip with each software, throughput and whole runs. The
+reason is what the data say of runs of that kind (`data/validation/reasons.csv`); it is looked up by software,
+family, chip, network and size, never by the run."""
+
+UNTESTED = """## What is not validated
+
+No run of the tables above tests these. Estimates say `unvalidated` or `extrapolated` there, and their bands
+are assumptions."""
+
+SETS = (("BERT, GPT, LLaMA, ResNet-50", CORE), ("all other families", OTHER), ("all families", ALL))
+
+KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
+
+FILES = {
+    "software.csv": "`data/software.csv`: software profiles",
+    "kernels.csv": "`data/kernels.csv`: kernel libraries",
+    "residuals.csv": "`data/residuals.csv`: width of the ranges",
+    "validation/completion.csv": "`data/validation/completion.csv`: what a row leaves out",
+    "validation/networks.csv": "`data/validation/networks.csv`: networks of rows",
+    "catalogue": "catalogue: achieved rates, latencies, laws of convergence, cost assumptions",
+}
+
+
+def covered(part: Agreement) -> str:
+    """Return a coverage with its interval: ``82 % (77–86)``."""
+    if part.coverage is None or part.coverage_low is None or part.coverage_high is None:
+        return UNKNOWN
+    return f"{whole_percent(part.coverage)} ({100 * part.coverage_low:.0f}–{100 * part.coverage_high:.0f})"
+
+
+def coverage_section(evidence: AccuracyEvidence) -> str:
+    """Return coverage by what the fit knew, with binomial intervals."""
+    runs = counted(evidence.predictions)
+    lines = []
+    for name, chosen in SETS:
+        parts = by_kind([one for one in runs if in_set(one.family, chosen)])
+        lines += [
+            [name, KIND_NAMES[kind], str(part.runs), str(part.groups), percent(part.median), covered(part)]
+            for kind, part in parts.items()
+            if part.runs
+        ]
+    headings = ("of", "the fit knew", "runs:", "groups:", "median:", "in the band:")
+    return "\n\n".join((COVERAGE, table(headings, lines)))
+
+
+def scale_section(evidence: AccuracyEvidence) -> str:
+    """Return errors by family, chip and class of size."""
+    headings = ("family", "chip", "devices", "runs:", "groups:", "median:", "90 %:", "bias:", "left out:")
+    lines = map(_cell, cells(counted(evidence.predictions)))
+    return "\n\n".join((SCALES, table(headings, lines)))
+
+
+def _cell(one: AgreementCell) -> list[str]:
+    known = one.in_sample
+    return [
+        one.family,
+        one.chip,
+        written_scale(one.scale),
+        str(known.runs),
+        str(known.groups),
+        percent(known.median),
+        percent(known.ninetieth),
+        percent(known.bias, signed=True),
+        covered(one.left_out),
+    ]
+
+
+def written_scale(code: str) -> str:
+    """Return a class of size as it is read.
+
+    >>> written_scale("9-64"), written_scale("513-")
+    ('9–64', '513 and more')
+    """
+    least, most = code.split("-")
+    return f"{least}–{most}" if most else f"{least} and more"
+
+
+def chain_section(evidence: AccuracyEvidence) -> str:
+    """Return how well scaling chains are followed, and how many pairs are ranked right."""
+    found = chains(counted(evidence.predictions), IN_SAMPLE, evidence.repeats)
+    curves = scaled(found)
+    shapes = sorted(chain.shape for chain in curves)
+    told = (
+        f"Of {len(found)} chains {sum(chain.rank >= IN_ORDER for chain in found)} are in exact order; "
+        f"{len(curves)} are over more than one\nnumber of devices, and half of these miss the shape by less "
+        f"than {percent(shapes[len(shapes) // 2])}.\n{_pairs(ranking(found))}"
+    )
+    headings = ("model", "software", "chip", "devices", "n:", "measured", "predicted", "offset:", "shape:")
+    lines = [_chain(one) for one in curves[:CHAINS_SHOWN]]
+    return "\n\n".join((CHAINS, told, table((*headings, "repeats:", "rank:"), lines)))
+
+
+def _pairs(found: Ranking) -> str:
+    return (
+        f"Pairs of one chain whose throughput per device differs by more than three repeat deviations: "
+        f"{found.pairs:,} in\n{found.chains} chains, of which {whole_percent(found.share)} are predicted in "
+        "the right order."
+    )
+
+
+def _chain(one: Chain) -> list[str]:
+    first, last = one.points[0], one.points[-1]
+    return [
+        f"{one.model}, {one.length}" if one.length else one.model,
+        f"{one.software}, {one.precision}",
+        one.chip,
+        f"{one.least} to {one.most:,}",
+        str(len(one.points)),
+        f"{number(first.measured)} → {number(last.measured)} {one.unit}",
+        f"{number(first.predicted)} → {number(last.predicted)}",
+        percent(one.offset, signed=True),
+        percent(one.shape),
+        percent(one.repeats),
+        f"{one.rank:.2f}",
+    ]
+
+
+def worst_cases(evidence: AccuracyEvidence) -> str:
+    """Return the worst rows, with their likely reasons."""
+    runs = [one for one in evidence.predictions if one.scope == "counted"]
+    lines = [
+        _missed(one, evidence.configurations, evidence.reasons) for one in worst(runs, IN_SAMPLE, WORST_SHOWN)
+    ]
+    headings = ("row", "configuration", "profile", "measured", "predicted:", "error:", "likely reason")
+    return "\n\n".join((WORST, table(headings, lines)))
+
+
+def _missed(one: Prediction, configurations: Mapping[str, Row], reasons: Mapping[str, str]) -> list[str]:
+    return [
+        f"`{one.id}`",
+        configuration(configurations[one.id]),
+        one.profile or UNKNOWN,
+        f"{number(one.measured)} {one.metric}",
+        number(one.predicted),
+        percent(one.log_error, signed=True),
+        reasons.get(one.reason, NO_REASON),
+    ]
+
+
+def gap_section(found: Gaps) -> str:
+    """Return what no run tests."""
+    sizes = ", ".join(f"{one.devices:,} ({one.chip})" for one in found.largest)
+    lines = [
+        ["families of models", _listed(found.families)],
+        ["chips", _listed(found.chips)],
+        ["more devices than the largest measured run", sizes],
+        ["regimes of `data/residuals.csv`", _listed(found.regimes)],
+        ["IPUs", "anything beyond one rack; tensor parallel and phased execution"],
+        ["beside throughput", "cost, energy, failures and restarts, waiting for data"],
+    ]
+    return "\n\n".join((UNTESTED, table(("what", "which"), lines)))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or UNKNOWN
+
+
+def fitted_section(figures: Sequence[FittedFigure], counts: Counts) -> str:
+    """Return every fitted figure by file, each file with its count."""
+    parts = []
+    for file, title in FILES.items():
+        inside = [one for one in figures if one.file == file]
+        parts.append(f"### {title} ({counts.fitted.get(file, 0)})")
+        parts.append(_figures(inside) if inside else "None.")
+    return "\n\n".join(parts)
+
+
+def _figures(figures: Iterable[FittedFigure]) -> str:
+    headings = ("of", "figure", "value:", "deviation:", "runs:", "groups:", "worth:", "rests on")
+    return table(
+        headings,
+        (
+            [
+                one.owner or "all",
+                f"`{one.name}`",
+                one.value,
+                UNKNOWN if one.deviation is None else f"{one.deviation:g}",
+                UNKNOWN if one.runs is None else str(one.runs),
+                UNKNOWN if one.groups is None else str(one.groups),
+                UNKNOWN if one.worth is None else f"{one.worth:+g}",
+                "" if one.runs is not None else one.note.removeprefix("fitted: "),
+            ]
+            for one in figures
+        ),
+    )
+
+
+LEADING = ("bert", "gpt", "llama", "resnet50")
+"""Families with the most measured runs; the headline names them."""
+
+SIZES = ((4, "1 to 4"), (8, "5 to 8"), (64, "9 to 64"), (512, "65 to 512"))
+
+LARGEST = "more than 512"
+
+ERRORS = ("groups:", "median:", "90 %:", "bias:", "in the band:")
+
+OPENING = """# Accuracy
+
+Written by `rackline docs` from `data/validation/measured.csv`; `rackline docs --check` fails where this file
+is not what the engine gives today. The same comparison runs on any file with the same columns:
+`rackline validate CASES.csv`."""
+
+OTHER_FAMILIES = """Software profiles were fitted to runs of some families only; “on GPUs” and “on IPUs” are
+the rows of these. The error of all others is what an unseen kind of model may show."""
+
+READING = """## How to read it
+
+- A row is predicted from its configuration; its measured value is not read before. What a row leaves out
+  (software profile, network, batch of a recipe) comes from the rules in `data/validation`, never from who
+  measured it.
+- The error is ln(predicted / measured), shown as a percentage. Median and 90 % are of its absolute value. The
+  bias is its mean: above zero the prediction is too large.
+- Rows of the same run or of equal machines form a group, and every group weighs the same.
+- “In the band” is the share of measured values inside the 80 % band: 80 % is right, less is too narrow, more
+  is too wide.
+- The tables count rows that were read from their source and have priority 1 or 2 (A100 and IPU training
+  runs). The rest stands apart, below."""
+
+UNSEEN = """## Left out
+
+Software profiles and the widths of the bands are fitted to runs that are counted above, by `rackline fit`. It
+also predicts every run with figures that were fitted without it (`data/validation/held_out.csv`):
+
+- **group left out**: without the runs of the same group (one machine, benchmark round or series).
+- **software unknown**: without any run of that software, and with what the rules say of the rest of its
+  text, in most cases the class of the software (tuned, fused, eager).
+- **fitted on one machine**: with runs of at most eight devices, predicting all larger ones.
+- **default**: every row predicted with the software that an estimate takes where none is named.
+
+Kernel constants, rules and structure stay as they are."""
+
+APART = """## Rows apart
+
+Other chips and older rounds (priority 3 and 4), and rows that were remembered and not read. Nothing was
+fitted to them."""
+
+LIMITS = """## What these figures do not say
+
+- They are in sample: profiles, kernel constants and rules were chosen on rows that are counted here. Leaving
+  groups out tests the profiles alone, so that a run of a new kind may do worse than those columns say.
+- Memory passes and kernel counts in code (`app/engine/gpu/passes.py`, `app/engine/ipu/vector.py`) were
+  counted by hand from published kernels, with the measured runs known.
+- Published runs are tuned runs. A first attempt on a new cluster is slower.
+- No row crosses from one IPU rack to another, and none uses tensor parallelism or phases on IPUs. Such
+  estimates are marked `unvalidated`.
+- Cost, energy and failures have no rows here: those figures are only as good as their sources."""
+
+
+def accuracy_document(report: ValidationReport, counts: Counts, evidence: AccuracyEvidence) -> str:
+    """Return the document as Markdown."""
+    sections = (
+        OPENING,
+        _headline(evidence),
+        READING,
+        "## By family and chip",
+        _families(report),
+        "## By metric",
+        _summaries("metric", report.by_metric),
+        "## By number of devices",
+        "Throughput rows of the fitted families.",
+        _devices(report),
+        UNSEEN,
+        _unseen(evidence),
+        coverage_section(evidence),
+        scale_section(evidence),
+        chain_section(evidence),
+        regret_section(counted(evidence.predictions), evidence.configurations, evidence.repeats),
+        worst_cases(evidence),
+        gap_section(evidence.gaps),
+        refusals(report, evidence.apart),
+        APART,
+        _families(evidence.apart),
+        _summaries("metric", evidence.apart.by_metric),
+        memory_section(evidence.memory),
+        counts_section(counts),
+        fitted_section(evidence.figures, counts),
+        LIMITS,
+    )
+    return "\n\n".join(sections) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyAgreement:
+    """Agreement of the leading families with measured runs."""
+
+    lead: ErrorSummary
+    """With the figures fitted on all of them."""
+    unseen: ErrorSummary
+    """With the group of each run left out of the fit."""
+    general: ErrorSummary
+    """With the software taken as unknown."""
+    usual: ErrorSummary
+    """On GPUs with the software of an estimate that names none."""
+    whole: ErrorSummary
+    """Times to train of all families."""
+    most: int
+    """Devices of the largest run."""
+
+    @classmethod
+    def of(cls, evidence: AccuracyEvidence) -> FamilyAgreement:
+        """Return the agreement that a README begins with."""
+        rows = _of(throughput(evidence.headline), LEADING)
+        unseen, general = (
+            summary("", _of(evidence.left_out[kind], LEADING))
+            for kind in ("group_left_out", "software_unknown")
+        )
+        usual = [row for row in _of(throughput(evidence.defaults), LEADING) if _kind(row) == "GPU"]
+        whole = [row for row in evidence.headline.rows if row.metric == "time_to_train_min"]
+        return cls(
+            summary("", rows),
+            unseen,
+            general,
+            summary("", usual),
+            summary("", whole),
+            max((row.devices for row in rows), default=0),
+        )
+
+
+def accuracy_sentence(evidence: AccuracyEvidence) -> str:
+    """Return the agreement with measured runs in a few sentences, for the README."""
+    found = FamilyAgreement.of(evidence)
+    lead, unseen, general, most = found.lead, found.unseen, found.general, found.most
+    usual, whole = found.usual, found.whole
+    return (
+        f"On {lead.supported} throughput measurements in {lead.groups} groups (BERT, GPT, LLaMA, ResNet-50; "
+        f"one\nto {most:,} devices) the median error is {percent(lead.median)} and nine in ten lie within\n"
+        f"{percent(lead.ninetieth)}. Software profiles were fitted on these runs. With each group left out\n"
+        f"in turn the figures are {percent(unseen.median)} and {percent(unseen.ninetieth)}, and the 80 % "
+        f"band holds\n{whole_percent(unseen.coverage)} of them; with the software taken as unknown they are "
+        f"{percent(general.median)} and {percent(general.ninetieth)}. Where\nno software is named, the class "
+        f"usual on a GPU stands in: {percent(usual.median)} and {percent(usual.ninetieth)}, and its "
+        f"wider\nband holds {whole_percent(usual.coverage)}. Whole times to train, of all families, miss by "
+        f"{percent(whole.median)} and {percent(whole.ninetieth)}."
+    )
+
+
+def korean_accuracy_sentence(evidence: AccuracyEvidence) -> str:
+    """Return the same in Korean, for the Korean README."""
+    found = FamilyAgreement.of(evidence)
+    lead, unseen, general = found.lead, found.unseen, found.general
+    usual, whole = found.usual, found.whole
+    text = (
+        f"처리량 측정 {lead.supported}건({lead.groups}개 그룹, BERT·GPT·LLaMA·ResNet-50, "
+        f"장치 1~{found.most:,}개)에서 오차의 중앙값은\n{percent(lead.median)}이고, 열 건 중 아홉 건은 "
+        f"{percent(lead.ninetieth)} 이내입니다. 소프트웨어 프로파일은 이 측정값에 맞춘 것입니다.\n"
+        f"그룹을 하나씩 빼고 다시 맞추면 각각 {percent(unseen.median)}와 {percent(unseen.ninetieth)}이고, "
+        f"80 % 범위에 측정값의 {whole_percent(unseen.coverage)}가 들어갑니다.\n"
+        f"소프트웨어를 모른다고 보면 {percent(general.median)}와 {percent(general.ninetieth)}입니다. "
+        f"소프트웨어를 지정하지 않으면\n"
+        f"GPU에서 통상적인 종류로 계산하며, 오차는 {percent(usual.median)}와 {percent(usual.ninetieth)}, "
+        f"더 넓어진 범위에 {whole_percent(usual.coverage)}가 들어갑니다.\n"
+        f"전체 학습 시간의 오차는 모든 모델군에서 {percent(whole.median)}와 {percent(whole.ninetieth)}입니다."
+    )
+    return text.replace(" %", "%")
+
+
+def throughput(report: ValidationReport) -> list[RowResult]:
+    """Return the rows that measure a rate or a step, not a whole run."""
+    return [row for row in report.rows if row.metric in THROUGHPUT]
+
+
+def size_of(row: RowResult) -> str:
+    """Return the size class of a row by its devices."""
+    return next((name for most, name in SIZES if row.devices <= most), LARGEST)
+
+
+def _of(rows: Iterable[RowResult], families: Iterable[str]) -> list[RowResult]:
+    return [row for row in rows if row.family in families]
+
+
+def _kind(row: RowResult) -> str:
+    return "IPU" if row.chip in IPU_SERIES else "GPU"
+
+
+def _errors(part: ErrorSummary) -> list[str]:
+    return [
+        str(part.groups),
+        percent(part.median),
+        percent(part.ninetieth),
+        percent(part.bias, signed=True),
+        whole_percent(part.coverage),
+    ]
+
+
+def _summaries(name: str, parts: Iterable[ErrorSummary]) -> str:
+    return table(
+        (name, "rows:", "predicted:", *ERRORS),
+        ([part.name, str(part.rows), str(part.supported), *_errors(part)] for part in parts),
+    )
+
+
+def _headline(evidence: AccuracyEvidence) -> str:
+    rows = throughput(evidence.headline)
+    known = _of(rows, FITTED_FAMILIES)
+    parts = [
+        *(summary(family, _of(rows, (family,))) for family in LEADING),
+        summary("these four", _of(rows, LEADING)),
+        summary("on GPUs", [row for row in known if _kind(row) == "GPU"]),
+        summary("on IPUs", [row for row in known if _kind(row) == "IPU"]),
+        summary("fitted families", known),
+        summary("all other families", [row for row in rows if row.family not in FITTED_FAMILIES]),
+    ]
+    tabled = _summaries("throughput of", parts)
+    return "\n\n".join(("## Headline", accuracy_sentence(evidence), tabled, OTHER_FAMILIES))
+
+
+def _families(report: ValidationReport) -> str:
+    parts = summaries(throughput(report), lambda row: f"{row.family} × {row.chip or 'unknown chip'}")
+    return _summaries("family × chip", parts)
+
+
+def _devices(report: ValidationReport) -> str:
+    known = [row for row in _of(throughput(report), FITTED_FAMILIES) if row.supported]
+    lines = []
+    for kind in ("GPU", "IPU"):
+        for name in (*(name for _, name in SIZES), LARGEST):
+            rows = [row for row in known if _kind(row) == kind and size_of(row) == name]
+            part = summary(f"{name} {kind}s", rows)
+            if rows:
+                lines.append([part.name, str(part.rows), *_errors(part)])
+    return table(("devices", "rows:", *ERRORS), lines)
+
+
+HELD_OUT = (
+    ("in sample", None),
+    ("group left out", "group_left_out"),
+    ("software unknown", "software_unknown"),
+    ("fitted on one machine", "fitted_on_one_machine"),
+)
+
+
+def _unseen(evidence: AccuracyEvidence) -> str:
+    """Return errors in sample and left out, by family on GPUs and on IPUs."""
+    rows: dict[str, dict[str, ErrorSummary]] = {}
+    for label, column in HELD_OUT:
+        found = throughput(evidence.headline) if column is None else evidence.left_out[column]
+        known = [row for row in found if row.family in FITTED_FAMILIES and row.supported]
+        leading = [row for row in known if row.family in LEADING and _kind(row) == "GPU"]
+        rows[label] = {"these four on GPU": summary("", leading)}
+        rows[label] |= {
+            part.name: part for part in summaries(known, lambda row: f"{row.family} on {_kind(row)}")
+        }
+    general = [row for row in throughput(evidence.defaults) if row.family in LEADING and _kind(row) == "GPU"]
+    rows["default"] = {"these four on GPU": summary("", general)}
+    lines = [
+        [label, name, str(part.supported), *_errors(part)]
+        for label, parts in rows.items()
+        for name, part in parts.items()
+    ]
+    return table(("left out", "family", "rows:", *ERRORS), lines)

@@ -1,0 +1,417 @@
+"""What the accuracy document is made from: measured rows, predictions and what was fitted."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from app.catalog.figures import FigureStatus
+from app.engine.gpu.evaluate import gpu_memory
+from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
+from app.engine.plans import Plans, Recompute
+from app.engine.records import GpuSystem, Precision, Tokens
+from app.engine.units import GIBIBYTE
+from app.estimating.context import SizingContext, default_software
+from app.estimating.validation.rules import Rule
+from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
+from app.estimating.workload import is_convolutional
+from app.features.accuracy.agreement import Gaps, gaps
+from app.features.accuracy.predictions import (
+    APART,
+    COUNTED,
+    LEFT_OUT,
+    Pattern,
+    Prediction,
+    load_patterns,
+    predictions_of,
+    reason_texts,
+)
+from app.profiles.presets import presets
+
+RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
+
+WORTH = re.compile(r"worth ([+-]?\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFigure:
+    """A figure that was chosen by looking at measured runs."""
+
+    file: str
+    owner: str
+    """Profile, chip or fabric it belongs to; empty where it is everybody's."""
+    name: str
+    value: str
+    """As written, with its unit."""
+    deviation: float | None
+    """Relative, or absolute for shares."""
+    runs: int | None
+    """Measured runs it rests on, where the data say."""
+    groups: int | None
+    worth: float | None
+    """What the error grows by without it, where the data say."""
+    note: str
+
+
+def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigure, ...]:
+    """Return the fitted figures by file, in the order of the data."""
+    software = [
+        _figure("software.csv", profile.id, one.parameter, f"{one.value:g}", one.deviation, one.note)
+        for profile in context.software.profiles.values()
+        for one in profile.figures.values()
+        if one.profile == profile.id and one.status != "assumed"
+    ]
+    kernels = [
+        _figure("kernels.csv", "", row["parameter"], _with_unit(row["value"], row["unit"]), None, row["note"])
+        for row in context.software.kernel_rows
+        if row["status"] == "fitted"
+    ]
+    return (
+        *software,
+        *kernels,
+        *_residuals(directory),
+        *_rules("validation/completion.csv", context.rules.completion),
+        *_rules("validation/networks.csv", context.rules.networks),
+        *_catalogue(context),
+    )
+
+
+def _residuals(directory: Path) -> list[FittedFigure]:
+    with (directory / "residuals.csv").open(encoding="utf-8", newline="") as handle:
+        return [
+            _figure("residuals.csv", "", row["regime"], row["deviation"], None, row["note"])
+            for row in csv.DictReader(handle)
+            if row["basis"] == "fitted"
+        ]
+
+
+def _rules(file: str, rules: Iterable[Rule]) -> list[FittedFigure]:
+    found = []
+    for rule in rules:
+        result = rule.result
+        if result.get("status") == "fitted":
+            owner = " · ".join(pattern.pattern.strip("^$") for pattern in rule.patterns.values())
+            name, value = _stated(result)
+            found.append(_figure(file, owner, name, value, None, result.get("note", "")))
+    return found
+
+
+def _stated(result: Mapping[str, str]) -> tuple[str, str]:
+    if "field" in result:
+        return result["field"], result["value"]
+    return "efficiency", result.get("efficiency", "")
+
+
+def _catalogue(context: SizingContext) -> list[FittedFigure]:
+    """Return the fitted figures of the catalogue; chips of one series share one, it was chosen once."""
+    found: dict[tuple[str, float | None], list[str]] = {}
+    accepted = [
+        one for one in context.catalog.all_figures() if one.status is FigureStatus.ACCEPTED and one.fitted
+    ]
+    for one in accepted:
+        found.setdefault((one.parameter, one.value), []).append(one.item)
+    first = {(one.parameter, one.value): one for one in reversed(accepted)}
+    return [
+        _figure(
+            "catalogue",
+            ", ".join(sorted(set(items))),
+            key[0],
+            _with_unit(f"{key[1]:g}" if key[1] is not None else first[key].text, first[key].unit.name),
+            None,
+            first[key].note,
+        )
+        for key, items in sorted(found.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0))
+    ]
+
+
+def _figure(file: str, owner: str, name: str, value: str, deviation: float | None, note: str) -> FittedFigure:
+    rests, worth = RESTS_ON.search(note), WORTH.search(note)
+    runs, groups = (int(part.replace(",", "")) for part in rests.groups()) if rests else (None, None)
+    return FittedFigure(
+        file=file,
+        owner=owner,
+        name=name,
+        value=value,
+        deviation=deviation or None,
+        runs=runs,
+        groups=groups,
+        worth=float(worth[1]) if worth else None,
+        note=note,
+    )
+
+
+def _with_unit(value: str, unit: str) -> str:
+    return value if unit in ("", "1", "id", "text") else f"{value} {unit}"
+
+
+Row = Mapping[str, str]
+
+LEAST_IMPORTANT = 2
+"""Priority of a measured row up to which it counts for the headline."""
+
+HELD_OUT = "validation/held_out.csv"
+"""Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
+
+MEMORY_SYSTEM = "dgx-a100-640gb"
+
+MEMORY_SOFTWARE = "megatron-2022"
+"""Chip and software of the published memory figures."""
+
+MANY_MICRO_BATCHES = 1024.0
+"""More micro-batches than any of these pipelines has stages, so that every stage is full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many figures were fitted to measured runs, assumed, or chosen as a rule."""
+
+    fitted: Mapping[str, int]
+    assumed: Mapping[str, int]
+    rules: Mapping[str, int]
+    sourced: int
+    """Accepted figures of the catalogue that were read somewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCase:
+    """Memory of one device, published and computed."""
+
+    model: str
+    part: str
+    recompute: str
+    layout: str
+    published: float
+    """[GiB]"""
+    computed: float
+    """[GiB]"""
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyEvidence:
+    """Predictions of all measured rows, and what stands behind them."""
+
+    headline: ValidationReport
+    """Rows of priority 1 and 2 that were read and not remembered."""
+    apart: ValidationReport
+    """All other rows."""
+    defaults: ValidationReport
+    """The headline rows with the default software of an estimate in place of a row's own."""
+    left_out: Mapping[str, tuple[RowResult, ...]]
+    """Throughput rows of the headline as a fit predicts them that did not see them, by what was left out."""
+    configurations: Mapping[str, Row]
+    """Measured rows by identifier, as they were read."""
+    memory: tuple[MemoryCase, ...]
+    counts: Counts
+    predictions: tuple[Prediction, ...]
+    """All rows as data/validation/predictions.csv holds them: rounded, with the left-out errors."""
+    figures: tuple[FittedFigure, ...]
+    gaps: Gaps
+    reasons: Mapping[str, str]
+    """Sentence of every likely reason by its code."""
+    repeats: tuple[Pattern, ...]
+
+
+def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
+    """Predict every measured row and count what was fitted."""
+    rows = read_rows((directory / "validation" / "measured.csv").read_text(encoding="utf-8"))
+    headline = [row for row in rows if in_headline(row)]
+    report = validate(headline, context)
+    apart = validate([row for row in rows if not in_headline(row)], context)
+    configurations = {row["id"]: row for row in rows}
+    scoped = [*((COUNTED, row) for row in report.rows), *((APART, row) for row in apart.rows)]
+    reasons = load_patterns(directory / "validation" / "reasons.csv")
+    predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
+    return AccuracyEvidence(
+        headline=report,
+        apart=apart,
+        defaults=validate(headline, with_default_software(context, (row["family"] for row in headline))),
+        left_out=left_out(report, directory / HELD_OUT),
+        configurations=configurations,
+        memory=memory_cases(context, directory),
+        counts=counts_of(context),
+        predictions=predictions,
+        figures=fitted_figures(context, directory),
+        gaps=gaps(predictions, context, families_offered()),
+        reasons=reason_texts(directory),
+        repeats=load_patterns(directory / "validation" / "repeats.csv"),
+    )
+
+
+def families_offered() -> frozenset[str]:
+    """Return the families of the models that can be asked for by name."""
+    return frozenset(profile.family for profile in presets().values())
+
+
+def in_headline(row: Row) -> bool:
+    """Return True for a row that was read from its source and is of the first two priorities."""
+    priority = row.get("priority", "")
+    return row.get("confidence") != "memory" and priority.isdigit() and int(priority) <= LEAST_IMPORTANT
+
+
+def with_default_software(context: SizingContext, families: Iterable[str]) -> SizingContext:
+    """Return a context whose rows run on what an estimate takes where no software is named."""
+    systems = context.rules.systems.values()
+    chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
+    convolutional = convolutional_families()
+    rules = tuple(
+        Rule(
+            {"family": _exactly(family), "chip": _exactly(chip)},
+            {"profile": default_software(family, family in convolutional, chip, kind, context).profile},
+        )
+        for family in sorted(set(families))
+        for chip, kind in sorted(chips.items())
+    )
+    presumed = {name: replace(profile, presumed=True) for name, profile in context.software.profiles.items()}
+    return replace(
+        context,
+        rules=replace(context.rules, software=rules),
+        software=replace(context.software, profiles=presumed),
+    )
+
+
+@cache
+def convolutional_families() -> frozenset[str]:
+    """Return the families whose presets are networks of convolutions."""
+    return frozenset(
+        profile.family for profile in presets().values() if is_convolutional(profile.operators())
+    )
+
+
+def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:
+    """Return rows as software figures predict them that were fitted without them."""
+    known = {row.id: row for row in report.rows if row.supported and row.measured is not None}
+    with path.open(encoding="utf-8", newline="") as handle:
+        errors = list(csv.DictReader(handle))
+    return {
+        name: tuple(
+            _predicted_at(known[line["id"]], float(line[name]), _own_width(line, name))
+            for line in errors
+            if line["id"] in known and line[name]
+        )
+        for name in LEFT_OUT
+    }
+
+
+def _own_width(line: Mapping[str, str], name: str) -> float | None:
+    """Return half the band where it is not that of the row's own software."""
+    return float(line["unknown_half_width"]) if name == "software_unknown" else None
+
+
+def _predicted_at(row: RowResult, slower: float, width: float | None) -> RowResult:
+    """Return a row with another log-error of its time; the band as wide as before, or of a width."""
+    error = slower if row.metric in SLOWER_IS_MORE else -slower
+    predicted = (row.measured or 0.0) * math.exp(error)
+    if width is not None:
+        ends = predicted * math.exp(-width), predicted * math.exp(width)
+        return replace(row, predicted=predicted, low=ends[0], high=ends[1])
+    moved = predicted / (row.predicted or 1.0)
+    return replace(row, predicted=predicted, low=(row.low or 0.0) * moved, high=(row.high or 0.0) * moved)
+
+
+def _exactly(text: str) -> re.Pattern[str]:
+    return re.compile(f"^{re.escape(text)}$")
+
+
+def counts_of(context: SizingContext) -> Counts:
+    """Return how many figures of each kind the engine stands on."""
+    software, rules = context.software, context.rules
+    own = [
+        figure
+        for profile in software.profiles.values()
+        for figure in profile.figures.values()
+        if figure.profile == profile.id
+    ]
+    accepted = [figure for figure in context.catalog.all_figures() if figure.status is FigureStatus.ACCEPTED]
+    # Chips of one series share a fitted figure: it was chosen once.
+    chosen = {(figure.parameter, figure.value) for figure in accepted if figure.fitted}
+    guessed = [figure for figure in accepted if figure.estimated and not figure.fitted]
+    kernels = [row["status"] for row in software.kernel_rows]
+    regimes = len(context.residuals.deviations)
+    return Counts(
+        fitted={
+            "software.csv": sum(figure.status != "assumed" for figure in own),
+            "kernels.csv": kernels.count("fitted"),
+            "residuals.csv": context.residuals.fitted,
+            "validation/completion.csv": _fitted_rules(rules.completion),
+            "validation/networks.csv": _fitted_rules(rules.networks),
+            "catalogue": len(chosen),
+        },
+        assumed={
+            "software.csv": sum(figure.status == "assumed" for figure in own),
+            "kernels.csv": kernels.count("assumed"),
+            "residuals.csv": regimes - context.residuals.fitted,
+            "catalogue": len(guessed),
+        },
+        rules={
+            "software.csv": len(rules.software),
+            "completion.csv": len(rules.completion),
+            "networks.csv": len(rules.networks),
+            "models.csv": len(rules.models),
+            "systems.csv": len(rules.systems),
+        },
+        sourced=len(accepted) - len(guessed) - sum(figure.fitted for figure in accepted),
+    )
+
+
+def _fitted_rules(rules: Iterable[Rule]) -> int:
+    return sum(rule.result.get("status") == "fitted" for rule in rules)
+
+
+def memory_cases(context: SizingContext, directory: Path) -> tuple[MemoryCase, ...]:
+    """Return the published memory figures beside what the engine computes for them."""
+    with (directory / "validation" / "memory.csv").open(encoding="utf-8", newline="") as handle:
+        return tuple(_memory_case(row, context) for row in csv.DictReader(handle))
+
+
+def _memory_case(row: Row, context: SizingContext) -> MemoryCase:
+    hidden, length, heads = (int(row[name]) for name in ("hidden", "seq_len", "heads"))
+    shape = TransformerShape(
+        layers=int(row["layers"]),
+        hidden=hidden,
+        heads=heads,
+        key_heads=heads,
+        head_dimension=hidden // heads,
+        feed_forward=4 * hidden,
+        vocabulary=int(row["vocab"]),
+        stack=Stack.DECODER,
+        positions=length,
+    )
+    lengths = Tokens(rows=length, mean=length, squared=float(length) ** 2, scored=length)
+    selective = row["recompute"].startswith("selective")
+    plans = Plans.of(
+        tensor=float(row["tensor"]),
+        pipeline=float(row["pipeline"]),
+        interleave=float(row["interleave"]),
+        micro_batch=float(row["micro_batch"]),
+        accumulation=MANY_MICRO_BATCHES,
+        recompute=float(Recompute.SELECTIVE if selective else Recompute.NONE),
+        sequence_parallel=float("sequence-parallel" in row["recompute"]),
+    )
+    system = context.hardware.system(MEMORY_SYSTEM, 1).engine
+    assert isinstance(system, GpuSystem)
+    use = gpu_memory(
+        transformer_operators(shape, lengths),
+        plans,
+        system,
+        context.software.profile(MEMORY_SOFTWARE).gpu(),
+        Precision.BF16,
+        "adam",
+    )
+    names: Sequence[str] = (
+        ("activations",) if row["part"] == "activations" else ("weights", "gradients", "optimizer")
+    )
+    return MemoryCase(
+        model=row["model"],
+        part=row["part"],
+        recompute=row["recompute"],
+        layout=f"{row['tensor']} × {row['pipeline']} × {row['interleave']}",
+        published=float(row["gib"]),
+        computed=sum(float(np.ravel(use.parts[name])[0]) for name in names) / GIBIBYTE,
+    )

@@ -1,0 +1,266 @@
+"""Documents that the program writes about itself, so that they cannot disagree with it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.errors import CatalogError
+from app.estimating.context import SizingContext
+from app.estimating.documents import CheckWarning, Estimate
+from app.estimating.estimate import estimate
+from app.estimating.nearest import NAMED, PRESUMED
+from app.estimating.request import EstimateRequest
+from app.estimating.validation.run import ValidationReport
+from app.features.accuracy.document import accuracy_document, accuracy_sentence, korean_accuracy_sentence
+from app.features.accuracy.evidence import AccuracyEvidence, collect
+from app.features.accuracy.network_choice import NETWORKS_PAGE, with_network_tables
+from app.features.accuracy.predictions import PREDICTIONS, predictions_text
+from app.features.accuracy.sizing_cases import SIZINGS_PAGE as SIZINGS
+from app.features.accuracy.sizing_cases import sizings_document
+from app.features.plans.mapping import check_plan
+from app.features.plans.model import ChecksRequest
+from app.platform.wording.voice import voice
+from app.profiles.presets import models_directory
+
+QUOTED = re.compile(
+    r"^\| `(?P<name>\w+)` \| [^|]* \| [^|]* \| "
+    r"`data/(?P<file>\w+)\.csv`(?: (?P<item>[\w. -]+))? \|(?P<rest>.*)$",
+    re.MULTILINE,
+)
+"""A row of a table: name, value, status, file with item, and what the constant is."""
+
+MADE_HERE = {
+    "rackline-fit": "fitted",
+    "rackline-regression": "curve through published points",
+    "rackline-assumption": "assumed",
+    "rackline-estimate": "estimated",
+    "recalled": "recalled",
+}
+
+LONGEST_WHOLE = 1e6
+"""Whole numbers up to this are written out."""
+
+Constants = Mapping[tuple[str, str, str], tuple[str, str]]
+
+
+def read_constants(directory: Path) -> Constants:
+    """Return value and status of every constant by file, item and name."""
+    found: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for path in sorted(directory.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as handle:
+            for row in csv.DictReader(handle):
+                entry = _constant(row)
+                if entry is not None:
+                    item, name, value, status = entry
+                    found[path.stem, item, name] = (value, status)
+    return found
+
+
+def _constant(row: Mapping[str, str]) -> tuple[str, str, str, str] | None:
+    if "regime" in row:
+        return "", row["regime"], row["deviation"], row["basis"]
+    if "parameter" not in row or "value" not in row or row.get("status") == "rejected":
+        return None
+    if not row["value"]:
+        return None
+    # One of several conditions is named after its item.
+    item = f"{row.get('item') or row.get('profile') or ''} {row.get('condition') or ''}".strip()
+    unit = row.get("unit") or ""
+    number = _plain(row["value"])
+    value = number if unit in ("", "1", "id", "text") else f"{number} {unit}"
+    status = row["status"]
+    if status == "accepted":
+        status = MADE_HERE.get(row.get("source") or "", "sourced")
+    return item, row["parameter"], value, status
+
+
+def _plain(text: str) -> str:
+    """Return a number as it is best read; other text as it is."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    if value.is_integer() and abs(value) < LONGEST_WHOLE:
+        return f"{value:,.0f}"
+    return f"{value:.4g}".replace("e+0", "e").replace("e+", "e")
+
+
+def refreshed(text: str, constants: Constants, name: str) -> str:
+    """Return a text whose tables of constants say what the data say."""
+
+    def row(match: re.Match[str]) -> str:
+        key = (match["file"], match["item"] or "", match["name"])
+        if key not in constants:
+            raise CatalogError(f"{name}: data/{key[0]}.csv has no {key[2]} {key[1]}".rstrip())
+        value, status = constants[key]
+        place = f"`data/{key[0]}.csv`" + (f" {key[1]}" if key[1] else "")
+        return f"| `{key[2]}` | {value} | {status} | {place} |{match['rest']}"
+
+    return QUOTED.sub(row, text)
+
+
+PART = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+REQUEST = re.compile(r"```json\n(?P<text>.*?)```", re.DOTALL)
+"""The first request shown is the one that is answered."""
+
+NETWORKS = ("hdr-infiniband", "roce-100")
+
+NODES = 4
+
+WIDTH = len("model FLOP utilisation") + 2
+
+GPT3 = {
+    "model": {"preset": "gpt3-175b"},
+    "workload": {"tokens": 300e9},
+    "system": {"id": "dgx-a100-640gb"},
+}
+
+GPT3_BARE = {
+    "model": {"total_flop": 3.14e23},
+    "system": {"id": "dgx-a100-320gb"},
+    "assumptions": {"peak_flops": 5e15},
+}
+"""The compute of GPT-3 over the peak that a data sheet prints for one DGX A100."""
+
+HEADLINES = {"README.md": accuracy_sentence, "README.ko.md": korean_accuracy_sentence}
+"""Page → what it begins with of the agreement with measured runs."""
+
+
+def with_answers(
+    text: str, context: SizingContext, evidence: AccuracyEvidence, page: str = "README.md"
+) -> str:
+    """Return a README with its generated parts brought up to date."""
+    request = request_shown(text, page)
+    parts = {"accuracy": HEADLINES[page](evidence), "estimate": printed(estimate(request, context))}
+    if page == "README.md":
+        parts["advice"] = advice(request, context)
+    return filled(text, parts, page)
+
+
+def request_shown(text: str, page: str) -> EstimateRequest:
+    """Return the first request that a page shows."""
+    shown = REQUEST.search(text)
+    if shown is None:
+        raise CatalogError(f"{page} shows no request")
+    return EstimateRequest.model_validate_json(shown["text"])
+
+
+def filled(text: str, parts: dict[str, str], page: str) -> str:
+    """Return a page with each of its generated parts put in."""
+    unknown = {found["name"] for found in PART.finditer(text)} ^ set(parts)
+    if unknown:
+        raise CatalogError(f"{page}: generated parts do not match: {', '.join(sorted(unknown))}")
+    return PART.sub(lambda found: f"{found[1]}{parts[found['name']]}\n{found[3]}", text)
+
+
+def printed(answer: Estimate) -> str:
+    """Return the lines of an estimate that matter most, as the command prints them."""
+    speaker = voice("en")
+    lines = {
+        "fits": "yes" if answer.fits else "no",
+        "memory per device": speaker.quantity(answer.memory.per_device if answer.memory else None),
+        "step time": speaker.quantity(answer.step_time),
+        "throughput": speaker.quantity(answer.throughput),
+        "model FLOP utilisation": speaker.quantity(answer.mfu),
+        "time to train": speaker.quantity(answer.time_to_train),
+        "energy": speaker.quantity(answer.energy),
+        "cost of the run": speaker.quantity(answer.cost.run if answer.cost else None),
+        "validation": answer.validation.status,
+    }
+    table = "\n".join(f"{name:<{WIDTH}}{value}" for name, value in lines.items())
+    return f"```text\n{table}\n```"
+
+
+def advice(request: EstimateRequest, context: SizingContext) -> str:
+    """Return what Rackline advises against, as it says it today."""
+    small = estimate(EstimateRequest.model_validate(GPT3), context)
+    bare = estimate(EstimateRequest.model_validate(GPT3_BARE), context)
+    plan = check_plan(ChecksRequest.model_validate({"devices": 160, "global_batch": 8192}))
+    return "\n".join(
+        (
+            f"- GPT-3 175B on one DGX A100 640GB: {said('does_not_fit', small.warnings)}.",
+            f"- A batch of 8,192 on 20 DGX A100: {said('batch_not_divisible', plan.warnings)}.",
+            f"- 3.14e23 FLOP over “5 PFLOP/s”: {said('sparse_peak', bare.warnings)}.",
+            f"- {network_gain(request, context)}",
+        )
+    )
+
+
+def said(code: str, warnings: list[CheckWarning]) -> str:
+    """Return the sentence of a warning, with its code."""
+    message = next(warning.message for warning in warnings if warning.code == code)
+    return f"{message} (`{code}`)"
+
+
+def network_gain(request: EstimateRequest, context: SizingContext) -> str:
+    """Return what the faster of two networks gains on the request shown."""
+    speaker = voice("en")
+    answers = []
+    for fabric in NETWORKS:
+        system = request.system.model_copy(update={"count": NODES, "fabric": fabric})
+        answers.append(estimate(request.model_copy(update={"system": system}), context))
+    times = [answer.time_to_train for answer in answers if answer.time_to_train is not None]
+    if len(times) < len(NETWORKS):
+        raise CatalogError("README.md: the request shown does not fit on every network")
+    first, second = times
+    names = [context.catalog.fabric_entry(fabric).name for fabric in NETWORKS]
+    gain = speaker.percent(second.value / first.value - 1.0, 2)
+    return (
+        f"BERT-Large on {NODES} × DGX A100 640GB takes {speaker.central(first)} on {names[0]} and "
+        f"{speaker.central(second)} on {names[1]}: {gain} is all the faster network gains."
+    )
+
+
+ACCURACY = "docs/accuracy.md"
+
+README = "README.md"
+
+KOREAN_README = "README.ko.md"
+
+METHODOLOGY = "docs/methodology"
+
+ERRORS = "data/validation/errors.csv"
+
+RUNS = f"data/{PREDICTIONS}"
+
+
+def generated_documents(context: SizingContext) -> dict[str, str]:
+    """Return every generated document by its path in the repository."""
+    data = models_directory().parent
+    root = data.parent
+    evidence = collect(context, data)
+    documents = {ACCURACY: accuracy_document(evidence.headline, evidence.counts, evidence)}
+    documents[ERRORS] = errors_table({NAMED: evidence.headline, PRESUMED: evidence.defaults})
+    documents[RUNS] = predictions_text(evidence.predictions)
+    documents[README] = with_answers((root / README).read_text(encoding="utf-8"), context, evidence)
+    korean = (root / KOREAN_README).read_text(encoding="utf-8")
+    documents[KOREAN_README] = with_answers(korean, context, evidence, KOREAN_README)
+    constants = read_constants(data)
+    for path in methodology(root):
+        name = path.relative_to(root).as_posix()
+        documents[name] = refreshed(path.read_text(encoding="utf-8"), constants, name)
+    documents[NETWORKS_PAGE] = with_network_tables(documents[NETWORKS_PAGE], context)
+    documents[SIZINGS] = sizings_document(context)
+    return documents
+
+
+def errors_table(reports: Mapping[str, ValidationReport]) -> str:
+    """Return the errors by family, chip and kind of software as a table that every estimate quotes from."""
+    lines = ["family,chip,software,rows,supported,groups,median,ninetieth,coverage"]
+    for software, report in reports.items():
+        for part in report.by_family_and_chip:
+            family, chip = part.name.split(" × ")
+            counts = (str(count) for count in (part.rows, part.supported, part.groups))
+            figures = (part.median, part.ninetieth, part.coverage)
+            shown = ("" if figure is None else f"{figure:.3f}" for figure in figures)
+            lines.append(",".join([family, chip, software, *counts, *shown]))
+    return "\n".join(lines) + "\n"
+
+
+def methodology(root: Path) -> list[Path]:
+    """Return the pages of the methodology, the index first."""
+    return sorted((root / METHODOLOGY).glob("*.md"), key=lambda path: (path.name != "index.md", path.name))

@@ -1,0 +1,328 @@
+"""Every measured run with its prediction, as a file that pages read and nothing is predicted from.
+
+``rackline docs`` writes data/validation/predictions.csv. It is rounded, so that every machine writes
+the same text, and what the accuracy document and the accuracy page say is computed from it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from app.errors import CatalogError
+from app.estimating.validation.cases import THROUGHPUT, number
+from app.estimating.validation.run import SLOWER_IS_MORE, RowResult
+
+PATTERNS = ("software", "profile", "family", "chip", "model", "interconnect", "metric")
+"""Columns that hold patterns; never the identifier, the group or the source of a run."""
+
+ENTIRE = frozenset({"profile", "family", "chip", "metric"})
+"""Columns whose pattern must match from end to end."""
+
+ENDLESS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a run must be like, and what follows."""
+
+    expressions: Mapping[str, re.Pattern[str]]
+    least_devices: int
+    most_devices: int
+    result: Mapping[str, str]
+
+    def matches(self, facts: Mapping[str, str], devices: int) -> bool:
+        """Tell whether a run is of this kind."""
+        return self.least_devices <= devices <= self.most_devices and all(
+            expression.search(facts.get(name, "")) for name, expression in self.expressions.items()
+        )
+
+
+def load_patterns(path: Path) -> tuple[Pattern, ...]:
+    """Return the rows of a table of patterns, in its order."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle, restval=""))
+    found = []
+    for line, row in enumerate(rows, start=2):
+        if None in row:
+            raise CatalogError(f"{path.name} line {line}: too many columns")
+        found.append(
+            Pattern(
+                {
+                    name: re.compile(f"^(?:{row[name]})$" if name in ENTIRE else row[name], re.IGNORECASE)
+                    for name in PATTERNS
+                    if row.get(name)
+                },
+                int(row.get("least_devices") or 0),
+                int(row.get("most_devices") or ENDLESS),
+                {name: value for name, value in row.items() if name not in PATTERNS},
+            )
+        )
+    return tuple(found)
+
+
+def first(patterns: Iterable[Pattern], facts: Mapping[str, str], devices: int) -> Mapping[str, str] | None:
+    """Return what follows from the first pattern that matches; None where none does."""
+    return next((one.result for one in patterns if one.matches(facts, devices)), None)
+
+
+def reason_texts(directory: Path) -> dict[str, str]:
+    """Return the sentence of every reason by its code."""
+    return {
+        one.result["reason"]: one.result["text"]
+        for one in load_patterns(directory / "validation" / "reasons.csv")
+    }
+
+
+PREDICTIONS = "validation/predictions.csv"
+
+IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
+
+LEFT_OUT = (GROUP_LEFT_OUT, "software_unknown", "fitted_on_one_machine")
+
+KINDS = (IN_SAMPLE, *LEFT_OUT)
+"""What the fit knew of a run when it was predicted."""
+
+COUNTED, APART = "counted", "apart"
+
+PREDICTED, REFUSED = "predicted", "refused"
+
+DIGITS = 5
+"""Significant digits of a value."""
+
+DECIMALS = 4
+"""Decimals of a log-error."""
+
+PLAN = (
+    ("micro_batch", "micro-batch"),
+    ("dp", "data"),
+    ("tp", "tensor"),
+    ("pp", "pipeline"),
+    ("zero", "ZeRO"),
+    ("recompute", "recompute"),
+)
+"""Columns of a measured row that tell its plan, and how they are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One measured run, what was predicted of it, and with what left out."""
+
+    id: str
+    group: str
+    family: str
+    model: str
+    chip: str
+    system: str
+    devices: int
+    metric: str
+    software: str
+    """Software as the row names it."""
+    profile: str
+    """Software profile it was predicted with."""
+    length: str
+    """Tokens or side of the image of a sample."""
+    precision: str
+    batch: float | None
+    """Global batch, where the row states it. [samples]"""
+    plan: str
+    """Layout as the row states it."""
+    scope: str
+    """Whether it counts for the headline, or stands apart."""
+    status: str
+    regimes: str
+    reason: str
+    """Code of the likely reason where runs of this kind are missed; empty where none is known."""
+    measured: float | None
+    predicted: float | None
+    low: float | None
+    high: float | None
+    log_error: float | None
+    group_left_out: float | None
+    software_unknown: float | None
+    fitted_on_one_machine: float | None
+    unknown_half_width: float | None = None
+    """Half the band with the software unknown, as a log-error."""
+
+    @property
+    def chain(self) -> str:
+        """Chain it belongs to: all alike but for devices, batch and layout."""
+        return " | ".join(
+            (self.family, self.model, self.software, self.chip, self.length, self.precision, self.metric)
+        )
+
+    @property
+    def is_throughput(self) -> bool:
+        """Whether a rate or a step was measured, not a whole run."""
+        return self.metric in THROUGHPUT
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether more of the metric is slower."""
+        return self.metric in SLOWER_IS_MORE
+
+    def error(self, kind: str) -> float | None:
+        """Return ln(predicted / measured) by what the fit knew.
+
+        A run that nothing was fitted to is left out as it stands.
+        """
+        found: float | None = self.log_error if kind == IN_SAMPLE else getattr(self, kind)
+        return self.log_error if found is None and kind == GROUP_LEFT_OUT else found
+
+    def result(self, kind: str = IN_SAMPLE) -> RowResult:
+        """Return the run as a validation gives it; the band moves with the prediction."""
+        error = self.error(kind)
+        known = RowResult(
+            id=self.id,
+            group=self.group,
+            family=self.family,
+            chip=self.chip,
+            metric=self.metric,
+            devices=self.devices,
+            supported=error is not None,
+            reason=self.reason,
+            predicted=None,
+            low=None,
+            high=None,
+            measured=self.measured,
+            software=self.profile,
+            chain=self.chain,
+            regimes=tuple(self.regimes.split()),
+        )
+        if error is None or self.measured is None or self.log_error is None:
+            return known
+        if kind == "software_unknown" and self.unknown_half_width is not None:
+            predicted, factor = self.measured * math.exp(error), math.exp(self.unknown_half_width)
+            return replace(known, predicted=predicted, low=predicted / factor, high=predicted * factor)
+        moved = math.exp(error - self.log_error)
+        return replace(
+            known,
+            predicted=self.measured * math.exp(error),
+            low=(self.low or 0.0) * moved,
+            high=(self.high or 0.0) * moved,
+        )
+
+
+COLUMNS = tuple(entry.name for entry in fields(Prediction))
+
+LOGARITHMS = ("log_error", *LEFT_OUT, "unknown_half_width")
+
+NUMBERS = ("batch", "measured", "predicted", "low", "high", *LOGARITHMS)
+
+
+def predictions_of(
+    results: Iterable[tuple[str, RowResult]],
+    configurations: Mapping[str, Mapping[str, str]],
+    held_out: Path,
+    reasons: Sequence[Pattern],
+) -> tuple[Prediction, ...]:
+    """Return the predictions of all rows, sorted by identifier and rounded."""
+    with held_out.open(encoding="utf-8", newline="") as handle:
+        slower = {row["id"]: row for row in csv.DictReader(handle)}
+    found = [
+        _prediction(scope, row, configurations[row.id], slower.get(row.id, {}), reasons)
+        for scope, row in results
+    ]
+    return tuple(sorted(found, key=lambda one: one.id))
+
+
+def _prediction(
+    scope: str,
+    result: RowResult,
+    row: Mapping[str, str],
+    slower: Mapping[str, str],
+    reasons: Sequence[Pattern],
+) -> Prediction:
+    chain = result.chain.split(" | ")
+    facts = {
+        "software": row["software"],
+        "profile": result.software or "",
+        "family": result.family,
+        "chip": result.chip,
+        "model": row["model_name"],
+        "interconnect": row["interconnect"],
+        "metric": result.metric,
+    }
+    reason = first(reasons, facts, result.devices) if result.supported else None
+    sign = 1.0 if result.metric in SLOWER_IS_MORE else -1.0
+    left_out = {
+        name: _decimals(sign * float(slower[name])) if result.supported and slower.get(name) else None
+        for name in LEFT_OUT
+    }
+    plan = [
+        f"{name} {row[column]}" for column, name in PLAN if row.get(column) not in {None, "", "0", "none"}
+    ]
+    return Prediction(
+        id=result.id,
+        group=result.group,
+        family=result.family,
+        model=row["model_name"],
+        chip=result.chip,
+        system=row["system"],
+        devices=result.devices,
+        metric=result.metric,
+        software=row["software"],
+        profile=result.software or "",
+        length=chain[-3] if len(chain) > 1 else "",
+        precision=chain[-2] if len(chain) > 1 else "",
+        batch=_digits(number(row["global_batch"])),
+        plan=", ".join(plan),
+        scope=scope,
+        status=PREDICTED if result.supported else REFUSED,
+        regimes=" ".join(result.regimes),
+        reason=reason["reason"] if reason else "",
+        measured=_digits(result.measured),
+        predicted=_digits(result.predicted),
+        low=_digits(result.low),
+        high=_digits(result.high),
+        log_error=_decimals(result.log_error),
+        **left_out,
+        unknown_half_width=number(slower.get("unknown_half_width", "")),
+    )
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
+
+
+def _decimals(value: float | None) -> float | None:
+    return None if value is None else round(value, DECIMALS) + 0.0
+
+
+def predictions_text(predictions: Iterable[Prediction]) -> str:
+    """Return the file."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in predictions:
+        writer.writerow(_cell(name, getattr(one, name)) for name in COLUMNS)
+    return written.getvalue()
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        exact = f"{value:.{DECIMALS}f}" if name in LOGARITHMS else repr(value)
+        return exact.removesuffix(".0")
+    return str(value)
+
+
+def read_predictions(directory: Path) -> tuple[Prediction, ...]:
+    """Return every measured run as `rackline docs` last predicted it; none where it was not yet written."""
+    path = directory / PREDICTIONS
+    if not path.is_file():
+        return ()
+    with path.open(encoding="utf-8", newline="") as handle:
+        return tuple(_read(row) for row in csv.DictReader(handle))
+
+
+def _read(row: Mapping[str, str]) -> Prediction:
+    numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
+    words = {name: row[name] for name in COLUMNS if name not in NUMBERS and name != "devices"}
+    return Prediction(**words, **numbers, devices=int(row["devices"]))  # type: ignore[arg-type]

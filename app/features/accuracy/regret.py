@@ -1,0 +1,198 @@
+"""Regret: what it would have cost to run the plan that the engine picks among plans that were measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.features.accuracy.agreement import ChainPoint, Ranking, clear_pairs, point_of, repeat_deviation
+from app.features.accuracy.markdown import percent, table, whole_percent
+from app.features.accuracy.predictions import GROUP_LEFT_OUT, IN_SAMPLE, Pattern, Prediction
+
+SETTING = (
+    *("family", "model_name", "hidden", "layers", "heads", "seq_len", "image_size", "precision"),
+    *("system", "accelerators", "nodes", "interconnect", "global_batch", "metric", "software"),
+)
+"""Columns of a measured row that two runs of a set have in common; they differ in their plans alone."""
+
+KINDS = (IN_SAMPLE, GROUP_LEFT_OUT, "software_unknown")
+
+ALIKE = 2e-4
+"""Share by which predictions differ that are written with four decimals of a log-error."""
+
+SMALL = 0.03
+"""Regret up to which a pick counts as good as the best."""
+
+REGRET = """## Regret of the plan search
+
+A set holds runs of one model on the same devices with one software at one global batch that differ in their
+plan alone; repeats of a plan count as one, at the mean of their logarithms. The engine picks the plan that it
+predicts to be fastest, and of those it cannot tell apart the slowest. Its regret is the measured time of the
+pick over that of the best plan, less one. Plans that were never run are in no set: a regret says how well
+the measured ones are told apart, not how good the best of all plans is. Central times rank them here, without
+the risk that a search weighs in. With its group left out or its software unknown a run is predicted from
+figures that were fitted without it. Clear pairs differ by more than three repeat deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOutcome:
+    """One plan of a set."""
+
+    plan: str
+    runs: int
+    measured: float
+    """Throughput of one device, the geometric mean of the plan's runs."""
+    predicted: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSet:
+    """Measured plans of one model on the same devices, with one software at one global batch."""
+
+    model: str
+    shape: str
+    """Hidden size, layers and heads, where the rows state them."""
+    software: str
+    chip: str
+    devices: int
+    batch: float
+    plans: tuple[PlanOutcome, ...]
+    repeat_deviation: float
+    """What repeats of a run differ by, as a logarithm."""
+
+    @property
+    def best(self) -> PlanOutcome:
+        """The plan that was fastest."""
+        return max(self.plans, key=lambda one: one.measured)
+
+    @property
+    def pick(self) -> PlanOutcome:
+        """The plan that is predicted to be fastest; the slowest of those predicted alike."""
+        most = max(one.predicted for one in self.plans) * (1.0 - ALIKE)
+        return min((one for one in self.plans if one.predicted >= most), key=lambda one: one.measured)
+
+    @property
+    def regret(self) -> float:
+        """Measured time of the pick over that of the best, less one."""
+        return self.best.measured / self.pick.measured - 1.0
+
+
+def plan_sets(
+    predictions: Iterable[Prediction],
+    configurations: Mapping[str, Mapping[str, str]],
+    kind: str,
+    repeats: Sequence[Pattern],
+) -> list[PlanSet]:
+    """Return the sets of two plans at least, those of most plans first."""
+    members: dict[tuple[str, ...], list[Prediction]] = {}
+    for one in predictions:
+        if one.is_throughput and one.batch and one.error(kind) is not None:
+            row = configurations[one.id]
+            members.setdefault(tuple(row.get(name, "") for name in SETTING), []).append(one)
+    made = [
+        _set(dict(zip(SETTING, setting, strict=True)), found, kind, repeats)
+        for setting, found in members.items()
+        if len({one.plan for one in found}) > 1
+    ]
+    return sorted(made, key=lambda one: (-len(one.plans), one.model, one.shape, one.devices, one.batch))
+
+
+def _set(
+    setting: Mapping[str, str], members: Sequence[Prediction], kind: str, repeats: Sequence[Pattern]
+) -> PlanSet:
+    head = members[0]
+    points = [point_of(one, kind, whole=True) for one in members]
+    facts = {"software": head.software, "family": head.family, "metric": head.metric}
+    size = [setting[name] for name in ("hidden", "layers", "heads")]
+    return PlanSet(
+        model=head.model,
+        shape="×".join(size) if all(size) else "",
+        software=head.software,
+        chip=head.chip,
+        devices=head.devices,
+        batch=head.batch or math.nan,
+        plans=tuple(
+            _outcome(plan, [point for point in points if point.plan == plan])
+            for plan in sorted({point.plan for point in points})
+        ),
+        repeat_deviation=repeat_deviation(points, facts, head.devices, repeats),
+    )
+
+
+def _outcome(plan: str, points: Sequence[ChainPoint]) -> PlanOutcome:
+    return PlanOutcome(
+        plan,
+        len(points),
+        math.exp(float(np.mean([math.log(point.measured) for point in points]))),
+        math.exp(float(np.mean([math.log(point.predicted) for point in points]))),
+    )
+
+
+def pairs_of_plans(sets: Iterable[PlanSet]) -> Ranking:
+    """Return how many pairs of plans of one set that differ clearly are predicted in the right order."""
+    pairs = right = with_pairs = 0
+    for one in sets:
+        clear = clear_pairs(one.plans, one.repeat_deviation)
+        pairs += len(clear)
+        right += sum(measured * predicted > 0 for measured, predicted in clear)
+        with_pairs += bool(clear)
+    return Ranking(pairs, right, with_pairs)
+
+
+def regret_section(
+    predictions: Sequence[Prediction],
+    configurations: Mapping[str, Mapping[str, str]],
+    repeats: Sequence[Pattern],
+) -> str:
+    """Return the section of the accuracy document."""
+    by_kind = {kind: plan_sets(predictions, configurations, kind, repeats) for kind in KINDS}
+    totals = table(
+        (
+            *("the fit knew", "sets:", "best picked:", f"regret up to {whole_percent(SMALL)}:"),
+            *("mean regret:", "largest:", "clear pairs:", "in order:"),
+        ),
+        [_total(kind, sets) for kind, sets in by_kind.items() if sets],
+    )
+    each = table(
+        (
+            *("model", "software", "devices:", "batch:", "plans:", "runs:", "best measured", "pick"),
+            *("regret:", "clear pairs:", "in order:"),
+        ),
+        map(_line, by_kind[IN_SAMPLE]),
+    )
+    return "\n\n".join((REGRET, totals, "Every set, in sample:", each))
+
+
+def _total(kind: str, sets: Sequence[PlanSet]) -> list[str]:
+    regrets = [one.regret for one in sets]
+    pairs = pairs_of_plans(sets)
+    return [
+        kind.replace("_", " "),
+        str(len(sets)),
+        str(sum(one.pick == one.best for one in sets)),
+        str(sum(regret <= SMALL for regret in regrets)),
+        percent(sum(regrets) / len(regrets)),
+        percent(max(regrets)),
+        str(pairs.pairs),
+        whole_percent(pairs.share),
+    ]
+
+
+def _line(one: PlanSet) -> list[str]:
+    pairs = pairs_of_plans([one])
+    return [
+        f"{one.model}, {one.shape}" if one.shape else one.model,
+        one.software,
+        f"{one.devices:,}",
+        f"{one.batch:,.0f}",
+        str(len(one.plans)),
+        str(sum(plan.runs for plan in one.plans)),
+        one.best.plan,
+        "the same" if one.pick == one.best else one.pick.plan,
+        percent(one.regret),
+        str(pairs.pairs),
+        str(pairs.right),
+    ]

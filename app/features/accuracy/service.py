@@ -1,0 +1,181 @@
+"""How well measured runs are predicted: read from what `rackline docs` wrote, nothing is run here."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from app.errors import BadInput
+from app.estimating.context import SizingContext
+from app.estimating.schema import Document
+from app.features.accuracy.agreement import (
+    ALL,
+    SCALE_CODES,
+    SETS,
+    Agreement,
+    AgreementCell,
+    Chain,
+    Gaps,
+    Ranking,
+    RunChoice,
+    agreement,
+    by_kind,
+    cells,
+    chains,
+    counted,
+    gaps,
+    ranking,
+    worst,
+)
+from app.features.accuracy.evidence import FittedFigure, families_offered, fitted_figures
+from app.features.accuracy.predictions import (
+    APART,
+    COUNTED,
+    KINDS,
+    Prediction,
+    load_patterns,
+    read_predictions,
+    reason_texts,
+)
+from app.profiles.presets import models_directory
+
+WORST_SHOWN = 12
+
+
+class MissedRun(Document):
+    """A run with a large error and why it may have one."""
+
+    id: str
+    reason: str
+    """Empty where none is known."""
+
+
+class AccuracyFindings(Document):
+    """How well the chosen runs are predicted."""
+
+    choice: RunChoice
+    measured: int
+    """Measured runs in all, whatever is chosen."""
+    headline: Agreement
+    """Errors of the chosen runs with what was chosen left out of the fit."""
+    kinds: dict[str, Agreement]
+    """The chosen runs by what the fit knew of them."""
+    sets: dict[str, Agreement]
+    """The same by set of families, where all are chosen."""
+    cells: list[AgreementCell]
+    """The chosen runs by family, chip and class of size."""
+    chains: list[Chain]
+    ranking: Ranking
+    """Pairs inside of the chains that are predicted in the right order."""
+    worst: list[MissedRun]
+    gaps: Gaps
+    """What no run tests."""
+    fitted: list[FittedFigure]
+    """Every figure that was fitted to measured runs."""
+    runs: list[Prediction]
+    """The chosen runs; those that stand apart come last."""
+
+
+def data_directory() -> Path:
+    """Return where the data are."""
+    return models_directory().parent
+
+
+@functools.cache
+def predictions() -> tuple[Prediction, ...]:
+    """Return every measured run with its prediction."""
+    return read_predictions(data_directory())
+
+
+@functools.cache
+def reasons() -> dict[str, str]:
+    """Return the sentence of every likely reason."""
+    return reason_texts(data_directory())
+
+
+@functools.lru_cache(maxsize=64)
+def found_chains(choice: RunChoice) -> tuple[Chain, ...]:
+    """Return the chains of the chosen runs."""
+    repeats = load_patterns(data_directory() / "validation" / "repeats.csv")
+    return tuple(chains(filter(choice.holds, counted(predictions())), choice.errors, repeats))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBreakdown:
+    """Errors of the chosen runs, by what the fit knew, by set, and by family, chip and size."""
+
+    headline: Agreement
+    kinds: dict[str, Agreement]
+    sets: dict[str, Agreement]
+    cells: list[AgreementCell]
+
+
+@functools.lru_cache(maxsize=64)
+def found_errors(choice: RunChoice) -> ErrorBreakdown:
+    """Return the errors of the chosen runs; a choice has the same for every reader."""
+    runs = counted(filter(choice.holds, predictions()))
+    return ErrorBreakdown(
+        headline=agreement(runs, choice.errors),
+        kinds=by_kind(runs),
+        sets={
+            one: agreement(filter(replace(choice, family=one).holds, runs), choice.errors)
+            for one in SETS
+            if choice.family == ALL and one != ALL
+        },
+        cells=cells(runs),
+    )
+
+
+def allowed() -> dict[str, tuple[str, ...]]:
+    """Return the values each field of the address may have."""
+    runs = predictions()
+    return {
+        "family": (*SETS, *sorted({one.family for one in runs})),
+        "chip": ("", *sorted({one.chip for one in runs} - {""})),
+        "scale": ("", *SCALE_CODES),
+        "errors": KINDS,
+    }
+
+
+def choice_of(**asked: str) -> RunChoice:
+    """Return what was chosen; a value nobody knows is refused by the name of its field."""
+    known = allowed()
+    usual = asdict(RunChoice())
+    chosen = {name: value or usual[name] for name, value in asked.items()}
+    for name, value in chosen.items():
+        if value not in known[name]:
+            raise BadInput.at(
+                name,
+                "there is no {value}; known are {known}",
+                value=f"“{value[:40]}”",
+                known=", ".join(filter(None, known[name])),
+            )
+    return RunChoice(**chosen)
+
+
+def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
+    """Return how well the chosen runs are predicted."""
+    everything = predictions()
+    selected = [one for one in everything if choice.holds(one)]
+    found, errors = found_chains(choice), found_errors(choice)
+    whole = [one for one in selected if one.scope == COUNTED]
+    return AccuracyFindings(
+        choice=choice,
+        measured=len(everything),
+        headline=errors.headline,
+        kinds=errors.kinds,
+        sets=errors.sets,
+        cells=errors.cells,
+        chains=list(found),
+        ranking=ranking(found),
+        worst=[
+            MissedRun(id=one.id, reason=reasons().get(one.reason, ""))
+            for one in worst(whole, choice.errors, WORST_SHOWN)
+        ],
+        gaps=gaps(everything, context, families_offered()),
+        fitted=list(fitted_figures(context, data_directory())),
+        runs=sorted(
+            selected, key=lambda one: (one.scope == APART, one.family, one.chip, one.devices, one.id)
+        ),
+    )

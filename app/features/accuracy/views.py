@@ -1,0 +1,340 @@
+"""The accuracy page, made from its data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from urllib.parse import urlencode
+
+from app.estimating.validation.run import UNITS
+from app.features.accuracy.agreement import (
+    SETS,
+    Agreement,
+    AgreementCell,
+    Chain,
+    Gaps,
+    Ranking,
+    RunChoice,
+    counted,
+    scaled,
+)
+from app.features.accuracy.charts import ChainDrawing, Mark, curve, families, ratios, throughputs
+from app.features.accuracy.evidence import FittedFigure
+from app.features.accuracy.predictions import IN_SAMPLE, Prediction
+from app.features.accuracy.service import AccuracyFindings
+from app.platform.catalogue import Catalogue
+from app.platform.web.contexts import BasePage, Choice, FigureView
+from app.platform.web.contexts import Choice as Entry
+from app.platform.wording.voice import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """One way to narrow the runs: a field of the address and its values."""
+
+    field: str
+    label: str
+    chosen: str
+    choices: Sequence[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """A scaling chain with its small drawing."""
+
+    chain: Chain
+    curve: ChainDrawing
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run of the list, with the error that was chosen."""
+
+    run: Prediction
+    unit: str
+    """Unit of its metric, as it stands after a number."""
+    predicted: float | None
+    low: float | None
+    high: float | None
+    ratio: float | None
+    """Predicted over measured."""
+    inside: bool
+    """Whether the measured value is inside the range."""
+    reason: str
+    """Key of the likely reason where runs of this kind are missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFile:
+    """The fitted figures of one file."""
+
+    file: str
+    title: str
+    figures: Sequence[FittedFigure]
+    owned: bool
+    """Whether any belongs to a profile, chip or fabric."""
+    rests: bool
+    """Whether the file says which runs a figure rests on."""
+    weighed: bool
+    """Whether the file says what a figure is worth."""
+    noted: bool
+    """Whether any has a note beside the runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyPage(BasePage):
+    """How well measured runs are predicted."""
+
+    choice: RunChoice
+    filters: Sequence[RunFilter]
+    narrowed: bool
+    """Whether anything but the usual was chosen."""
+    measured: int
+    """Measured runs in all, whatever is chosen."""
+    headline: Agreement
+    """Errors of the chosen runs with what was chosen left out."""
+    in_sample: Agreement
+    kinds: Sequence[tuple[str, Agreement]]
+    """The chosen runs by what the fit knew of them."""
+    sets: Sequence[tuple[str, Agreement]]
+    """Where all families are chosen: those with the most runs, and the rest."""
+    fitted_total: int
+    figures: Sequence[FigureView]
+    cells: Sequence[AgreementCell]
+    curves: Sequence[ChainView]
+    """Chains over more than one number of devices."""
+    chain_count: int
+    """All chains, those of one number of devices too."""
+    in_order: int
+    """Chains in exact order."""
+    ranking: Ranking
+    worst: Sequence[RunView]
+    gaps: Gaps
+    fitted: Sequence[FittedFile]
+    runs: Sequence[RunView]
+    """A stretch of the chosen runs."""
+    run_count: int
+    """All of them."""
+    start: int = 0
+    """Those before the stretch."""
+    earlier: str | None = None
+    """Cursor of the stretch before; empty for the first one."""
+    later: str | None = None
+    """Cursor of the stretch behind."""
+    choice_query: str
+    """What was chosen, as the query of an address."""
+    families: dict[str, str]
+    """What families are called, by code."""
+    report_url: str
+    """The same at length, as a document."""
+
+
+NAMES = {
+    "bert": "BERT",
+    "conformer": "Conformer",
+    "deepvoice3": "Deep Voice 3",
+    "dlrm": "DLRM",
+    "efficientnet": "EfficientNet",
+    "gnmt": "GNMT",
+    "gpt": "GPT",
+    "llama": "LLaMA",
+    "maskrcnn": "Mask R-CNN",
+    "ncf": "NCF",
+    "nnunet": "nnU-Net",
+    "resnet50": "ResNet-50",
+    "resnext101": "ResNeXt-101",
+    "retinanet": "RetinaNet",
+    "ssd": "SSD",
+    "swin": "Swin",
+    "t5": "T5",
+    "tacotron2": "Tacotron 2",
+    "tft": "TFT",
+    "transformer-xl": "Transformer-XL",
+    "efficientdet": "EfficientDet",
+    "unet": "U-Net",
+    "unet3d": "3D U-Net",
+    "vit": "ViT",
+    "waveglow": "WaveGlow",
+}
+"""Families as they are called; a name is the same in every language."""
+
+DIGITS = 4
+"""Significant digits of a predicted value."""
+
+IN_ORDER = 1.0 - 1e-9
+
+
+def accuracy_page(
+    data: AccuracyFindings,
+    allowed: Mapping[str, Sequence[str]],
+    catalogue: Catalogue,
+    voice: Voice,
+    *,
+    report_url: str,
+) -> AccuracyPage:
+    """Return the page."""
+    choice = data.choice
+    views = {one.id: run_view(one, choice.errors, data, voice) for one in data.runs}
+    return AccuracyPage(
+        choice=choice,
+        filters=filters(choice, allowed, catalogue, voice),
+        narrowed=choice != RunChoice(),
+        measured=data.measured,
+        headline=data.headline,
+        in_sample=data.kinds[IN_SAMPLE],
+        kinds=[(name, part) for name, part in data.kinds.items() if part.runs],
+        sets=[(name, part) for name, part in data.sets.items() if part.runs],
+        fitted_total=len(data.fitted),
+        figures=figures(data, voice),
+        cells=data.cells,
+        curves=[ChainView(one, curve(one)) for one in scaled(data.chains)],
+        chain_count=len(data.chains),
+        in_order=sum(one.rank >= IN_ORDER for one in data.chains),
+        ranking=data.ranking,
+        worst=[views[one.id] for one in data.worst],
+        gaps=data.gaps,
+        fitted=by_file(data.fitted),
+        runs=list(views.values()),
+        families=NAMES,
+        run_count=len(views),
+        choice_query=urlencode(asdict(choice)),
+        report_url=report_url,
+    )
+
+
+def filters(
+    choice: RunChoice, allowed: Mapping[str, Sequence[str]], catalogue: Catalogue, voice: Voice
+) -> list[RunFilter]:
+    """Return the lists to choose from."""
+    chips = catalogue.chips.documents
+
+    def called(field: str, value: str) -> str:
+        if field == "family":
+            return voice.label(value, "set") if value in SETS else NAMES.get(value, value)
+        if field == "chip":
+            return str(getattr(chips.get(value), "name", value)) if value else voice.gettext("all chips")
+        if field == "scale":
+            return written_scale(value) if value else voice.gettext("any size")
+        return voice.label(value, "errors")
+
+    labels = {
+        "family": voice.gettext("Family"),
+        "chip": voice.gettext("Chip"),
+        "scale": voice.gettext("Devices"),
+        "errors": voice.gettext("Errors shown"),
+    }
+    return [
+        RunFilter(
+            name,
+            labels[name],
+            getattr(choice, name),
+            [Entry(value, called(name, value)) for value in values],
+        )
+        for name, values in allowed.items()
+    ]
+
+
+def written_scale(code: str) -> str:
+    """Return a class of size without words.
+
+    >>> written_scale("9-64"), written_scale("513-")
+    ('9–64', '≥ 513')
+    """
+    least, most = code.split("-")
+    return f"{least}–{most}" if most else f"≥ {least}"
+
+
+def run_view(one: Prediction, kind: str, data: AccuracyFindings, voice: Voice) -> RunView:
+    """Return a run with the error that was chosen; one that was never left out shows that in sample."""
+    known = one.result(kind if one.error(kind) is not None else IN_SAMPLE)
+    measured, predicted = one.measured, known.predicted
+    reasons = {missed.id: missed.reason for missed in data.worst}
+    return RunView(
+        run=one,
+        unit=voice.unit(UNITS.get(one.metric, one.metric)),
+        predicted=shown(predicted),
+        low=shown(known.low),
+        high=shown(known.high),
+        ratio=predicted / measured if predicted is not None and measured else None,
+        inside=(known.low or 0.0) <= (measured or 0.0) <= (known.high or 0.0),
+        reason=reasons.get(one.id, ""),
+    )
+
+
+def shown(value: float | None) -> float | None:
+    """Return a value to the digits that are shown."""
+    return None if value is None else float(f"{value:.{DIGITS}g}")
+
+
+def by_file(figures: Sequence[FittedFigure]) -> list[FittedFile]:
+    """Return the fitted figures under the name of their file."""
+    found: dict[str, list[FittedFigure]] = {}
+    for one in figures:
+        found.setdefault(one.file, []).append(one)
+    return [
+        FittedFile(
+            file,
+            f"file.{file}",
+            inside,
+            owned=any(one.owner for one in inside),
+            rests=any(one.runs is not None for one in inside),
+            weighed=any(one.worth is not None for one in inside),
+            noted=any(one.note and one.runs is None for one in inside),
+        )
+        for file, inside in found.items()
+    ]
+
+
+def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
+    """Return the two charts; the list of runs is their table."""
+    runs = [one for one in counted(data.runs) if one.error(data.choice.errors) is not None]
+    if not runs:
+        return []
+    marks = [mark(one, data.choice.errors, voice) for one in runs]
+    drawn = [
+        FigureView(
+            "figure-ratios",
+            voice.gettext("Predicted over measured, by number of devices"),
+            "tall",
+            ratios(marks, voice),
+            "runs",
+            voice.gettext(
+                "One mark per run, its 80 % range as a line; the grey band is ±10 %. Above 1× the prediction "
+                "is too fast. Runs of one size stand side by side."
+            ),
+        )
+    ]
+    rates = [place for place, one in enumerate(runs) if one.metric == "samples_per_s"]
+    if rates:
+        drawn.append(
+            FigureView(
+                "figure-throughputs",
+                voice.gettext("Predicted and measured throughput"),
+                "tall",
+                throughputs([marks[place] for place in rates], families(marks), "samples/s", voice),
+                "runs",
+                voice.gettext("Runs that were measured in samples per second; dotted lines are ±10 %."),
+            )
+        )
+    return drawn
+
+
+def mark(one: Prediction, kind: str, voice: Voice) -> Mark:
+    """Return a run as a mark; times are turned into rates, so that more is faster everywhere."""
+    known = one.result(kind)
+    measured, predicted = one.measured or 1.0, known.predicted or 1.0
+    low, high = known.low or predicted, known.high or predicted
+    unit = voice.unit(UNITS[one.metric])
+    count = voice.gettext("{count} devices").format(count=voice.number(one.devices))
+    text = "<br>".join(
+        (
+            f"{one.model} · {one.chip} · {count}",
+            one.software,
+            f"{voice.gettext('Measured')} {voice.number(measured)}{unit}",
+            f"{voice.gettext('Predicted')} {voice.number(predicted)}{unit} "
+            f"({voice.number(low)}–{voice.number(high)})",
+        )
+    )
+    if one.is_duration:
+        measured, predicted, low, high = (1.0 / value for value in (measured, predicted, high, low))
+    return Mark(NAMES.get(one.family, one.family), text, one.devices, measured, predicted, low, high)

@@ -1,0 +1,108 @@
+"""Networks: switches and cables of so many nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Path, Query, Request
+from starlette.responses import Response
+
+from app.features.bills import fabric
+from app.features.bills import service as bills
+from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary, FabricPlan, FabricRequest
+from app.platform.listing import Page
+from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
+from app.platform.web.locale import voice_of
+
+router = api_router("bills", "/boms")
+
+BillId = Annotated[str, Path(alias="id", description=ID, examples=["bom_a2b3c4d5e6f7g2h3"])]
+
+PairQuery = Annotated[
+    str,
+    Query(
+        max_length=100,
+        description="Identifiers of two bills, separated by a comma.",
+        examples=["bom_a2b3c4d5e6f7g2h3,bom_b2b3c4d5e6f7g2h3"],
+    ),
+]
+
+CSV = "text/csv; charset=utf-8"
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+def attachment(identifier: str, ending: str) -> dict[str, str]:
+    """Return the header that makes a browser keep an answer as a file."""
+    return {"Content-Disposition": f'attachment; filename="{identifier}.{ending}"'}
+
+
+@router.post("", status_code=201, summary="Make a bill of materials", responses=ASK)
+def create_bill(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[BillRequest, Body(examples=[BILL, BILL_OF_POD])],
+    key: KeyHeader = None,
+) -> Bill:
+    """Machines, hosts, switches, cables, storage, racks and spares, each with its rule, price and source.
+
+    A part without a published price stays without one, and the total says that it is a lower bound.
+    """
+    return bills.create_bill(bench, workspace, body, key)
+
+
+@router.get("", summary="Bills made so far", responses=LIST)
+def list_bills(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[BillSummary]:
+    """List identifiers and names, newest first."""
+    return bills.list_bills(bench, workspace, limit, cursor)
+
+
+@router.get("/compare", summary="Compare two bills", responses={**READ, **CHANGE})
+def compare_bills(bench: BenchDep, workspace: WorkspaceDep, ids: PairQuery) -> BillComparison:
+    """Set price, power and height of two bills against each other, and say where bases differ."""
+    return bills.compare(bench, workspace, ids)
+
+
+@router.get(
+    "/{id}.csv",
+    summary="A bill as CSV",
+    responses={**READ, 200: {"content": {CSV: {"schema": {"type": "string"}}}}},
+    response_class=Response,
+)
+def get_bill_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Response:
+    """Read the lines in the language of Accept-Language; text that looks like a formula is marked as text."""
+    content = bills.export_csv(bench, workspace, identifier, voice_of(request))
+    return Response(content, media_type=CSV, headers=attachment(identifier, "csv"))
+
+
+@router.get(
+    "/{id}.xlsx",
+    summary="A bill as a workbook",
+    responses={**READ, 200: {"content": {XLSX: {"schema": {"type": "string", "format": "binary"}}}}},
+    response_class=Response,
+)
+def get_bill_workbook(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: BillId
+) -> Response:
+    """Read lines and racks as a workbook; totals are formulas over quantity and unit price."""
+    content = bills.export_workbook(bench, workspace, identifier, voice_of(request))
+    return Response(content, media_type=XLSX, headers=attachment(identifier, "xlsx"))
+
+
+@router.get("/{id}", summary="Read a bill of materials", responses=READ)
+def get_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Bill:
+    """Read the bill as it was answered when it was made."""
+    return bills.get_bill(bench, workspace, identifier)
+
+
+fabrics_router = api_router("bills")
+
+
+@fabrics_router.post("/fabrics", summary="Plan a network", responses=ASK)
+def plan_fabric(body: Annotated[FabricRequest, Body(examples=[FABRIC])]) -> FabricPlan:
+    """Leaf, spine and core switches and cables; declared switches are asked about, not corrected."""
+    return fabric.plan(body)

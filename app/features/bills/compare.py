@@ -1,0 +1,120 @@
+"""Two bills side by side: prices, power and space, and whether they are equal on one basis."""
+
+from __future__ import annotations
+
+from app.catalog.catalog import Catalog
+from app.engine.units import KILOWATT
+from app.errors import Conflict, Message
+from app.estimating.documents import CheckWarning
+from app.estimating.schema import Quantity
+from app.features.bills.bill import GROUPS
+from app.features.bills.model import Bill, BillComparison, GroupPair, Ratio
+from app.features.bills.parts import CLUSTER
+
+ROUNDING = 1e-9
+"""What division may leave of a difference that is exactly the margin."""
+
+
+def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison:
+    """Return the ratios of two bills and what to beware of."""
+    if first.currency != second.currency:
+        raise Conflict.at(
+            "ids",
+            "one bill is in {first} and one in {second}; make both in one currency",
+            first=first.currency,
+            second=second.currency,
+        )
+    margin = catalog.figure(CLUSTER, "parity_margin").si
+    return BillComparison(
+        first=first.id,
+        second=second.id,
+        labels=[first.label, second.label],
+        margin=margin,
+        ratios=_ratios(first, second, margin),
+        groups=_groups(first, second),
+        warnings=_warnings(first, second, margin),
+    )
+
+
+def _ratios(first: Bill, second: Bill, margin: float) -> list[Ratio]:
+    one, other = first.totals, second.totals
+    height = (Quantity.exact(one.rack_units, "U"), Quantity.exact(other.rack_units, "U"))
+    found = []
+    if first.package is not None and second.package is not None:
+        found.append(ratio_of("package", first.package, second.package, margin))
+    if one.complete and other.complete:
+        found.append(ratio_of("total", one.price, other.price, margin))
+    found.append(ratio_of("power", one.power, other.power, margin))
+    found.append(ratio_of("power_max", one.power_max, other.power_max, margin))
+    found.append(ratio_of("rack_units", *height, margin))
+    return found
+
+
+def ratio_of(measure: str, first: Quantity, second: Quantity, margin: float) -> Ratio:
+    """Return the first amount over the second; its range holds every combination of their ends."""
+    ratio = Quantity(
+        value=first.value / second.value,
+        low=first.low / second.high,
+        high=first.high / second.low,
+        unit="1",
+    )
+    return Ratio.model_validate(
+        {
+            "measure": measure,
+            "first": first,
+            "second": second,
+            "ratio": ratio,
+            "parity": equal(first, second, margin),
+        }
+    )
+
+
+def equal(first: Quantity, second: Quantity, margin: float) -> bool:
+    """Tell whether two amounts are about the same: within the margin, or with ranges that overlap."""
+    near = abs(first.value / second.value - 1.0) <= margin + ROUNDING
+    return near or (first.low <= second.high and second.low <= first.high)
+
+
+def _groups(first: Bill, second: Bill) -> list[GroupPair]:
+    of_first, of_second = ({one.group: one.price for one in bill.groups} for bill in (first, second))
+    return [
+        GroupPair.model_validate(
+            {"group": group, "first": of_first.get(group), "second": of_second.get(group)}
+        )
+        for group in GROUPS
+        if group in of_first or group in of_second
+    ]
+
+
+def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
+    found = []
+    if not (first.totals.complete and second.totals.complete):
+        message = Message("a price is missing: the totals are lower bounds and are not compared")
+        found.append(CheckWarning.of("price_unknown", "caution", message, "totals.price"))
+    for bill, other in ((first, second), (second, first)):
+        typical, greatest = bill.totals.power, other.totals.power_max
+        alike = (
+            equal(bill.totals.power, other.totals.power, margin),
+            equal(bill.totals.power_max, other.totals.power_max, margin),
+        )
+        if equal(typical, greatest, margin) and not any(alike):
+            message = Message(
+                "equal power holds only where the typical power of {first} ({typical} kW) is set against the "
+                "greatest of {second} ({greatest} kW); on one basis it is {typical} against {other_typical} "
+                "kW typical, and {own_greatest} against {greatest} kW at most",
+                {
+                    "first": bill.label,
+                    "second": other.label,
+                    "typical": kilowatts(typical),
+                    "greatest": kilowatts(greatest),
+                    "other_typical": kilowatts(other.totals.power),
+                    "own_greatest": kilowatts(bill.totals.power_max),
+                },
+            )
+            found.append(CheckWarning.of("power_basis_differs", "caution", message, "totals.power"))
+    return found
+
+
+def kilowatts(power: Quantity) -> float:
+    """Return a power as a sentence shows it. [kW]"""
+    return round(power.value / KILOWATT, 1)

@@ -1,0 +1,1 @@
+"""Build or rent: when an owned cluster is cheaper than the cloud."""

@@ -1,0 +1,28 @@
+"""Build or rent: when an own cluster is cheaper than the cloud."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body
+
+from app.features.break_even import service as break_evens
+from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.platform.web.api import ASK, api_router
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.examples import BREAK_EVEN, BREAK_EVEN_PRICED
+
+router = api_router("planning")
+
+
+@router.post("/breakevens", summary="Build or rent", responses=ASK)
+def find_break_even(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[BreakEvenRequest, Body(examples=[BREAK_EVEN, BREAK_EVEN_PRICED])],
+) -> BreakEven:
+    """Months until owning has cost no more than renting, or never; what each input does to it.
+
+    Amounts are stated, or described and priced from the catalogue. Nothing is kept.
+    """
+    return break_evens.break_even(bench, workspace, body)

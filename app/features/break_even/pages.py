@@ -1,0 +1,176 @@
+"""Build or rent as a form: the address is its state, with or without JavaScript."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
+
+from app.errors import Message
+from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.break_even.service import break_even, cash_flow_csv
+from app.features.break_even.views import BreakEvenPage, answer_view
+from app.features.price_books.service import list_books
+from app.platform.web.choices import RENTED, system_names
+from app.platform.web.contexts import Choice, Form
+from app.platform.web.deps import ALL, BenchDep, WorkspaceDep
+from app.platform.web.documents import available
+from app.platform.web.locale import voice_of
+from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench
+
+ARTICLE = {
+    "currency": "KRW",
+    "capex": "4,378,000,000",
+    "onprem_monthly": "50,000,000",
+    "cloud_monthly": "300,000,000",
+    "horizon_months": "48",
+}
+"""A platform team's twenty machines against its cloud bill; shown to who asks for nothing."""
+
+PRICED = {
+    "currency": "KRW",
+    "hardware.system": "dgx-a100-320gb",
+    "hardware.count": "20",
+    "cloud.system": "aws-p4d",
+    "cloud.count": "20",
+    "cloud.hours_per_month": "600",
+    "discount_percent": "8",
+    "residual_percent": "10",
+    "horizon_months": "48",
+}
+
+PEAKED = {"demand": "15, 15, 20, 25, 40, 45, 40, 70, 95, 100, 60, 25", "peak_price_factor": "1.5"}
+"""A year's use in percent by month."""
+
+EXAMPLES = (
+    (Message("Twenty DGX A100 against a cloud bill"), ARTICLE),
+    (Message("The lab doubles"), ARTICLE | {"teams_now": "1", "teams_then": "2"}),
+    (Message("A bill below the running cost"), ARTICLE | {"cloud_monthly": "40,000,000"}),
+    (Message("Own the base, rent the peak"), ARTICLE | PEAKED),
+    (Message("Priced from the catalogue"), PRICED),
+)
+"""Names, and the fields of the form."""
+
+CURRENCIES = ("KRW", "USD")
+
+RENTALS = ("on-demand", "reserved-1-year", "reserved-3-years", "spot")
+
+REPLACES = {"hardware": "capex", "onprem": "onprem_monthly", "cloud": "cloud_monthly"}
+"""What an amount is made of → the amount, which then need not be typed."""
+
+FOLDS = {
+    "future": {
+        "growth_percent",
+        "own_growth_percent",
+        "utilisation_percent",
+        "residual_percent",
+        "teams_now",
+        "teams_then",
+        "demand_factor",
+    },
+    "hardware": {"hardware", "onprem"},
+    "cloud": {"cloud"},
+    "demand": {"demand", "peak_price_factor"},
+    "ranges": {"ranges"},
+}
+"""Fold of the form → first words of its fields."""
+
+
+def completed(found: dict[str, str]) -> dict[str, str]:
+    """Return the fields of the form without those that others take the place of.
+
+    A chosen system prices the purchase, whatever was typed beside it before.
+    """
+    found.setdefault("currency", "KRW")
+    for part in ("hardware", "cloud"):
+        chosen = f"{part}.system" in found
+        dropped = {REPLACES[part], f"ranges.{REPLACES[part]}.low", f"ranges.{REPLACES[part]}.high"}
+        found = {
+            name: value
+            for name, value in found.items()
+            if (name not in dropped if chosen else not name.startswith(f"{part}."))
+        }
+    described = any(name.startswith("onprem.") for name in found)
+    if described:
+        found.pop("onprem_monthly", None)
+    if "onprem_monthly" not in found:
+        found = {name: value for name, value in found.items() if not name.startswith("ranges.onprem")}
+    return found
+
+
+def implied(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request in which a chosen system runs at the catalogue's cost where nothing else is said."""
+    stated = "onprem_monthly" in body or "onprem" in body
+    return {**body, "onprem": {}} if "hardware" in body and not stated else body
+
+
+FORM = QueryForm(BreakEvenRequest, ARTICLE, complete=completed, implied=implied)
+
+
+def open_folds(form: Form) -> frozenset[str]:
+    """Return the folds of a form that hold something, or something wrong."""
+    filled = {*form.values, *(error.field for error in form.errors)}
+    starts = {name.partition(".")[0] for name in filled}
+    return frozenset(fold for fold, names in FOLDS.items() if names & starts)
+
+
+router = page_router()
+
+
+def answered(request: Request, bench: Workbench, workspace: str) -> BreakEven:
+    """Return the answer to an address."""
+    return break_even(bench, workspace, FORM.request(FORM.values(request.query_params)))
+
+
+@router.get("/breakevens.json")
+def show_break_even_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> BreakEven:
+    """Return the answer of the page of the same address."""
+    return answered(request, bench, workspace)
+
+
+@router.get("/breakevens.csv")
+def show_break_even_csv(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Return the months of the page of the same address."""
+    lines = cash_flow_csv(answered(request, bench, workspace))
+    headers = {"Content-Disposition": 'attachment; filename="build-or-rent.csv"'}
+    return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/breakevens", response_class=HTMLResponse)
+def show_break_even(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = ""
+) -> Response:
+    """Show a break-even; a refused question beside the last that was possible."""
+    found = FORM.ask(request.query_params, previous, lambda wanted: break_even(bench, workspace, wanted))
+    return render(request, "breakeven.html", page_of(request, bench, workspace, found), status=found.status)
+
+
+def page_of(request: Request, bench: Workbench, workspace: str, found: Answered[BreakEven]) -> BreakEvenPage:
+    """Return the page of an answer, of an earlier one where this question is refused."""
+    form, answer, query, stale = found.form, found.answer, found.query, found.stale
+    voice = voice_of(request)
+    groups = system_names(bench.catalogue)
+    return BreakEvenPage(
+        data_url="" if stale else f"/breakevens.json?{query}",
+        documents=available(),
+        form=form,
+        general=FORM.unplaced(form),
+        systems=[group for group in groups if group.name != RENTED],
+        clouds=[group for group in groups if group.name == RENTED],
+        books=[Choice(one.id, one.name) for one in list_books(bench, workspace, ALL, None).items],
+        rentals=[Choice(one, voice.label(one)) for one in RENTALS],
+        currencies=[Choice(one, one) for one in CURRENCIES],
+        examples=[Choice(urlencode(fields), str(name)) for name, fields in EXAMPLES],
+        hints=[name for name, value in ARTICLE.items() if form.get(name) == value],
+        currency=form.get("currency", "KRW"),
+        view=None if answer is None else answer_view(answer, voice),
+        stale=stale,
+        previous=query,
+        csv_url="" if stale or answer is None else f"/breakevens.csv?{query}",
+        folds=open_folds(form),
+    )

@@ -1,0 +1,1 @@
+"""Software profiles fitted to runs that a customer measured, and what an upgrade gains."""

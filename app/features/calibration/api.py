@@ -1,0 +1,50 @@
+"""Calibrations: measured runs make estimates more certain, or say that a gain is not worth it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Path
+
+from app.features.calibration import service as calibrations
+from app.features.calibration.model import AnyCalibration, AnyCalibrationRequest, CalibrationSummary
+from app.platform.listing import Page
+from app.platform.web.api import ASK, LIST, READ, api_router
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
+
+router = api_router("calibrations", "/calibrations")
+
+
+@router.post("", status_code=201, summary="Calibrate with measured runs", responses=ASK)
+def create_calibration(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[AnyCalibrationRequest, Body(examples=[CALIBRATION, FABRIC_GAIN])],
+    key: KeyHeader = None,
+) -> AnyCalibration:
+    """Fit a software profile to measured runs, or hold the runs of alternatives against each other.
+
+    The identifier that is answered can be named as ``software`` of any estimate, comparison or
+    search. With ``reference`` and runs by label nothing is fitted: the gain of the means is held
+    against ``threshold``.
+    """
+    return calibrations.create_calibration(bench, workspace, body, key)
+
+
+@router.get("", summary="Calibrations made so far", responses=LIST)
+def list_calibrations(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[CalibrationSummary]:
+    """List identifiers and names, newest first."""
+    return calibrations.list_calibrations(bench, workspace, limit, cursor)
+
+
+@router.get("/{id}", summary="Read a calibration", responses=READ)
+def get_calibration(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["cal_a2b3c4d5e6f7g2h3"])],
+) -> AnyCalibration:
+    """Read the answer as it was given when the calibration was made."""
+    return calibrations.get_calibration(bench, workspace, identifier)

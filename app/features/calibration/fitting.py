@@ -1,0 +1,430 @@
+"""Calibrate a software profile with the customer's measured runs, and say what that changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app import __version__
+from app.catalog.software import (
+    ABSOLUTE,
+    GREATEST_OVERLAP,
+    OFFSET,
+    ProfileFigure,
+    SoftwareProfile,
+    figure_unit,
+)
+from app.engine.calibration import effective_parameters, log_spread
+from app.engine.records import Floats
+from app.errors import AppError, BadInput, FieldError, Message
+from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
+from app.estimating.context import SizingContext
+from app.estimating.deciding import Decision, decide
+from app.estimating.documents import CheckWarning, Estimate
+from app.estimating.estimate import estimate
+from app.estimating.ranges import significant
+from app.estimating.regimes import BEYOND, regimes
+from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
+from app.estimating.schema import Quantity
+from app.estimating.summaries import plan_summary
+from app.estimating.workload import resolve_model
+from app.features.calibration.model import (
+    CalibratedRun,
+    CalibrationAnswer,
+    CalibrationRequest,
+    CalibrationRun,
+    MovedFigure,
+    Outlook,
+    RunSystem,
+)
+
+IMPLAUSIBLE = 2.5
+"""Standard deviations of the prior beyond which a figure, or the gap as a whole, is suspect: what
+chance alone brings about once in eighty."""
+
+SCATTERED = 1.5
+"""What remains of the runs over what their noise explains: more than twice in variance."""
+
+PERCENT = 100.0
+
+
+def calibration_checks(
+    fit: ProfileFit,
+    gaps: Floats,
+    remaining: Floats,
+    *,
+    measured_devices: float,
+    target_devices: float,
+    fits: Sequence[bool],
+) -> list[CheckWarning]:
+    """Return what has to be known before a fitted profile is used."""
+    found = [*_implausible(fit, gaps), *_scatter(fit, remaining)]
+    if len(gaps) == 1:
+        message = Message(
+            "a single run: it cannot show whether the measurement repeats, nor which figure is at fault"
+        )
+        found.append(CheckWarning.of("calibration_single_run", "info", message, "runs"))
+    if target_devices > BEYOND * measured_devices:
+        message = Message(
+            "measured on at most {largest} devices and used for {devices}: communication between machines "
+            "was hardly measured; add a run on two or more machines",
+            {"largest": int(measured_devices), "devices": int(target_devices)},
+        )
+        found.append(CheckWarning.of("calibration_extrapolates", "caution", message, "estimate.system.count"))
+    for position, held in enumerate(fits):
+        if not held:
+            message = Message(
+                "run {run} does not fit the memory as computed, and yet it ran: state its plan",
+                {"run": position + 1},
+            )
+            found.append(
+                CheckWarning.of("calibration_does_not_fit", "caution", message, f"runs.{position}.plan")
+            )
+    return found
+
+
+def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
+    """Return what says that the measurement, or what was said of it, should be looked at again."""
+    found = []
+    for place, name in enumerate((*fit.names, OFFSET)):
+        moved = float(fit.posterior.mean[place])
+        bound = name in fit.at_bound
+        if abs(moved) <= IMPLAUSIBLE and not bound:
+            continue
+        template = (
+            "{parameter} went to the end of what is possible; check the measurement and what ran"
+            if bound
+            else "{parameter} moved by {deviations} standard deviations; check the measurement and what ran"
+        )
+        values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
+        found.append(CheckWarning.of("calibration_implausible", "serious", Message(template, values), "runs"))
+    slopes = fit.posterior.slopes_before
+    covariance = slopes @ slopes.T + np.diag(np.square(fit.own))
+    deviation = math.sqrt(float(np.mean(covariance)))
+    gap = float(np.mean(gaps))
+    if abs(gap) > IMPLAUSIBLE * deviation and not found:
+        template = (
+            "the runs are {gap} % off on average where {deviation} % was to be expected; "
+            "check the measurement"
+            if fit.prior.is_preset
+            else "the runs are {gap} % off on average where {deviation} % was to be expected; check the "
+            "measurement, or start from a class of software instead of a named one"
+        )
+        message = Message(
+            template,
+            {
+                "gap": significant(PERCENT * abs(math.expm1(gap)), 2),
+                "deviation": significant(PERCENT * deviation, 2),
+            },
+        )
+        found.append(CheckWarning.of("calibration_implausible", "serious", message, "runs"))
+    return found
+
+
+def _scatter(fit: ProfileFit, remaining: Floats) -> list[CheckWarning]:
+    """Return a warning where the runs disagree with each other by more than their noise."""
+    if remaining.size == 1 or fit.scatter <= SCATTERED:
+        return []
+    worst = int(np.argmax(np.abs(remaining / fit.own)))
+    message = Message(
+        "the runs disagree by more than measurements usually do; run {run} stands out with {gap} %",
+        {"run": worst + 1, "gap": significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2)},
+    )
+    return [CheckWarning.of("calibration_scatter", "caution", message, f"runs.{worst}")]
+
+
+Prediction = Callable[[SoftwareProfile, Mapping[str, Floats]], Floats]
+"""Logarithm of a step time with a profile, from standard normals by figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A run with its plan decided."""
+
+    asked: CalibrationRun
+    sizing: Decision
+    step: MeasuredStep
+
+    @property
+    def batch(self) -> int:
+        """Samples per step."""
+        return self.sizing.batch
+
+
+def check_measurement(run: CalibrationRun, position: int) -> None:
+    """Refuse a run that states both a throughput and a step time, or neither."""
+    if (run.samples_per_s is None) == (run.step_time_s is None):
+        raise BadInput.at(
+            f"runs.{position}.samples_per_s", "give either samples_per_s or step_time_s of every run"
+        )
+
+
+@contextmanager
+def below(place: str) -> Iterator[None]:
+    """Name the part of the request in the fields of what is wrong with it."""
+    try:
+        yield
+    except AppError as error:
+        error.errors = tuple(FieldError(f"{place}.{one.field}", one.message) for one in error.errors)
+        raise
+
+
+def decided(request: EstimateRequest, context: SizingContext) -> Decision:
+    """Return a request with its workload, software and plan decided."""
+    asked = request.system
+    hardware = context.hardware.system(
+        asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
+    )
+    return decide(request, resolve_model(request.model, context), hardware, context)
+
+
+def prepared(
+    runs: Sequence[CalibrationRun], asked: EstimateRequest, target: Decision, context: SizingContext
+) -> list[PreparedRun]:
+    """Return runs with their systems, workloads and plans decided; those alike are decided once."""
+    known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Decision, Prediction]] = {}
+    found = []
+    for position, run in enumerate(runs):
+        system = run_system(run.system, asked.system)
+        stated = {name: getattr(run.workload, name) for name in run.workload.model_fields_set}
+        workload = asked.workload.model_copy(update=stated)
+        same = system == asked.system and workload == asked.workload
+        plan = run.plan if run.plan is not None else asked.plan if same else PlanInput()
+        if (system, workload, plan) not in known:
+            changes = {"system": system, "workload": workload, "plan": plan}
+            changed = asked.model_copy(update={**changes, "software": target.scenario.software.id})
+            with below(f"runs.{position}"):
+                _check_kind(system, target, context)
+                sizing = decided(changed, context)
+            known[system, workload, plan] = sizing, _prediction(sizing, asked)
+        sizing, predict = known[system, workload, plan]
+        seconds = run.step_time_s or sizing.batch / (run.samples_per_s or math.nan)
+        devices = float(sizing.choice.plans.devices[0])
+        step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(sizing, context)), devices)
+        found.append(PreparedRun(run, sizing, step))
+    return found
+
+
+def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -> None:
+    """Refuse a run on the other kind of hardware."""
+    entry, known = context.hardware.system(system.id, 1).entry, target.hardware.entry.chip_kind
+    if entry.chip_kind is not known:
+        raise BadInput.at(
+            "system.id",
+            "{run} has {run_kind}s and the estimate {kind}s, whose software tells nothing of theirs",
+            run=entry.name,
+            run_kind=entry.chip_kind.value.upper(),
+            kind=known.value.upper(),
+        )
+
+
+def _prediction(sizing: Decision, asked: EstimateRequest) -> Prediction:
+    """Return the logarithm of a case's step time as a function of profile and normals."""
+    rate = asked.assumptions.input_samples_per_second
+    fed = sizing.batch / (rate * sizing.machines_used) if rate else 0.0
+
+    def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
+        scenario = replace(sizing.scenario, software=profile)
+        step = np.ravel(scenario.step(sizing.choice.plans, normals).total)
+        return np.asarray(np.log(np.maximum(step, fed)))
+
+    return predict
+
+
+def run_system(given: RunSystem | str | None, asked: SystemInput) -> SystemInput:
+    """Return the system of a run: its own where it names one, else the estimate's with changes."""
+    if given is None:
+        return asked
+    if isinstance(given, str):
+        return SystemInput(id=given)
+    stated = {name: value for name in given.model_fields_set if (value := getattr(given, name)) is not None}
+    return SystemInput(**stated) if "id" in stated else asked.model_copy(update=stated)
+
+
+def case_regimes(sizing: Decision, context: SizingContext) -> list[str]:
+    """Return the regimes of a case; the class's own is replaced by that of a profile.
+
+    What sets a class apart from one stack is in the wider figures that calibrating starts from.
+    """
+    names = regimes(sizing.scenario, sizing.choice.plans, sizing.profile.family, context.measured)
+    own = [name for name in names if name != "gpu_software_unnamed"]
+    return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]
+
+
+ONE_SIDED = 1.2816
+"""Standard deviations from the middle to the 90th percentile of a normal distribution."""
+
+SHOWN_CHANGE = 0.005
+"""Figures that moved and narrowed by less, in deviations of their prior, were not learnt of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """The answer, and the profile it names."""
+
+    answer: CalibrationAnswer
+    profile: SoftwareProfile
+
+
+def calibrate(request: CalibrationRequest, context: SizingContext, identifier: str) -> Calibrated:
+    """Return the software profile that measured runs make of an estimate's, and what it changes."""
+    asked = request.estimate
+    if asked.model.total_flop is not None:
+        raise BadInput.at("estimate.model.total_flop", "a bare figure has no steps that could be measured")
+    for position, run in enumerate(request.runs):
+        check_measurement(run, position)
+    with below("estimate"):
+        target = decided(asked, context)
+        before = estimate(asked, context)
+    prior = target.scenario.software
+    if prior.calibration is not None:
+        raise BadInput.at(
+            "estimate.software",
+            "{software} is a calibration itself; start from {prior} with all runs together",
+            software=prior.id,
+            prior=prior.calibration.prior,
+        )
+    runs = prepared(request.runs, asked, target, context)
+    fit = fit_profile(
+        identifier,
+        request.label or prior.title,
+        prior,
+        context.software.ranges,
+        [run.step for run in runs],
+        context.residuals,
+        target=case_regimes(target, context),
+        family=target.profile.family,
+        chips=[run.sizing.hardware.entry.chip for run in runs],
+        named=asked.software is not None,
+    )
+    with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
+    after = estimate(asked.model_copy(update={"software": identifier}), with_fit)
+    gaps = fit.posterior.before - np.array([run.step.measured for run in runs])
+    remaining = fit.posterior.after - np.array([run.step.measured for run in runs])
+    prior_covariance = np.eye(len(fit.names) + 1)
+    answer = CalibrationAnswer(
+        id=identifier,
+        label=request.label or before.label,
+        engine_version=__version__,
+        catalog_version=context.catalog.version,
+        software=identifier,
+        prior_software=prior.id,
+        estimate=asked.model_dump(mode="json", exclude_unset=True),
+        gap_before=float(np.mean(np.abs(gaps))),
+        gap_after=float(np.mean(np.abs(remaining))),
+        moved=moved_figures(fit),
+        runs=_run_documents(runs, fit),
+        before=_outlook(before),
+        after=_outlook(after),
+        effective_parameters=effective_parameters(fit.posterior.covariance),
+        spread_before=_mean_spread(fit.posterior.slopes_before, prior_covariance),
+        spread_after=_mean_spread(fit.posterior.slopes_after, fit.posterior.covariance),
+        warnings=calibration_checks(
+            fit,
+            gaps,
+            remaining,
+            measured_devices=max(run.step.devices for run in runs),
+            target_devices=float(target.choice.plans.devices[0]),
+            fits=[run.sizing.choice.fits for run in runs],
+        ),
+    )
+    return Calibrated(answer, fit.profile)
+
+
+def _mean_spread(slopes: Floats, covariance: Floats) -> float:
+    return float(np.sqrt(np.mean(np.square(log_spread(slopes, covariance)))))
+
+
+def _outlook(found: Estimate) -> Outlook:
+    return Outlook(
+        software=found.software or "", step_time=found.step_time, time_to_train=found.time_to_train
+    )
+
+
+def _run_documents(runs: Sequence[PreparedRun], fit: ProfileFit) -> list[CalibratedRun]:
+    posterior = fit.posterior
+    wide = log_spread(posterior.slopes_before, np.eye(posterior.mean.size))
+    narrow = log_spread(posterior.slopes_after, posterior.covariance)
+    documents = []
+    for place, run in enumerate(runs):
+        sizing, own = run.sizing, fit.own[place]
+        measured = math.exp(run.step.measured)
+        before, after = float(posterior.before[place]), float(posterior.after[place])
+        documents.append(
+            CalibratedRun(
+                system=sizing.hardware.entry.id,
+                system_name=sizing.hardware.entry.name,
+                count=sizing.hardware.count,
+                devices=int(sizing.choice.plans.devices[0]),
+                fabric=sizing.hardware.fabric,
+                global_batch=run.batch,
+                plan=plan_summary(sizing, sizing.choice.plans),
+                measured=measured,
+                samples_per_s=run.batch / measured,
+                before=_log_normal(before, math.hypot(wide[place], own)),
+                after=_log_normal(after, math.hypot(narrow[place], own)),
+                gap_before=before - run.step.measured,
+                gap_after=after - run.step.measured,
+                note=run.asked.note,
+            )
+        )
+    return documents
+
+
+def _log_normal(middle: float, deviation: float) -> Quantity:
+    reach = ONE_SIDED * deviation
+    low, value, high = (math.exp(middle + end) for end in (-reach, 0.0, reach))
+    return Quantity(value=value, low=low, high=high, unit="s")
+
+
+def moved_figures(fit: ProfileFit) -> list[MovedFigure]:
+    """Return what the runs tell of each figure and of the common offset, the furthest moved first."""
+    posterior = fit.posterior
+    deviations = np.sqrt(np.diag(posterior.covariance))
+    found = []
+    for place, name in enumerate((*fit.names, OFFSET)):
+        moved, narrowed = float(posterior.mean[place]), float(deviations[place])
+        if abs(moved) < SHOWN_CHANGE and 1.0 - narrowed < SHOWN_CHANGE:
+            continue
+        if name == OFFSET:
+            prior, after = (0.0, fit.offset_width), (fit.offset_width * moved, fit.offset_width * narrowed)
+            ends = [tuple(math.exp(one) for one in _ends(*pair)) for pair in (prior, after)]
+        else:
+            ends = [_figure_ends(profile.figures[name], fit) for profile in (fit.prior, fit.profile)]
+        (prior_low, central, prior_high), (low, value, high) = ends
+        found.append(
+            MovedFigure(
+                parameter=name,
+                unit=figure_unit(name),
+                prior=central,
+                prior_low=prior_low,
+                prior_high=prior_high,
+                posterior=value,
+                posterior_low=low,
+                posterior_high=high,
+                deviations=moved,
+                narrowed=narrowed,
+            )
+        )
+    return sorted(found, key=lambda one: -abs(one.deviations))
+
+
+def _ends(middle: float, deviation: float) -> tuple[float, float, float]:
+    return middle - ONE_SIDED * deviation, middle, middle + ONE_SIDED * deviation
+
+
+def _figure_ends(figure: ProfileFigure, fit: ProfileFit) -> tuple[float, ...]:
+    """Return the 10th percentile, the value and the 90th percentile of a figure."""
+    if figure.parameter in ABSOLUTE:
+        return tuple(min(max(one, 0.0), GREATEST_OVERLAP) for one in _ends(figure.value, figure.deviation))
+    reach = math.exp(ONE_SIDED * figure.deviation)
+    low, high = figure.value / reach, figure.value * reach
+    known = fit.profile.calibration
+    if known is not None and figure.parameter in known.ends:
+        least, most = known.ends[figure.parameter]
+        low, high = max(low, least), min(high, most)
+    return low, figure.value, high

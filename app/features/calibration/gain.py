@@ -1,0 +1,111 @@
+"""Whether the gain of an alternative over a reference is worth having, from measured runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.catalog.catalog import Catalog
+from app.errors import BadInput, Message
+from app.estimating.documents import CheckWarning
+from app.estimating.hardware import known_id
+from app.estimating.ranges import significant
+from app.features.calibration.model import GainAnswer, GainOption, GainRequest
+
+FEW_RUNS = 3
+"""Runs below which a mean says little of its own scatter."""
+
+
+def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> GainAnswer:
+    """Return the gain of the fastest alternative over the reference, and which of them to take.
+
+    The deviation of the gain is that of a ratio of two independent means (JCGM 100:2008, 5.1.2).
+    """
+    system = request.system if isinstance(request.system, str) else request.system.id
+    field = "system" if isinstance(request.system, str) else "system.id"
+    known_id(catalog, "system", system, field)
+    if request.reference not in request.runs:
+        raise BadInput.at(
+            "reference",
+            "no runs are called “{reference}”; choose one of {labels}",
+            reference=request.reference,
+            labels=", ".join(request.runs),
+        )
+    for label in request.runs:
+        if not 1 <= len(label) <= 100:
+            raise BadInput.at("runs", "a label has 1 to 100 characters")
+    base = float(np.mean(request.runs[request.reference]))
+    options = [gain_option(label, runs, base) for label, runs in request.runs.items()]
+    reference = next(option for option in options if option.label == request.reference)
+    best = max((one for one in options if one is not reference), key=lambda one: one.mean)
+    deviation = gain_deviation(best, reference)
+    worth = best.gain >= request.threshold
+    return GainAnswer(
+        id=identifier,
+        label=request.label or " · ".join(request.runs),
+        system=system,
+        reference=reference.label,
+        threshold=request.threshold,
+        relative_gain=best.gain,
+        gain_deviation=deviation,
+        recommendation=best.label if worth else reference.label,
+        options=options,
+        warnings=gain_warnings(best, reference, deviation, request.threshold),
+    )
+
+
+def gain_option(label: str, runs: Sequence[float], base: float) -> GainOption:
+    """Return runs with their mean, their scatter and their gain over a mean."""
+    return GainOption(
+        label=label,
+        runs=list(runs),
+        mean=float(np.mean(runs)),
+        deviation=float(np.std(runs, ddof=1)) if len(runs) > 1 else None,
+        gain=float(np.mean(runs)) / base - 1.0,
+    )
+
+
+def gain_deviation(best: GainOption, reference: GainOption) -> float | None:
+    """Return the standard deviation of a gain of means; None where one of them stands on a single run."""
+    if best.deviation is None or reference.deviation is None:
+        return None
+    relative = [one.deviation / one.mean / math.sqrt(len(one.runs)) for one in (best, reference)]  # type: ignore[operator]
+    return (1.0 + best.gain) * math.hypot(*relative)
+
+
+def gain_warnings(
+    best: GainOption,
+    reference: GainOption,
+    deviation: float | None,
+    threshold: float,
+    place: str = "runs",
+) -> list[CheckWarning]:
+    """Return what has to be said of a measured gain."""
+    found = []
+    few = [one.label for one in (reference, best) if len(one.runs) < FEW_RUNS]
+    if few:
+        message = Message(
+            "fewer than {least} runs of {labels}: how much they scatter is not known well",
+            {"least": FEW_RUNS, "labels": ", ".join(few)},
+        )
+        found.append(
+            CheckWarning.of("gain_few_runs", "caution", message, *(f"{place}.{name}" for name in few))
+        )
+    if deviation is None:
+        return found
+    scatter = max(one.deviation / one.mean for one in (best, reference))  # type: ignore[operator]
+    if scatter > abs(best.gain):
+        message = Message(
+            "runs of one kind differ by {scatter} %, more than the gain of {gain} %",
+            {"scatter": significant(100 * scatter, 2), "gain": significant(100 * best.gain, 2)},
+        )
+        found.append(CheckWarning.of("gain_within_scatter", "caution", message, place))
+    if abs(best.gain - threshold) < 2.0 * deviation:
+        message = Message(
+            "the gain of {gain} % is too near the threshold of {threshold} % to tell; measure more runs",
+            {"gain": significant(100 * best.gain, 2), "threshold": significant(100 * threshold, 2)},
+        )
+        found.append(CheckWarning.of("gain_near_threshold", "caution", message, place, "threshold"))
+    return found

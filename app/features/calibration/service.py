@@ -1,0 +1,89 @@
+"""Make, keep and find calibrations."""
+
+from __future__ import annotations
+
+from pydantic import TypeAdapter
+
+from app.estimating.calibrated import profile_to_json
+from app.features.calibration.fitting import calibrate
+from app.features.calibration.gain import measured_gain
+from app.features.calibration.model import (
+    AnyCalibration,
+    CalibrationAnswer,
+    CalibrationRequest,
+    CalibrationSummary,
+    GainAnswer,
+    GainRequest,
+)
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.tables import CalibrationRow
+from app.platform.store.types import new_id
+from app.platform.workbench import Workbench, no_such
+
+ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
+
+
+def create_calibration(
+    bench: Workbench,
+    workspace_id: str,
+    request: CalibrationRequest | GainRequest,
+    key: str | None = None,
+) -> CalibrationAnswer | GainAnswer:
+    """Fit a software profile to measured runs, or hold them against each other, and keep the answer."""
+    once = IdempotentCall.of("calibrations", key, request)
+    asked = request.model_dump(mode="json", exclude_unset=True)
+
+    if isinstance(request, GainRequest):
+
+        def hold() -> tuple[GainAnswer, Save]:
+            answer = measured_gain(request, bench.sizing.catalog, new_id("cal"))
+            document = answer.model_dump(mode="json")
+            return answer, lambda repository: repository.add(
+                CalibrationRow(
+                    id=answer.id, label=answer.label[:300], request=asked, document=document, profile=None
+                )
+            )
+
+        return keep(bench, workspace_id, once, GainAnswer, hold)
+
+    def fit() -> tuple[CalibrationAnswer, Save]:
+        found = calibrate(request, bench.context(workspace_id), new_id("cal"))
+        answer, profile = found.answer, profile_to_json(found.profile)
+        document = answer.model_dump(mode="json")
+        return answer, lambda repository: repository.add(
+            CalibrationRow(
+                id=answer.id, label=answer.label[:300], request=asked, document=document, profile=profile
+            )
+        )
+
+    return keep(bench, workspace_id, once, CalibrationAnswer, fit)
+
+
+def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
+    """Return a calibration as it was answered."""
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.get(CalibrationRow, identifier)
+        if row is None:
+            raise no_such("calibration", identifier)
+        return ANSWER.validate_python(row.document)
+
+
+def list_calibrations(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[CalibrationSummary]:
+    """Return calibrations, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(CalibrationRow, limit, read_cursor(cursor))
+    items = [
+        CalibrationSummary(
+            id=row.id,
+            label=row.label,
+            # Only runs of one system make a profile; those held against each other make a gain.
+            kind="calibration" if row.profile is not None else "gain",
+            software=row.id if row.profile is not None else None,
+            created_at=row.created_at,
+        )
+        for row in listing.rows
+    ]
+    return Page(items=items, next=write_cursor(listing.next))

@@ -1,0 +1,163 @@
+"""From calibrations to what their pages show; no number is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.errors import Message
+from app.estimating.schema import Quantity
+from app.features.calibration import charts as figures
+from app.features.calibration.model import CalibrationAnswer, GainAnswer, MovedFigure
+from app.platform.charts.figures import time_scale
+from app.platform.web.contexts import (
+    MOST_ROWS,
+    BasePage,
+    Choice,
+    FigureView,
+    Form,
+    WarningGroup,
+    grouped,
+    view,
+)
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import Voice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationFormPage(BasePage):
+    """The forms that ask for a calibration, or for the gain of an alternative."""
+
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    estimates: Sequence[Choice]
+    """Estimates that can be calibrated, the newest first, and the example."""
+    systems: Sequence[Choice]
+    """Systems that a run can be of."""
+    rows: Sequence[int]
+    """Numbers of the rows of runs, from 0."""
+    more: bool
+    """Whether rows can be added."""
+    earlier: Sequence[Choice]
+    """Calibrations made before, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedView:
+    """A figure before and after, written for reading."""
+
+    figure: MovedFigure
+    before: str
+    before_range: str
+    after: str
+    after_range: str
+    implausible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutlookRow:
+    """One number of the estimate, before and after."""
+
+    name: str
+    before: Quantity
+    after: Quantity
+    scale: Scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationPage(BasePage):
+    """A software profile fitted to measured runs."""
+
+    answer: CalibrationAnswer
+    outlook: Sequence[OutlookRow]
+    moved: Sequence[MovedView]
+    figures: Sequence[FigureView]
+    warnings: Sequence[WarningGroup]
+    time_scale: Scale
+    """One unit for the step times of all runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GainPage(BasePage):
+    """Whether an alternative gains enough."""
+
+    answer: GainAnswer
+    worth: bool
+    """Whether the alternative is recommended rather than the reference."""
+    best: str
+    """Label of the fastest alternative."""
+    figure: FigureView
+    warnings: Sequence[WarningGroup]
+
+
+IMPLAUSIBLE = 2.5
+"""Standard deviations from which a figure's move is marked, as the check of the same name does."""
+
+
+def calibration_page(
+    answer: CalibrationAnswer, voice: Voice, documents: Sequence[tuple[str, str]]
+) -> CalibrationPage:
+    """Return the page of a calibration."""
+    outlook = [
+        OutlookRow(name, before, after, time_scale([before]))
+        for name, before, after in (
+            (voice.gettext("Time to train"), answer.before.time_to_train, answer.after.time_to_train),
+            (voice.gettext("Time of one step"), answer.before.step_time, answer.after.step_time),
+        )
+        if before is not None and after is not None
+    ]
+    size = f"rows-{min(len(answer.runs) + 2, MOST_ROWS)}"
+    drawn = figures.gaps(answer, voice)
+    views = [view("gaps", voice.gettext("Gap of each run before and after"), size, drawn, "runs")]
+    if outlook:
+        one = outlook[0]
+        drawn = figures.outlook(one.before, one.after, one.name, voice)
+        views.append(
+            view("outlook", voice.gettext("The estimate before and after"), "rows-3", drawn, "outlook")
+        )
+    return CalibrationPage(
+        data_url=f"/calibrations/{answer.id}.json",
+        documents=documents,
+        answer=answer,
+        outlook=outlook,
+        moved=[moved_view(one, voice) for one in answer.moved],
+        figures=views,
+        warnings=grouped(("", one) for one in answer.warnings),
+        time_scale=time_scale([run.before for run in answer.runs]),
+    )
+
+
+def moved_view(figure: MovedFigure, voice: Voice) -> MovedView:
+    """Return a figure before and after as it is read: times in their unit, the rest as bare numbers."""
+
+    def written(value: float) -> str:
+        return voice.value(value, "s") if figure.unit == "s" else voice.number(value)
+
+    def span(low: float, high: float) -> str:
+        return f"({written(low)} – {written(high)})"
+
+    return MovedView(
+        figure=figure,
+        before=written(figure.prior),
+        before_range=span(figure.prior_low, figure.prior_high),
+        after=written(figure.posterior),
+        after_range=span(figure.posterior_low, figure.posterior_high),
+        implausible=abs(figure.deviations) > IMPLAUSIBLE,
+    )
+
+
+def gain_page(answer: GainAnswer, voice: Voice, documents: Sequence[tuple[str, str]]) -> GainPage:
+    """Return the page of measured alternatives."""
+    others = [one for one in answer.options if one.label != answer.reference]
+    drawn = figures.alternatives(answer, voice)
+    size = f"rows-{min(len(answer.options) + 1, MOST_ROWS)}"
+    return GainPage(
+        data_url=f"/calibrations/{answer.id}.json",
+        documents=documents,
+        answer=answer,
+        worth=answer.recommendation != answer.reference,
+        best=max(others, key=lambda one: one.mean).label,
+        figure=view("alternatives", voice.gettext("Measured throughput"), size, drawn, "alternatives"),
+        warnings=grouped(("", one) for one in answer.warnings),
+    )

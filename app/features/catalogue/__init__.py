@@ -1,0 +1,1 @@
+"""The catalogue to read: chips, machines, systems, fabrics, models, software, sources."""

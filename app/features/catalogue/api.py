@@ -1,0 +1,137 @@
+"""The catalogue: every figure with unit, range, source, date, status and rejected rivals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path
+
+from app.estimating.schema import SourceRef
+from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
+from app.platform.listing import Page
+from app.platform.web.api import LIST, READ, api_router
+from app.platform.web.deps import ALL, ID, BenchDep, CursorQuery, LimitQuery
+from app.platform.web.narrowing import Narrowing
+
+CHIPS = Narrowing(Chip, "id", "name", "maker", "kind", within="items")
+
+MACHINES = Narrowing(Machine, "id", "name", "maker", "chip", "devices", "intra", within="items")
+
+SYSTEMS = Narrowing(
+    System,
+    *("id", "name", "maker", "machine", "machines", "devices", "devices_per_machine", "chip", "chip_kind"),
+    *("intra", "hosts", "fabric", "ports_per_node", "acquisition", "availability", "price", "rack_units"),
+    *("price_hour.value", "price_hour.unit", "power_typical", "power_max"),
+    within="items",
+)
+
+FABRICS = Narrowing(Fabric, "id", "name", "maker", "protocol", within="items")
+
+MODELS = Narrowing(
+    Model,
+    *("id", "name", "family", "parameters", "forward_flop_per_sample", "seq_len", "image_size", "status"),
+    within="items",
+)
+
+SOFTWARE = Narrowing(Software, "id", "name", "kind", "preset", "as_of", "families", "runs", within="items")
+
+router = api_router("catalogue", "/catalog")
+
+
+@router.get("/chips", summary="All chips", responses=LIST, dependencies=[Depends(CHIPS)])
+def list_chips(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Chip]:
+    """Accelerators with peaks, memory, bandwidths and what follows from them."""
+    return bench.catalogue.chips.page(limit, cursor)
+
+
+@router.get("/chips/{id}", summary="One chip", responses=READ)
+def get_chip(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["a100-sxm-80gb"])]
+) -> Chip:
+    """One accelerator."""
+    return bench.catalogue.chips.get(identifier)
+
+
+@router.get("/machines", summary="All machines", responses=LIST, dependencies=[Depends(MACHINES)])
+def list_machines(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Machine]:
+    """Nodes and IPU machines with the links inside them."""
+    return bench.catalogue.machines.page(limit, cursor)
+
+
+@router.get("/machines/{id}", summary="One machine", responses=READ)
+def get_machine(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["dgx-a100-640gb"])]
+) -> Machine:
+    """One node or IPU machine."""
+    return bench.catalogue.machines.get(identifier)
+
+
+@router.get("/systems", summary="All systems", responses=LIST, dependencies=[Depends(SYSTEMS)])
+def list_systems(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[System]:
+    """Systems that can be bought or rented, with bill, price and power."""
+    return bench.catalogue.systems.page(limit, cursor)
+
+
+@router.get("/systems/{id}", summary="One system", responses=READ)
+def get_system(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["ipu-pod64"])]
+) -> System:
+    """One system; requests multiply it by ``count``."""
+    return bench.catalogue.systems.get(identifier)
+
+
+@router.get("/fabrics", summary="All fabrics", responses=LIST, dependencies=[Depends(FABRICS)])
+def list_fabrics(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Fabric]:
+    """Scale-out networks, per port."""
+    return bench.catalogue.fabrics.page(limit, cursor)
+
+
+@router.get("/fabrics/{id}", summary="One fabric", responses=READ)
+def get_fabric(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["hdr-infiniband"])]
+) -> Fabric:
+    """One scale-out network, per port."""
+    return bench.catalogue.fabrics.get(identifier)
+
+
+@router.get("/models", summary="All model presets", responses=LIST, dependencies=[Depends(MODELS)])
+def list_models(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Model]:
+    """Models as published, with the parameters counted from their operators."""
+    return bench.catalogue.models.page(limit, cursor)
+
+
+@router.get("/models/{id}", summary="One model preset", responses=READ)
+def get_model(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["gpt3-175b"])]
+) -> ModelWithOperators:
+    """One published model with its operators."""
+    return bench.catalogue.model_with_operators(identifier)
+
+
+@router.get("/software", summary="All software profiles", responses=LIST, dependencies=[Depends(SOFTWARE)])
+def list_software(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[Software]:
+    """Software stacks as dated, sourced sets of a few efficiencies."""
+    return bench.catalogue.software.page(limit, cursor)
+
+
+@router.get("/software/{id}", summary="One software profile", responses=READ)
+def get_software(
+    bench: BenchDep, identifier: Annotated[str, Path(alias="id", description=ID, examples=["megatron-2022"])]
+) -> Software:
+    """One software stack."""
+    return bench.catalogue.software.get(identifier)
+
+
+@router.get("/sources", summary="All sources", responses=LIST)
+def list_sources(bench: BenchDep, limit: LimitQuery = ALL, cursor: CursorQuery = None) -> Page[SourceRef]:
+    """Where the figures were read."""
+    return bench.catalogue.sources.page(limit, cursor)
+
+
+@router.get("/sources/{id}", summary="One source", responses=READ)
+def get_source(
+    bench: BenchDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["lablup-ipu-2022"])],
+) -> SourceRef:
+    """One source."""
+    return bench.catalogue.sources.get(identifier)

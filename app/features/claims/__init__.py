@@ -1,0 +1,1 @@
+"""Published ratios of vendors beside our own estimate on equal footing."""

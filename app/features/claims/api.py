@@ -1,0 +1,35 @@
+"""Vendor claims beside estimates of our own on equal footing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from app.features.claims import service as claims
+from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
+from app.platform.web.api import READ, api_router
+from app.platform.web.deps import ID, BenchDep, WorkspaceDep
+
+router = api_router("claims", "/claims")
+
+ClaimId = Annotated[str, Path(alias="id", description=ID, examples=["bert-large-3-dgx"])]
+
+
+@router.get("", summary="Vendor claims and what becomes of them", responses=READ)
+def list_claims(
+    bench: BenchDep, workspace: WorkspaceDep, asked: Annotated[ClaimsRequest, Query()]
+) -> VendorClaims:
+    """Give published ratios with their base, our own per chip, dollar and watt, and a verdict by one rule.
+
+    A claim that is not about training of a network, or whose base is not stated, carries no number of ours.
+    """
+    return claims.list_claims(bench, workspace, asked)
+
+
+@router.get("/{id}", summary="Read one vendor claim", responses=READ)
+def get_claim(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: ClaimId, asked: Annotated[ClaimsRequest, Query()]
+) -> VendorClaim:
+    """Both sides as they are estimated, with software of the time and later, and the request of each."""
+    return claims.get_claim(bench, workspace, identifier, asked)

@@ -1,0 +1,126 @@
+"""Comparisons: options side by side, with ratios and what to beware of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Depends, Path, Query, Response
+
+from app.estimating.capital import BOUNDS
+from app.features.comparisons import service as comparisons
+from app.features.comparisons.model import (
+    LEAST_SHARE,
+    Comparison,
+    ComparisonPatch,
+    ComparisonRequest,
+    ComparisonSummary,
+)
+from app.features.comparisons.one_basis import BasisAsked
+from app.features.estimates.api import ESTIMATED
+from app.platform.listing import Page
+from app.platform.web.api import ASK, CHANGED, LIST, READ, TAGGED, api_router
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
+from app.platform.web.narrowing import Narrowing
+from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
+
+COMPARISONS = Narrowing(
+    Comparison,
+    *("id", "title", "locale", "currency", "scaling_efficiency", "ratios", "fastest", "fastest_tied"),
+    *("cost_ratios", "cheapest", "cheapest_tied", "warnings"),
+    *("rows.label", "rows.kind", "rows.hours", "rows.low", "rows.high", "rows.system", "rows.scaled_from"),
+    *("rows.factor", *(f"rows.estimate.{name}" for name in ESTIMATED)),
+)
+
+router = api_router("comparisons", "/comparisons")
+
+NARROW = [Depends(COMPARISONS)]
+
+ComparisonId = Annotated[str, Path(alias="id", description=ID, examples=["cmp_a2b3c4d5e6f7g2h3"])]
+
+Efficiency = Annotated[
+    float,
+    Query(
+        ge=LEAST_SHARE,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of linear scaling that linear rows reach; restates their hours and the ratios.",
+        examples=[0.85],
+    ),
+]
+
+Utilisation = Annotated[
+    float | None,
+    Query(
+        ge=BOUNDS["utilisation"][0],
+        le=BOUNDS["utilisation"][1],
+        allow_inf_nan=False,
+        description="Share of the calendar in which every option works; costs are compared on it. Left out, "
+        "that of the first owned option.",
+        examples=[0.5],
+    ),
+]
+
+TermYears = Annotated[
+    float | None,
+    Query(
+        ge=BOUNDS["amortisation_years"][0],
+        le=BOUNDS["amortisation_years"][1],
+        allow_inf_nan=False,
+        description="Years over which every option is paid for. Left out, those of the first owned option.",
+        examples=[3],
+    ),
+]
+
+
+@router.post("", status_code=201, summary="Put options side by side", responses=ASK, dependencies=NARROW)
+def create_comparison(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[ComparisonRequest, Body(examples=[HEAD_TO_HEAD, MODELLED])],
+    key: KeyHeader = None,
+) -> Comparison:
+    """Hours of each option and the ratios between them; rows are estimates to make or published figures."""
+    return comparisons.create_comparison(bench, workspace, body, key)
+
+
+@router.get("", summary="Comparisons made so far", responses=LIST)
+def list_comparisons(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[ComparisonSummary]:
+    """List identifiers and titles, newest first."""
+    return comparisons.list_comparisons(bench, workspace, limit, cursor)
+
+
+@router.get(
+    "/{id}", summary="Read a comparison", responses={**READ, **TAGGED}, dependencies=[*REMEMBER, *NARROW]
+)
+def get_comparison(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: ComparisonId,
+    response: Response,
+    scaling_efficiency: Efficiency = 1.0,
+    utilisation: Utilisation = None,
+    term_years: TermYears = None,
+) -> Comparison:
+    """Read the options as they stand; the ETag is for If-Match when changing them."""
+    basis = BasisAsked(utilisation, term_years)
+    found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
+    response.headers["ETag"] = write_tag(found.version)
+    return found.comparison
+
+
+@router.patch("/{id}", summary="Change a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
+def change_comparison(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: ComparisonId,
+    body: Annotated[ComparisonPatch, Body(examples=[RENAMED])],
+    response: Response,
+    tag: MatchHeader = None,
+) -> Comparison:
+    """Change title, language, currency or rows; what is left out stays."""
+    changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(changed.version)
+    return changed.comparison

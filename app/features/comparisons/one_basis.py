@@ -1,0 +1,255 @@
+"""Owned and rented on one basis: the same useful hours, the same term, every way to pay side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.catalog.books import RENTALS
+from app.engine.cost.hours import run_cost
+from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
+from app.errors import BadInput, NotFound
+from app.estimating.capital import BOUNDS, terms_of
+from app.estimating.context import SizingContext
+from app.estimating.costing import Charges
+from app.estimating.documents import Estimate
+from app.estimating.estimate import Timed, hardware_of, stated_samples, time_to_train
+from app.estimating.money import CostLine
+from app.estimating.prices import prices
+from app.estimating.ranges import common_normals, quantity
+from app.estimating.request import AssumptionsInput, EstimateRequest
+from app.estimating.schema import Quantity
+from app.features.comparisons.compare import (
+    SAME_COST,
+    Amount,
+    ComparisonEntry,
+    cost_bases_differ,
+    leaders,
+    ratio_of,
+)
+from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
+
+ELASTIC = {"on-demand", "spot"}
+"""Ways to rent that are paid for the hours in use alone; a commitment is paid for every hour."""
+
+SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
+"""Assumptions that all options take from the first that states them; region and tariff stay their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class BasisAsked:
+    """What is asked of the basis; None is that of the first owned option, else the catalogue's."""
+
+    utilisation: float | None = None
+    term_years: float | None = None
+
+    def check(self) -> None:
+        """Refuse a basis that can never be."""
+        limits = {"utilisation": BOUNDS["utilisation"], "term_years": BOUNDS["amortisation_years"]}
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise BadInput.at(
+                    name, "{value} is not between {least} and {most}", value=value, least=least, most=most
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class OneBasisCosts:
+    """What every option costs on one basis."""
+
+    basis: OneBasis
+    costs: Mapping[str, list[BasisCost]]
+    """By label or key, the option's own way to pay first; nothing for what has no known cost."""
+    amounts: Mapping[str, Amount | None]
+    """Cost of a run as each option is had, with its samples."""
+
+
+def on_one_basis(
+    comparison: Comparison, options: Sequence[ComparisonEntry], context: SizingContext, asked: BasisAsked
+) -> Comparison:
+    """Return a comparison with the costs of all rows on one basis, and which of them is the cheapest."""
+    labels = [row.label for row in comparison.rows]
+    found = costs_on_one_basis(dict(zip(labels, options, strict=True)), context, asked)
+    if found is None:
+        return comparison
+    rows = [row.model_copy(update={"costs": found.costs.get(row.label, [])}) for row in comparison.rows]
+    ratios = cost_ratios(found.amounts)
+    first = leaders(found.amounts, SAME_COST)
+    warnings = [one for one in comparison.warnings if one.code != "cost_bases_differ"]
+    differ = cost_bases_differ(rows)
+    return comparison.model_copy(
+        update={
+            "rows": rows,
+            "one_basis": found.basis,
+            "cost_ratios": ratios,
+            "cheapest": first[0] if len(first) == 1 else None,
+            "cheapest_tied": first if len(first) > 1 else [],
+            "warnings": [*warnings, differ] if differ is not None else warnings,
+        }
+    )
+
+
+def cost_ratios(amounts: Mapping[str, Amount | None]) -> list[CostRatio]:
+    """Return the cost of each option over that of each cheaper one, the cheapest's first."""
+    known = sorted((one.value, label) for label, one in amounts.items() if one is not None and one.value > 0)
+    found = []
+    for place, (_, cheaper) in enumerate(known):
+        for _, dearer in reversed(known[place + 1 :]):
+            more, less = amounts[dearer], amounts[cheaper]
+            assert more is not None and less is not None
+            ratio = ratio_of(more, less, SAME_COST)
+            found.append(
+                CostRatio(
+                    dearer=dearer,
+                    cheaper=cheaper,
+                    ratio=ratio.value,
+                    low=ratio.low,
+                    high=ratio.high,
+                    probability=ratio.probability,
+                    tie=ratio.tie,
+                )
+            )
+    return found
+
+
+def costs_on_one_basis(
+    options: Mapping[str, ComparisonEntry], context: SizingContext, asked: BasisAsked
+) -> OneBasisCosts | None:
+    """Return the cost of every option for the same useful hours of the same term; None where none is known.
+
+    An owned system and a commitment are paid for every hour of the term, list and spot prices for the hours
+    in use. The time of a run is that of its estimate; interruptions of spot instances lengthen it.
+    """
+    asked.check()
+    costed = {
+        name: (option.request, option.estimate)
+        for name, option in options.items()
+        if isinstance(option.request, EstimateRequest)
+        and option.estimate is not None
+        and option.estimate.cost is not None
+        and option.estimate.time_to_train is not None
+    }
+    if not costed:
+        return None
+    stated = [request.assumptions for request, _ in costed.values()]
+    basis = _basis([one for _, one in costed.values()], stated, asked, context)
+    shared = _shared(stated, SHARED)
+    shared |= {"utilisation": basis.utilisation, "amortisation_years": basis.term_years}
+    costs: dict[str, list[BasisCost]] = {}
+    amounts: dict[str, Amount | None] = {}
+    for name, (request, made) in costed.items():
+        try:
+            ways = list(_ways(request, made, shared, basis, context))
+        except NotFound:  # A price book or an upload that has been deleted since.
+            continue
+        costs[name] = [way for way, _ in ways]
+        own = next((amount for way, amount in ways if way.own), None)
+        amounts[name] = own
+    return OneBasisCosts(basis, costs, amounts) if costs else None
+
+
+def _basis(
+    estimates: Sequence[Estimate],
+    stated: Sequence[AssumptionsInput],
+    asked: BasisAsked,
+    context: SizingContext,
+) -> OneBasis:
+    known = _shared(stated, ("utilisation", "amortisation_years"))
+    bases = [one.cost.basis for one in estimates if one.cost is not None]
+    owned = [basis for basis in bases if basis.get("acquisition") == "own"]
+    usual = context.catalog.cost_defaults(context.catalog.system(estimates[0].system.id).chip_kind)
+    share, years = usual.utilisation.si, usual.amortisation.si / YEAR
+    if owned:
+        known |= {
+            "utilisation": owned[0].get("utilisation"),
+            "amortisation_years": owned[0].get("term_years"),
+        }
+    share = float(str(known.get("utilisation") or share))
+    years = float(str(known.get("amortisation_years") or years))
+    share = share if asked.utilisation is None else asked.utilisation
+    return OneBasis(
+        utilisation=share,
+        term_years=years if asked.term_years is None else asked.term_years,
+        useful_hours_per_year=share * HOURS_PER_YEAR,
+    )
+
+
+def _shared(stated: Sequence[AssumptionsInput], names: Sequence[str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name in names:
+        value = next((value for one in stated if (value := getattr(one, name)) is not None), None)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _ways(
+    request: EstimateRequest,
+    made: Estimate,
+    shared: Mapping[str, object],
+    basis: OneBasis,
+    context: SizingContext,
+) -> Iterator[tuple[BasisCost, Amount]]:
+    """Give every way to pay for an option that has a price, its own first."""
+    asked = request.assumptions.model_copy(update=shared)
+    priced = context.at_prices(asked)
+    hardware = hardware_of(request, priced)
+    own = terms_of(hardware, asked, priced.catalog)
+    others = [name for name in RENTALS if name != own.rental]
+    # A stated rent is that of the option's own way to rent.
+    rentals = [own.rental] if own.owned or asked.hourly_price is not None else [own.rental, *others]
+    for rental in rentals:
+        terms = request.assumptions.model_copy(update={**shared, "rental": rental})
+        time = made.time_to_train
+        timed = None if time is None else (time.value, made.time_samples)
+        if "spot" in (rental, own.rental) and rental != own.rental:
+            # Interruptions lengthen the run; plan and step are those of the option.
+            if priced.catalog.find(hardware.entry.id, "price_hour", RENTALS[rental or ""]) is None:
+                continue
+            timed = time_to_train(request.model_copy(update={"assumptions": terms}), context)
+        if timed is None:
+            continue
+        found = prices(hardware, terms, request.currency, priced.catalog, [])
+        if found is None:
+            continue
+        if rental in ELASTIC and found.hourly is not None:
+            # The price of a useful hour is the rent over its utilisation; nobody pays for these when idle.
+            found = replace(found, hourly=found.hourly * found.utilisation)
+        charges = Charges(hardware, found, normals=common_normals(), currency=request.currency)
+        yield _way(charges, rental, rental == own.rental, timed, basis)
+
+
+def _way(
+    charges: Charges, rental: str | None, own: bool, timed: Timed, basis: OneBasis
+) -> tuple[BasisCost, Amount]:
+    year = basis.useful_hours_per_year * HOUR
+    term = year * basis.term_years
+    currency = charges.currency
+    seconds, drawn = timed
+    runs = run_cost(charges.hourly_samples, np.asarray(seconds if drawn is None else drawn))
+    run = quantity(float(run_cost(charges.hourly, seconds)), runs, currency)
+    hourly = quantity(charges.hourly, charges.hourly_samples, currency)
+
+    def used(duration: float) -> Quantity:
+        value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
+        return Quantity(value=value, low=low, high=high, unit=currency)
+
+    way = BasisCost(
+        acquisition="rent" if rental is not None else "own",
+        rental=rental,
+        own=own,
+        run=run,
+        hourly=hourly,
+        yearly=used(year),
+        over_term=used(term),
+        capex=quantity(*charges.capital, currency) if charges.owned else None,
+        runs=term / seconds,
+        lines=[
+            CostLine(item=name, hourly=amount, over_term=float(run_cost(amount, term)))
+            for name, amount in charges.lines.items()
+        ],
+    )
+    return way, Amount(run.value, np.array(stated_samples(runs)))

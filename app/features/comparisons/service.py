@@ -1,0 +1,258 @@
+"""Make, change, keep and find comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from app.errors import AppError, FieldError, Overtaken
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.compare import ComparisonEntry, check_row_count, compare
+from app.features.comparisons.model import (
+    Comparison,
+    ComparisonPatch,
+    ComparisonRequest,
+    ComparisonSummary,
+    PublishedFigure,
+    RowRequest,
+)
+from app.features.comparisons.one_basis import BasisAsked, on_one_basis
+from app.features.estimates.service import make_estimate, save_estimate
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.repository import Repository
+from app.platform.store.tables import ComparisonRecord, EstimateRow
+from app.platform.store.types import new_id, now
+from app.platform.workbench import Workbench, no_such
+
+USUAL_BASIS = BasisAsked()
+
+ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A comparison and how often it has been changed."""
+
+    comparison: Comparison
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonHead:
+    """What is kept of a comparison beside its options."""
+
+    identifier: str
+    title: str | None
+    locale: str
+    currency: str
+
+
+def create_comparison(
+    bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
+) -> Comparison:
+    """Put options side by side and keep them."""
+    return keep_comparison(bench, workspace_id, request, IdempotentCall.of("comparisons", key, request))
+
+
+def keep_comparison(
+    bench: Workbench, workspace_id: str, request: ComparisonRequest, once: IdempotentCall | None
+) -> Comparison:
+    """Put options side by side and keep them, once for each request of its caller."""
+
+    def make() -> tuple[Comparison, Save]:
+        options = make_options(bench, workspace_id, request.rows, request.currency)
+        found = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
+        answer = compared(bench, workspace_id, options, found)
+
+        def save(repository: Repository) -> None:
+            record = ComparisonRecord(
+                id=answer.id,
+                workspace_id=workspace_id,
+                title=answer.title,
+                locale=answer.locale,
+                currency=answer.currency,
+                version=1,
+            )
+            save_new_estimates(repository, options)
+            repository.add_comparison(record, stored_options(options))
+
+        return answer, save
+
+    return keep(bench, workspace_id, once, Comparison, make)
+
+
+def get_comparison(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    scaling_efficiency: float = 1.0,
+    basis: BasisAsked = USUAL_BASIS,
+) -> Versioned:
+    """Return a comparison, its linear rows restated at a scaling efficiency, its costs on one basis."""
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        options = stored(repository, identifier)
+    found = ComparisonHead(record.id, record.title, record.locale, record.currency)
+    comparison = compared(bench, workspace_id, options, found, scaling_efficiency, basis)
+    return Versioned(comparison, record.version)
+
+
+def change_comparison(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    patch: ComparisonPatch,
+    version: int | None = None,
+) -> Versioned:
+    """Change a comparison; with a version, only if nobody else has changed it since.
+
+    Estimates are made anew where the rows or the currency change.
+    """
+    before = get_comparison(bench, workspace_id, identifier)
+    check_version(version, before.version)
+    currency = patch.currency or before.comparison.currency
+    rows = patch.rows
+    with bench.store.transaction(workspace_id) as repository:
+        options = stored(repository, identifier)
+    anew = rows is not None or currency != before.comparison.currency
+    if anew:
+        requests = rows if rows is not None else [option.request for option in options]
+        options = make_options(bench, workspace_id, requests, currency)
+    title = patch.title or before.comparison.title
+    locale = patch.locale or before.comparison.locale
+    answer = compared(bench, workspace_id, options, ComparisonHead(identifier, title, locale, currency))
+    was = before.comparison
+    changes = [("title", answer.title, was.title), ("locale", locale, was.locale)]
+    changes.append(("currency", currency, was.currency))
+    values: dict[str, Any] = {name: new for name, new, old in changes if new != old}
+    values |= {"version": before.version + 1, "updated_at": now()}
+    with bench.store.transaction(workspace_id) as repository:
+        if not repository.change_comparison(identifier, before.version, values):
+            check_version(before.version, existing(repository, identifier).version)
+        if anew:
+            save_new_estimates(repository, options)
+            repository.replace_options(identifier, stored_options(options))
+    return Versioned(answer, before.version + 1)
+
+
+def list_comparisons(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[ComparisonSummary]:
+    """Return comparisons, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor))
+        labels = repository.shown.labels(row.id for row in listing.rows)
+    items = [
+        ComparisonSummary(
+            id=row.id,
+            title=row.title,
+            labels=labels.get(row.id, []),
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+        for row in listing.rows
+    ]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def check_version(expected: int | None, found: int) -> None:
+    """Refuse an edit that would overwrite one its author has not seen."""
+    if expected is not None and expected != found:
+        raise Overtaken.at(
+            "If-Match",
+            "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
+            found=found,
+            expected=expected,
+        )
+
+
+def make_options(
+    bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
+) -> list[ComparisonEntry]:
+    """Return rows with their estimates made, all in one currency."""
+    check_row_count(len(requests))
+    options = []
+    for position, request in enumerate(requests):
+        if isinstance(request, PublishedFigure):
+            options.append(ComparisonEntry(request))
+        else:
+            asked = request.model_copy(update={"currency": currency})
+            with of_row(position):
+                options.append(ComparisonEntry(asked, make_estimate(bench, workspace_id, asked)))
+    return options
+
+
+@contextmanager
+def of_row(position: int) -> Iterator[None]:
+    """Name the row in the fields of what is wrong with its request."""
+    try:
+        yield
+    except AppError as error:
+        error.errors = tuple(FieldError(f"rows.{position}.{one.field}", one.message) for one in error.errors)
+        raise
+
+
+def compared(
+    bench: Workbench,
+    workspace_id: str,
+    options: list[ComparisonEntry],
+    kept: ComparisonHead,
+    scaling_efficiency: float = 1.0,
+    basis: BasisAsked = USUAL_BASIS,
+) -> Comparison:
+    """Return options side by side under an identifier, their costs on one basis."""
+    comparison = compare(
+        options,
+        catalog=bench.sizing.catalog,
+        scaling_efficiency=scaling_efficiency,
+        title=kept.title,
+        locale=kept.locale,
+        currency=kept.currency,
+    )
+    priced = on_one_basis(comparison, options, bench.context(workspace_id), basis)
+    return priced.model_copy(update={"id": kept.identifier})
+
+
+def existing(repository: Repository, identifier: str) -> ComparisonRecord:
+    """Return a comparison's record or say that there is none."""
+    record = repository.get(ComparisonRecord, identifier)
+    if record is None:
+        raise no_such("comparison", identifier)
+    return record
+
+
+def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
+    """Return the options of a comparison with the estimates that were made for them."""
+    rows = repository.comparison_options(identifier)
+    estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
+    return [
+        ComparisonEntry(
+            ROW.validate_python(row.request),
+            Estimate.model_validate(estimates[row.estimate_id].document) if row.estimate_id else None,
+        )
+        for row in rows
+    ]
+
+
+def stored_options(options: list[ComparisonEntry]) -> list[tuple[dict[str, Any], str | None]]:
+    """Return options as they are kept."""
+    return [
+        (
+            option.request.model_dump(mode="json", exclude_unset=True),
+            option.estimate.id if option.estimate else None,
+        )
+        for option in options
+    ]
+
+
+def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -> None:
+    """Keep the estimates of options."""
+    for option in options:
+        if option.estimate is not None and isinstance(option.request, EstimateRequest):
+            save_estimate(repository, option.request, option.estimate)

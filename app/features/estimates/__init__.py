@@ -1,0 +1,1 @@
+"""One estimate: kept, shown, scaled over counts."""

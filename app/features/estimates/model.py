@@ -1,0 +1,41 @@
+"""The scaling curve: one request over several counts of its system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import Field
+
+from app.errors import BadInput
+from app.estimating.request import EstimateRequest, PlanInput
+from app.estimating.schema import Document
+
+MOST_COUNTS = 16
+
+
+def scaled_requests(request: EstimateRequest, counts: Sequence[int]) -> list[EstimateRequest]:
+    """Return the request at each count, with its plan left to the search."""
+    if not 1 <= len(counts) <= MOST_COUNTS:
+        raise BadInput.at(
+            "counts", "{given} counts: between 1 and {most} are computed", given=len(counts), most=MOST_COUNTS
+        )
+    return [
+        request.model_copy(
+            update={"system": request.system.model_copy(update={"count": count}), "plan": PlanInput()}
+        )
+        for count in counts
+    ]
+
+
+class EstimateSummary(Document):
+    """One line of the list of estimates."""
+
+    id: str = Field(description="Identifier of the estimate.")
+    label: str = Field(description="Its name.")
+    model: str | None = Field(
+        None, description="Name of the preset or upload; null for a model that stood in the request itself."
+    )
+    system: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it.")
+    created_at: datetime = Field(description="When it was made.")

@@ -1,0 +1,129 @@
+"""Make, keep and find estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.errors import BadInput
+from app.estimating.documents import Estimate
+from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
+from app.features.estimates.model import EstimateSummary, scaled_requests
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.document_queries import EstimateSubject
+from app.platform.store.repository import Repository
+from app.platform.store.tables import EstimateRow
+from app.platform.store.types import new_id
+from app.platform.workbench import Workbench, no_such
+from app.telemetry import ESTIMATES
+
+
+def create_estimate(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
+) -> Estimate:
+    """Size a model on a system and keep the answer."""
+
+    def make() -> tuple[Estimate, Save]:
+        answer = make_estimate(bench, workspace_id, request)
+        return answer, lambda repository: save_estimate(repository, request, answer)
+
+    return keep(bench, workspace_id, IdempotentCall.of("estimates", key, request), Estimate, make)
+
+
+def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+    """Size a model on a system under a new identifier, without keeping the answer."""
+    answer = estimate(request, bench.context(workspace_id))
+    ESTIMATES.inc()
+    return answer.model_copy(update={"id": new_id("est")})
+
+
+def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
+    """Keep an estimate with what was asked."""
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    repository.add(
+        EstimateRow(
+            id=answer.id, label=answer.label[:300], request=asked, document=answer.model_dump(mode="json")
+        )
+    )
+
+
+def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
+    """Return an estimate as it was answered."""
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.get(EstimateRow, identifier)
+        if row is None:
+            raise no_such("estimate", identifier)
+        return Estimate.model_validate(row.document)
+
+
+def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
+    """Return what was asked when an estimate was made."""
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.get(EstimateRow, identifier)
+        if row is None:
+            raise no_such("estimate", identifier)
+        return EstimateRequest.model_validate(row.request)
+
+
+def priced_estimate(
+    bench: Workbench, workspace_id: str, identifier: str, terms: Mapping[str, object]
+) -> tuple[EstimateRequest, Estimate]:
+    """Return an estimate anew on other terms, without keeping it, and what was asked."""
+    request = get_estimate_request(bench, workspace_id, identifier)
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    currency = terms.get("currency", request.currency)
+    stated = {name: value for name, value in terms.items() if name != "currency"}
+    if currency != request.currency and set(IN_CURRENCY) & set(asked.get("assumptions", {})):
+        raise BadInput.at(
+            "currency",
+            "the estimate states amounts in {currency}; make another one for other amounts",
+            currency=request.currency,
+        )
+    asked["currency"] = currency
+    asked["assumptions"] = {**asked.get("assumptions", {}), **stated}
+    changed = EstimateRequest.model_validate(asked)
+    answer = estimate(changed, bench.context(workspace_id))
+    return changed, answer.model_copy(update={"id": identifier})
+
+
+IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
+"""Assumptions that are amounts in the currency of the request."""
+
+
+def list_estimates(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[EstimateSummary]:
+    """Return estimates, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(EstimateRow, limit, read_cursor(cursor))
+        subjects = repository.shown.subjects(row.id for row in listing.rows)
+    models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
+
+    def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:
+        # What the catalogue has no more is still known by its identifier.
+        preset, system = models.get(subject.preset or ""), systems.get(subject.system)
+        return EstimateSummary(
+            id=row.id,
+            label=row.label,
+            model=preset.name if preset else subject.preset or subject.upload,
+            system=system.name if system else subject.system,
+            count=subject.count,
+            created_at=row.created_at,
+        )
+
+    # What was deleted between the two questions is left out.
+    items = [line(row, subjects[row.id]) for row in listing.rows if row.id in subjects]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def scale_estimate(
+    bench: Workbench, workspace_id: str, request: EstimateRequest, counts: list[int]
+) -> list[Estimate]:
+    """Return one estimate per number of systems, without storing them."""
+    context = bench.context(workspace_id)
+
+    def at(asked: EstimateRequest) -> Estimate:
+        return bench.estimates.get(workspace_id, asked, lambda: estimate(asked, context))
+
+    return [at(asked) for asked in scaled_requests(request, counts)]

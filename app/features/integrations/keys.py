@@ -1,0 +1,252 @@
+"""Keys of the API: made, listed, replaced and taken back; and who asks with one."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+import secrets
+from datetime import datetime, timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import BadInput, Conflict, Unavailable
+from app.features.integrations.model import (
+    ApiKey,
+    KeyRequest,
+    KeyScope,
+    KeyStatus,
+    NewApiKey,
+    RotationRequest,
+)
+from app.platform.admission import Admission, Credentials, Principal, Role, Scope
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.identity import new_token, token_hash
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.account_tables import ApiKeyRecord
+from app.platform.store.database import Store
+from app.platform.store.key_queries import ends_at
+from app.platform.store.repository import Repository
+from app.platform.store.types import new_id, now
+from app.platform.workbench import Workbench, no_such
+
+logger = logging.getLogger("rackline.keys")
+
+MARK = "rk_"
+"""How every key begins, so that scanners for leaked secrets find them."""
+
+PREFIX_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+PREFIX_LENGTH = 8
+
+FORM = re.compile(rf"(?P<prefix>{MARK}[{PREFIX_LETTERS}]{{{PREFIX_LENGTH}}})_(?P<secret>[A-Za-z0-9_-]{{43}})")
+"""``rk_``, eight public characters, ``_`` and 32 random bytes in base64url."""
+
+NOTED_EVERY = timedelta(minutes=1)
+"""How often the use of a key is written down."""
+
+MOST_KEYS = 200
+"""Keys of a workspace that work at one time."""
+
+NOBODY = token_hash("")
+"""What the secret of an unknown key is held against, so that it takes as long to refuse."""
+
+
+class KeyAdmission:
+    """Finds the principal of a request that brings a key; other requests are another admission's."""
+
+    def __init__(self, store: Store, otherwise: Admission) -> None:
+        self._store = store
+        self._otherwise = otherwise
+
+    def principal(self, credentials: Credentials) -> Principal | None:
+        """Return who asks; a key that does not work is refused whatever else the request brings."""
+        if credentials.bearer is None:
+            return self._otherwise.principal(credentials)
+        return principal_of(self._store, credentials.bearer, now())
+
+
+def principal_of(store: Store, key: str, moment: datetime) -> Principal | None:
+    """Return whom a key stands for; None where it is not one of ours or works no longer."""
+    form = FORM.fullmatch(key)
+    if form is None:
+        return None
+    found = store.key_of(form["prefix"])
+    right = hmac.compare_digest(token_hash(key), NOBODY if found is None else found.secret_sha256)
+    if found is None or not right or (found.ends_at is not None and found.ends_at <= moment):
+        return None
+    if found.last_used_at is None or moment - found.last_used_at >= NOTED_EVERY:
+        note_use(store, found.workspace_id, found.id, moment)
+    scopes = frozenset(Scope(scope) for scope in found.scopes)
+    # A key never has an owner's rights: people, keys and webhooks are the business of people.
+    role = Role.VIEWER if scopes <= {Scope.READ} else Role.CONSULTANT
+    return Principal(found.workspace_id, found.name, role, key_id=found.id, scopes=scopes)
+
+
+def note_use(store: Store, workspace_id: str, identifier: str, moment: datetime) -> None:
+    """Write down that a key is in use; that it cannot be written does not stop the request."""
+    try:
+        with store.transaction(workspace_id) as repository:
+            repository.keys.used(identifier, moment, moment - NOTED_EVERY)
+    except (SQLAlchemyError, Unavailable):
+        logger.warning("the use of key %s could not be written down", identifier)
+
+
+def create_key(
+    bench: Workbench, workspace_id: str, request: KeyRequest, idempotency: str | None = None
+) -> NewApiKey:
+    """Make a key.
+
+    Its secret is not kept, only its hash. A repeated request therefore gets the answer without it.
+    """
+    once = IdempotentCall.of("keys", idempotency, request)
+    name = shown_name(request.name)
+    secret, record = new_key(bench.store, workspace_id, name, sorted(set(request.scopes)))
+    if request.expires_in_days is not None:
+        record.expires_at = record.created_at + timedelta(days=request.expires_in_days)
+
+    def make() -> tuple[NewApiKey, Save]:
+        def save(repository: Repository) -> None:
+            check_room(repository, record.created_at)
+            repository.keys.add(record)
+
+        return NewApiKey(**dict(document_of(record, record.created_at)), secret=None), save
+
+    answer = keep(bench, workspace_id, once, NewApiKey, make)
+    return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
+
+
+def shown_name(text: str) -> str:
+    """Return a name without spaces around it; refuse one that cannot be shown."""
+    name = text.strip()
+    if not name or not name.isprintable():
+        raise BadInput.at("name", "give a name of printable characters")
+    return name
+
+
+def check_room(repository: Repository, moment: datetime) -> None:
+    """Refuse more keys than a workspace may have."""
+    if repository.keys.count(moment) >= MOST_KEYS:
+        raise Conflict.at(
+            "name", "a workspace has at most {most} keys that work; revoke one first", most=MOST_KEYS
+        )
+
+
+def new_key(store: Store, workspace_id: str, name: str, scopes: list[KeyScope]) -> tuple[str, ApiKeyRecord]:
+    """Return a new key and its row."""
+    prefix = new_prefix()
+    while store.key_of(prefix) is not None:
+        prefix = new_prefix()
+    secret = f"{prefix}_{new_token()}"
+    record = ApiKeyRecord(
+        id=new_id("key"),
+        workspace_id=workspace_id,
+        name=name,
+        prefix=prefix,
+        secret_sha256=token_hash(secret),
+        scopes=list(scopes),
+        created_at=now(),
+        expires_at=None,
+    )
+    return secret, record
+
+
+def new_prefix() -> str:
+    """Return the public part of a key."""
+    return MARK + "".join(secrets.choice(PREFIX_LETTERS) for _ in range(PREFIX_LENGTH))
+
+
+def list_keys(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
+    """Return keys without their secrets, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(ApiKeyRecord, limit, read_cursor(cursor))
+    moment = now()
+    return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def get_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
+    """Return a key without its secret."""
+    with bench.store.transaction(workspace_id) as repository:
+        return document_of(existing(repository, identifier), now())
+
+
+def revoke_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
+    """Take a key back at once; one that was taken back before stays so."""
+    moment = now()
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        repository.keys.revoke(identifier, moment)
+    return get_key(bench, workspace_id, identifier)
+
+
+def rotate_key(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    request: RotationRequest,
+    idempotency: str | None = None,
+) -> NewApiKey:
+    """Make a key in the place of another one, which works beside it until the grace is over.
+
+    The new one may do the same and lasts as long as the old one was meant to.
+    """
+    once = IdempotentCall.of(f"keys/{identifier}/rotate", idempotency, request)
+    with bench.store.transaction(workspace_id) as repository:
+        before = existing(repository, identifier)
+    secret, record = new_key(bench.store, workspace_id, before.name, before.scopes)  # type: ignore[arg-type]
+    moment = record.created_at
+    if before.expires_at is not None:
+        record.expires_at = moment + (before.expires_at - before.created_at)
+
+    def make() -> tuple[NewApiKey, Save]:
+        if status_of(before, moment) in {"revoked", "expired"}:
+            raise Conflict.at("id", "the key works no longer; make a new one")
+
+        def save(repository: Repository) -> None:
+            if not repository.keys.replace(
+                identifier, record.id, moment + timedelta(hours=request.grace_hours)
+            ):
+                raise Conflict.at("id", "the key has a successor already; replace that one")
+            # Without a grace the old one has ended by now and leaves its room.
+            check_room(repository, moment)
+            repository.keys.add(record)
+
+        return NewApiKey(**dict(document_of(record, moment)), secret=None), save
+
+    answer = keep(bench, workspace_id, once, NewApiKey, make)
+    return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
+
+
+def document_of(record: ApiKeyRecord, moment: datetime) -> ApiKey:
+    """Return a key as an answer."""
+    return ApiKey.model_validate(
+        {
+            "id": record.id,
+            "name": record.name,
+            "prefix": record.prefix,
+            "scopes": record.scopes,
+            "status": status_of(record, moment),
+            "created_at": record.created_at,
+            "ends_at": ends_at(record),
+            "last_used_at": record.last_used_at,
+            "successor_id": record.successor_id,
+        }
+    )
+
+
+def status_of(record: ApiKeyRecord, moment: datetime) -> KeyStatus:
+    """Return how a key stands at a moment."""
+    if record.revoked_at is not None:
+        return "revoked"
+    end = ends_at(record)
+    if end is not None and end <= moment:
+        return "expired"
+    return "active" if record.successor_id is None else "replaced"
+
+
+def existing(repository: Repository, identifier: str) -> ApiKeyRecord:
+    """Return the row of a key or say that there is none."""
+    record = repository.get(ApiKeyRecord, identifier)
+    if record is None:
+        raise no_such("key", identifier)
+    return record

@@ -1,0 +1,418 @@
+"""Deliver messages to webhooks: what is due is sent, tried again, and given up in the end."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from app.errors import BadInput, Conflict, Message
+from app.estimating.documents import Text
+from app.features.integrations.model import (
+    Delivery,
+    NewWebhook,
+    RotationRequest,
+    Webhook,
+    WebhookPatch,
+    WebhookRequest,
+)
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.outgoing import SECRET_MARK, Sender, Undelivered, checked_url, signed_headers
+from app.platform.sealing import Unsealable
+from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
+from app.platform.store.repository import Repository
+from app.platform.store.types import new_id, now
+from app.platform.store.webhook_queries import WAITING, DeliveryOutcome, DueMessage, new_message
+from app.platform.workbench import Workbench, no_such
+
+TEST = "webhook.test"
+"""Event of a message that somebody sends to try a webhook."""
+
+SECRET_BYTES = 32
+
+MOST_WEBHOOKS = 20
+
+
+def create_webhook(
+    bench: Workbench, workspace_id: str, request: WebhookRequest, idempotency: str | None = None
+) -> NewWebhook:
+    """Make a webhook.
+
+    Its secret is kept sealed. A repeated request gets the answer without it.
+    """
+    once = IdempotentCall.of("webhooks", idempotency, request)
+    url = checked_url("url", request.url, http=bench.webhook_http)
+    name, secret, moment = shown_name(request.name) or url.host, new_secret(), now()
+    identifier = new_id("whk")
+    record = WebhookRecord(
+        id=identifier,
+        workspace_id=workspace_id,
+        name=name[:100],
+        url=str(url),
+        events=sorted(set(request.events)),
+        sealed_secret=bench.sealer.seal(purpose(identifier), secret),
+        active=True,
+        created_at=moment,
+        updated_at=moment,
+    )
+
+    def make() -> tuple[NewWebhook, Save]:
+        def save(repository: Repository) -> None:
+            if repository.hooks.count() >= MOST_WEBHOOKS:
+                raise Conflict.at("url", "a workspace has at most {most} webhooks", most=MOST_WEBHOOKS)
+            repository.hooks.add(record)
+
+        return NewWebhook(**dict(document_of(record, moment)), secret=None), save
+
+    answer = keep(bench, workspace_id, once, NewWebhook, make)
+    return answer.model_copy(update={"secret": secret}) if answer.id == identifier else answer
+
+
+def shown_name(text: str) -> str:
+    """Return a name without spaces around it; refuse one that cannot be shown."""
+    name = text.strip()
+    if not name.isprintable():
+        raise BadInput.at("name", "give a name of printable characters")
+    return name
+
+
+def new_secret() -> str:
+    """Return a secret in the form of Standard Webhooks."""
+    return SECRET_MARK + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def purpose(identifier: str) -> str:
+    """Return what the secret of a webhook is sealed for."""
+    return f"webhook:{identifier}"
+
+
+def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
+    """Return webhooks, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(WebhookRecord, limit, read_cursor(cursor))
+    moment = now()
+    return Page(items=[document_of(row, moment) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def get_webhook(bench: Workbench, workspace_id: str, identifier: str) -> Webhook:
+    """Return a webhook."""
+    with bench.store.transaction(workspace_id) as repository:
+        return document_of(existing(repository, identifier), now())
+
+
+def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: WebhookPatch) -> Webhook:
+    """Change a webhook; switched off, it is sent nothing more of what waits."""
+    values: dict[str, Any] = {}
+    if patch.url is not None:
+        values["url"] = str(checked_url("url", patch.url, http=bench.webhook_http))
+    if patch.events is not None:
+        values["events"] = sorted(set(patch.events))
+    if patch.name is not None:
+        values["name"] = shown_name(patch.name)
+    if patch.active is not None:
+        values |= {"active": patch.active, "disabled": None}
+    with bench.store.transaction(workspace_id) as repository:
+        record = existing(repository, identifier)
+        if values.get("name") == "":
+            values["name"] = checked_url("url", values.get("url", record.url), http=True).host[:100]
+        repository.hooks.change(identifier, {**values, "updated_at": now()})
+        if patch.active is False:
+            repository.hooks.drop(identifier)
+    return get_webhook(bench, workspace_id, identifier)
+
+
+def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    """Forget a webhook and its messages."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        repository.hooks.remove(identifier)
+
+
+def rotate_secret(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    request: RotationRequest,
+    idempotency: str | None = None,
+) -> NewWebhook:
+    """Give a webhook a new secret; until the grace is over messages are signed with the old one as well."""
+    once = IdempotentCall.of(f"webhooks/{identifier}/rotate", idempotency, request)
+    secret, moment = new_secret(), now()
+    grace = moment + timedelta(hours=request.grace_hours) if request.grace_hours else None
+    sealed = bench.sealer.seal(purpose(identifier), secret)
+    with bench.store.transaction(workspace_id) as repository:
+        before = existing(repository, identifier)
+    values = {
+        "sealed_secret": sealed,
+        "previous_sealed": before.sealed_secret if grace else None,
+        "previous_until": grace,
+        "updated_at": moment,
+    }
+
+    def make() -> tuple[NewWebhook, Save]:
+        after = document_of(before, moment).model_copy(
+            update={"old_secret_until": grace, "updated_at": moment}
+        )
+
+        def save(repository: Repository) -> None:
+            if not repository.hooks.change(identifier, values, sealed_secret=before.sealed_secret):
+                raise Conflict.at(
+                    "id", "the webhook has been given another secret meanwhile; try again to replace that one"
+                )
+
+        return NewWebhook(**dict(after), secret=None), save
+
+    answer = keep(bench, workspace_id, once, NewWebhook, make)
+    with bench.store.transaction(workspace_id) as repository:
+        mine = existing(repository, identifier).sealed_secret == sealed
+    return answer.model_copy(update={"secret": secret}) if mine else answer
+
+
+def send_test(
+    bench: Workbench, workspace_id: str, identifier: str, idempotency: str | None = None
+) -> Delivery:
+    """Write a message that tries a webhook; it is sent at once."""
+    once = IdempotentCall.of(f"webhooks/{identifier}/test", idempotency, b"")
+
+    def make() -> tuple[Delivery, Save]:
+        with bench.store.transaction(workspace_id) as repository:
+            check_active(existing(repository, identifier))
+        message = new_message(identifier, TEST, now(), {"webhook_id": identifier})
+        return delivery_of(message), lambda repository: repository.hooks.add_message(message)
+
+    answer = keep(bench, workspace_id, once, Delivery, make)
+    bench.run_chore("webhooks")
+    return answer
+
+
+def check_active(record: WebhookRecord) -> None:
+    """Refuse to send to a webhook that is switched off."""
+    if not record.active:
+        raise Conflict.at("active", "the webhook is switched off; switch it on first")
+
+
+def list_deliveries(
+    bench: Workbench, workspace_id: str, identifier: str, limit: int, cursor: str | None
+) -> Page[Delivery]:
+    """Return the messages to a webhook, newest first."""
+    after = read_cursor(cursor)
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        listing = repository.deliveries(identifier, limit, after)
+    return Page(items=[delivery_of(row) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
+    """Send a message that has ended once more; one that waits still does so."""
+    with bench.store.transaction(workspace_id) as repository:
+        check_active(existing(repository, identifier))
+        message = repository.hooks.message(identifier, message_id)
+        if message is None:
+            raise no_such("message", message_id)
+        if message.status != WAITING:
+            repository.hooks.again(message_id, now())
+            message = repository.hooks.message(identifier, message_id)
+        assert message is not None, "it was there"
+        answer = delivery_of(message)
+    bench.run_chore("webhooks")
+    return answer
+
+
+def document_of(record: WebhookRecord, moment: datetime) -> Webhook:
+    """Return a webhook as an answer."""
+    grace = record.previous_until
+    return Webhook(
+        id=record.id,
+        name=record.name,
+        url=record.url,
+        events=list(record.events),
+        active=record.active,
+        disabled_because=text_of(record.disabled),
+        succeeded_at=record.succeeded_at,
+        old_secret_until=grace if grace is not None and grace > moment else None,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+    )
+
+
+def delivery_of(row: WebhookDelivery) -> Delivery:
+    """Return a message as an answer."""
+    return Delivery.model_validate(
+        {
+            "id": row.id,
+            "event": row.event,
+            "status": row.status,
+            "attempts": row.attempts,
+            "next_try_at": row.next_try_at,
+            "tried_at": row.tried_at,
+            "response_status": row.response_status,
+            "response_text": row.response_text,
+            "reason": text_of(row.reason),
+            "body": row.body,
+            "created_at": row.created_at,
+        }
+    )
+
+
+def text_of(document: Mapping[str, Any] | None) -> Text | None:
+    """Return a kept sentence."""
+    return None if document is None else Text.model_validate(document)
+
+
+def existing(repository: Repository, identifier: str) -> WebhookRecord:
+    """Return the row of a webhook or say that there is none."""
+    record = repository.get(WebhookRecord, identifier)
+    if record is None:
+        raise no_such("webhook", identifier)
+    return record
+
+
+logger = logging.getLogger("rackline.webhooks")
+
+DELAYS = (10, 60, 300, 1800, 7200, 21600, 57600)
+"""Time from each try to the next: eight tries over 24 hours and 36 minutes. [s]"""
+
+SPREAD = 0.1
+"""Largest share by which a delay is lengthened, so that what failed together is not sent together."""
+
+LEASE = timedelta(seconds=90)
+"""How long a message belongs to whoever sends it; afterwards it is sent again."""
+
+MOST_AT_ONCE = 16
+
+SENDERS = 4
+"""Messages sent at the same time; with limits of 5 s for the name and 10 s for the rest, the four rounds of a
+batch end within 60 s and so well within the lease."""
+
+KEPT = timedelta(days=30)
+"""How long messages stay in the log after their event."""
+
+GONE = 410
+"""What a receiver answers that wants no more messages."""
+
+
+def deliver_due(bench: Workbench, moment: datetime, sender: Sender) -> int:
+    """Send the messages that are due, and return how many were tried.
+
+    Two runners never send the same try. One that is killed between sending and writing that down has its
+    message sent again when its lease is over, with the same ``webhook-id``.
+    """
+    due: list[DueMessage] = []
+    while len(due) < MOST_AT_ONCE:
+        message = bench.store.claim_message(moment, moment + LEASE)
+        if message is None:
+            break
+        due.append(message)
+    if due:
+        with ThreadPoolExecutor(min(SENDERS, len(due)), "webhooks") as pool:
+            list(pool.map(partial(deliver, bench, moment, sender), due))
+    return len(due)
+
+
+def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMessage) -> None:
+    """Send a message once and write down what came of it."""
+    with bench.store.transaction(message.workspace_id) as repository:
+        webhook = repository.get(WebhookRecord, message.webhook_id)
+    if webhook is None or not webhook.active:
+        finish(bench, message, DeliveryOutcome("dropped", None, None, "", None))
+    else:
+        finish(bench, message, tried(bench, moment, sender, message, webhook), webhook, moment)
+
+
+def tried(
+    bench: Workbench, moment: datetime, sender: Sender, message: DueMessage, webhook: WebhookRecord
+) -> DeliveryOutcome:
+    """Send a message once and return what came of it."""
+    body = message.body.encode()
+    try:
+        secrets = opened_secrets(bench, webhook, moment)
+        headers = signed_headers(secrets, message.id, int(moment.timestamp()), body)
+        reply = sender.send(webhook.url, headers, body)
+    except Undelivered as error:
+        return failure(message, moment, error.message)
+    except Exception:
+        # Whatever went wrong, the message has its end: it is not sent for ever.
+        logger.exception("message %s could not be sent", message.id)
+        return failure(message, moment, Message("something went wrong here; it is in the server's log"))
+    if 200 <= reply.status < 300:
+        return DeliveryOutcome("delivered", None, reply.status, reply.text, None)
+    reason = Message("the receiver answered {status}", {"status": str(reply.status)})
+    return failure(message, moment, reason, reply.status, reply.text)
+
+
+def opened_secrets(bench: Workbench, webhook: WebhookRecord, moment: datetime) -> list[str]:
+    """Return the secrets that messages are signed with, the newest first."""
+    sealed = [webhook.sealed_secret]
+    if webhook.previous_sealed and webhook.previous_until and webhook.previous_until > moment:
+        sealed.append(webhook.previous_sealed)
+    try:
+        return [bench.sealer.open(purpose(webhook.id), one) for one in sealed]
+    except Unsealable:
+        raise Undelivered(
+            "the secret of the webhook cannot be read with the secret of this server; make a new one"
+        ) from None
+
+
+def failure(
+    message: DueMessage, moment: datetime, reason: Message, status: int | None = None, text: str = ""
+) -> DeliveryOutcome:
+    """Return what comes of a try that failed: another one later, or the end."""
+    last = message.attempt > len(DELAYS) or status == GONE
+    after = None if last else moment + delay_after(message.id, message.attempt)
+    said = Text.of(reason).model_dump(mode="json")
+    return DeliveryOutcome("failed" if last else WAITING, after, status, text, said)
+
+
+def delay_after(identifier: str, attempt: int) -> timedelta:
+    """Return how long to wait after a try, a little longer for some messages than for others.
+
+    >>> [10 <= delay_after(name, 1).total_seconds() <= 11 for name in ("msg_a", "msg_b")]
+    [True, True]
+    """
+    part = int.from_bytes(hashlib.sha256(f"{identifier}.{attempt}".encode()).digest()[:4]) / 2**32
+    return timedelta(seconds=DELAYS[attempt - 1] * (1 + SPREAD * part))
+
+
+def finish(
+    bench: Workbench,
+    message: DueMessage,
+    outcome: DeliveryOutcome,
+    webhook: WebhookRecord | None = None,
+    moment: datetime | None = None,
+) -> None:
+    """Write down what came of a try, and switch a webhook off that nothing reaches any more."""
+    with bench.store.transaction(message.workspace_id) as repository:
+        own = repository.hooks.record(message, outcome)
+        if not own or webhook is None or moment is None:
+            return
+        if outcome.status == "delivered":
+            repository.hooks.change(webhook.id, {"succeeded_at": moment})
+        elif outcome.status == "failed":
+            reason = why_off(repository, message, outcome)
+            if reason is not None:
+                said = Text.of(reason).model_dump(mode="json")
+                repository.hooks.change(webhook.id, {"active": False, "disabled": said, "updated_at": moment})
+                repository.hooks.drop(webhook.id)
+
+
+def why_off(repository: Repository, message: DueMessage, outcome: DeliveryOutcome) -> Message | None:
+    """Return why a webhook is switched off after a message was given up; None where it is not."""
+    if outcome.response_status == GONE:
+        return Message("the receiver answered 410: it wants no more messages")
+    webhook = repository.get(WebhookRecord, message.webhook_id)
+    if webhook is None or (webhook.succeeded_at is not None and webhook.succeeded_at >= message.created_at):
+        return None
+    values = {"count": message.attempt, "day": message.created_at.date().isoformat()}
+    return Message("no message has arrived since {day}; one was given up after {count} tries", values)
+
+
+def purge_messages(bench: Workbench, moment: datetime) -> int:
+    """Forget old messages, and return how many there were."""
+    return bench.store.purge_messages(moment - KEPT)

@@ -1,0 +1,1 @@
+"""Which network is worth paying for."""

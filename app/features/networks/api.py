@@ -1,0 +1,29 @@
+"""Which network a workload is worth."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body
+
+from app.features.networks.model import FabricChoice, FabricChoiceRequest
+from app.features.networks.service import weigh_fabrics
+from app.platform.web.api import ASK, api_router
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.examples import FABRIC_CHOICE, FABRICS_MEASURED
+
+router = api_router("fabric choices")
+
+
+@router.post("/fabric-choices", summary="Choose a network", responses=ASK)
+def choose_fabric(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[FabricChoiceRequest, Body(examples=[FABRIC_CHOICE, FABRICS_MEASURED])],
+) -> FabricChoice:
+    """One workload on several networks: gain, price, which term decides, and whether it is worth it.
+
+    A dearer network is recommended only where it gains the threshold over the cheaper one. Measured runs by
+    label take the place of the model. Nothing is kept.
+    """
+    return weigh_fabrics(bench, workspace, body)

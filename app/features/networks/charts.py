@@ -1,0 +1,205 @@
+"""Figures of a network choice: gains against the threshold, what is exposed, and where it turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.engine.units import GIGABYTE
+from app.features.networks.model import AccumulationPoint, FabricChoice, Rung
+from app.platform.charts import figures
+from app.platform.charts.figures import Figure, axis, figure, legend_above, names
+from app.platform.wording.scales import scale_of
+from app.platform.wording.voice import Voice
+
+EXPOSED = {"tensor": "tensor_comm", "pipeline": "pipeline_comm", "data": "data_comm"}
+"""Kind of communication → part of a step, whose colour it has."""
+
+APART = 1.3
+"""Ratio of two bandwidths from which both are written under the axis."""
+
+
+def gains(choice: FabricChoice, voice: Voice) -> Figure:
+    """Return the gain of each network over the reference with its range, and the threshold as a line."""
+    labels = {option.id: option.label for option in choice.options}
+    taken = choice.advice.recommendation if choice.advice else None
+    rows = len(choice.gains)
+    colours = [figures.BLUE if one.option == taken else figures.GREY for one in choice.gains]
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": voice.gettext("Gain, 80 % range"),
+        "x": [100.0 * one.gain.value for one in choice.gains],
+        "y": list(range(rows)),
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [100.0 * (one.gain.high - one.gain.value) for one in choice.gains],
+            "arrayminus": [100.0 * (one.gain.value - one.gain.low) for one in choice.gains],
+            "thickness": 2,
+            "width": 5,
+            "color": figures.SILVER,
+        },
+        "marker": {
+            "color": colours,
+            "size": 10,
+            "symbol": ["diamond" if one.basis == "measured" else "circle" for one in choice.gains],
+        },
+        "hovertext": [f"{labels[one.option]}<br>{voice.quantity(one.gain)}" for one in choice.gains],
+        "hoverinfo": "text",
+    }
+    threshold = 100.0 * choice.threshold
+    line = _line(
+        f"{voice.gettext('Threshold')} {voice.percent(choice.threshold)}",
+        [threshold, threshold],
+        [-0.5, rows - 0.5],
+        figures.VERMILION,
+    )
+    reference = labels.get(choice.reference or "", "")
+    title = voice.gettext("Gain over {reference}").format(reference=reference)
+    return figure(
+        [points, line],
+        showlegend=True,
+        legend=legend_above(),
+        xaxis=axis(f"{title} (%)", zeroline=True, zerolinecolor=figures.SILVER),
+        yaxis=_rows([labels[one.option] for one in choice.gains]),
+    )
+
+
+def exposed(choice: FabricChoice, voice: Voice) -> Figure:
+    """Return the communication of a step that is not hidden on each network, by kind."""
+    values = [{kind: getattr(option.exposed, kind) for kind in EXPOSED} for option in choice.options]
+    most = max((sum(value.values()) for value in values), default=0.0)
+    scale = scale_of(most, "s")
+    data = []
+    for kind, part in EXPOSED.items():
+        if not any(value[kind] > 0 for value in values):
+            continue
+        colour, pattern = figures.PARTS[part]
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": voice.label(part, "part"),
+                "y": list(range(len(values))),
+                "x": [value[kind] / scale.size for value in values],
+                "marker": {"color": colour, "pattern": figures.hatched(pattern)},
+                "hovertext": [voice.value(value[kind], "s", exact=False) for value in values],
+                "hoverinfo": "text+name",
+            }
+        )
+    title = f"{voice.gettext('Exposed communication of one step')} ({voice.gettext(scale.unit)})"
+    return figure(
+        data,
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        legend=legend_above(),
+        xaxis=axis(title, rangemode="tozero"),
+        yaxis=_rows([option.label for option in choice.options]),
+    )
+
+
+def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
+    """Return what is left to gain over the bandwidth of a machine, and the threshold."""
+    bandwidths = [rung.node_bandwidth / GIGABYTE for rung in rungs]
+    ticks = _apart(bandwidths)
+    return _turning(
+        bandwidths,
+        [rung.left_to_gain for rung in rungs],
+        [rung.label for rung in rungs],
+        threshold,
+        voice.gettext("What the fastest network gains over this one"),
+        axis(
+            f"{voice.gettext('Bandwidth of one machine')} (GB/s)",
+            type="log",
+            tickvals=ticks,
+            ticktext=[voice.number(float(f"{value:.3g}")) for value in ticks],
+        ),
+        voice,
+    )
+
+
+def _apart(values: Sequence[float]) -> list[float]:
+    """Return the rising values whose labels do not run into the one before."""
+    kept: list[float] = []
+    for value in values:
+        if not kept or value > APART * kept[-1]:
+            kept.append(value)
+    return kept
+
+
+def accumulation(points: Sequence[AccumulationPoint], threshold: float, voice: Voice) -> Figure:
+    """Return what the fastest network gains over the slowest by accumulation, and the threshold."""
+    counts = [float(point.accumulation) for point in points]
+    return _turning(
+        counts,
+        [point.ladder_gain for point in points],
+        [f"{voice.number(point.global_batch)}" for point in points],
+        threshold,
+        voice.gettext("What the fastest network gains over the slowest"),
+        axis(
+            voice.gettext("Micro-batches per step"),
+            type="log",
+            tickvals=counts,
+            ticktext=[voice.number(count) for count in counts],
+        ),
+        voice,
+    )
+
+
+def _turning(
+    x: Sequence[float],
+    y: Sequence[float],
+    labels: Sequence[str],
+    threshold: float,
+    name: str,
+    across: dict[str, Any],
+    voice: Voice,
+) -> Figure:
+    points = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": list(x),
+        "y": [100.0 * value for value in y],
+        "line": {"color": figures.BLUE, "width": 2},
+        "marker": {"color": figures.BLUE, "size": 8},
+        "hovertext": [
+            f"{label}<br>{voice.percent(value, 2)}" for label, value in zip(labels, y, strict=True)
+        ],
+        "hoverinfo": "text",
+    }
+    line = _line(
+        f"{voice.gettext('Threshold')} {voice.percent(threshold)}",
+        [min(x), max(x)],
+        [100.0 * threshold] * 2,
+        figures.VERMILION,
+    )
+    return figure(
+        [points, line],
+        showlegend=True,
+        legend=legend_above(),
+        xaxis=across,
+        yaxis=axis(f"{voice.gettext('Gain')} (%)", rangemode="tozero"),
+    )
+
+
+def _rows(labels: Sequence[str]) -> dict[str, Any]:
+    return names(list(labels)) | {
+        "type": "linear",
+        "range": [len(labels) - 0.5, -0.5],
+        "autorange": False,
+    }
+
+
+def _line(name: str, x: Sequence[float], y: Sequence[float], colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "line": {"color": colour, "width": 2, "dash": "dash"},
+        "hoverinfo": "name",
+    }

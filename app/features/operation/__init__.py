@@ -1,0 +1,1 @@
+"""Running the server: health, chores, retention, checks of the store, the description of the API."""

@@ -1,0 +1,98 @@
+"""The figures of the server for Prometheus, to who may read them."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client.core import GaugeMetricFamily, Metric
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from app.errors import SignInNeeded, Unavailable
+from app.features.operation.chores import jobs_in_states
+from app.platform.web.api import problems
+from app.platform.web.auth import BEARER
+from app.platform.web.deps import BenchDep
+from app.platform.web.problems import NotAllowed
+from app.platform.web.rights import name_of
+from app.platform.web.security import FORWARDED
+from app.platform.workbench import Workbench
+from app.telemetry import exposition
+
+router = APIRouter(tags=["operation"], generate_unique_id_function=name_of)
+
+
+class Health(BaseModel):
+    """The server answers."""
+
+    status: str = Field(description="Always “ok”; anything else is no answer.", examples=["ok"])
+
+
+@router.get("/healthz", summary="Whether the server serves")
+def health() -> Health:
+    """Answer 200 when the server serves."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", summary="Whether the server can answer now", responses=problems(503))
+def ready(request: Request, bench: BenchDep) -> Health:
+    """Answer 200 when the database answers and its tables are up to date, else 503; 503 too when it ends.
+
+    The catalogue has been read and checked before the server answers at all.
+    """
+    if request.app.state.stopping.is_set():
+        raise Unavailable("the server ends; ask another one, or this one once it is back")
+    if not bench.store.is_ready():
+        raise Unavailable("the tables of the database are those of another version of Rackline")
+    return Health(status="ok")
+
+
+@router.get("/metrics", include_in_schema=False)
+def metrics(request: Request, bench: BenchDep) -> Response:
+    """Give every figure in the text format of Prometheus."""
+    admit(request, request.app.state.metrics_token)
+    text = exposition(lambda: waiting_work(bench, request.app.state.jobs.waiting()))
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+def admit(request: Request, token: str) -> None:
+    """Refuse who may not read the figures: with a token whoever has it may, else this machine alone."""
+    if token:
+        given = request.headers.get("authorization", "")
+        bearer = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else ""
+        if not hmac.compare_digest(bearer.encode(), token.encode()):
+            raise SignInNeeded("the figures of the server are read with their own token")
+        return
+    host = request.client.host if request.client else ""
+    # Through a proxy everybody comes from this machine.
+    if not is_loopback(host) or any(FORWARDED.fullmatch(name) for name in request.headers):
+        raise NotAllowed("the figures of the server are read from its own machine, or with a token")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is one of this machine to itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def waiting_work(bench: Workbench, waiting: int | None) -> Iterator[Metric]:
+    """Yield the messages in the queue, and what the store knows of jobs."""
+    if waiting is not None:
+        queue = GaugeMetricFamily("rackline_queue_length", "Messages in the job queue.")
+        queue.add_metric([], waiting)
+        yield queue
+    count = GaugeMetricFamily("rackline_jobs", "Jobs that have not ended.", labels=("kind", "status"))
+    age = GaugeMetricFamily(
+        "rackline_job_oldest_seconds", "Age of the oldest job that has not ended.", labels=("kind", "status")
+    )
+    for state in jobs_in_states(bench):
+        count.add_metric([state.kind, state.status], state.count)
+        age.add_metric([state.kind, state.status], state.oldest)
+    yield count
+    yield age

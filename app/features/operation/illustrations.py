@@ -1,0 +1,256 @@
+"""An example for every field of the API's description, taken from requests and answers that work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel
+
+from app.estimating.request import EstimateRequest, ModelInput
+from app.estimating.workload import resolve_model
+from app.features.claims.model import ClaimsRequest
+from app.features.claims.service import get_claim, list_claims
+from app.features.comparisons.compare import ComparisonEntry
+from app.features.comparisons.model import ComparisonRequest
+from app.features.comparisons.service import ComparisonHead, compared, make_options
+from app.features.estimates.service import make_estimate
+from app.features.plans.model import ChecksRequest, MappingRequest
+from app.features.plans.service import map_onto_ipus, run_checks
+from app.features.proposals.content import build_content
+from app.features.proposals.lines import content_hash
+from app.features.proposals.logo import read_logo
+from app.features.proposals.model import (
+    Change,
+    Frozen,
+    Proposal,
+    ProposalEvent,
+    ProposalEvents,
+    ProposalRequest,
+    Replay,
+    Share,
+    ShareState,
+)
+from app.features.sizings.answering import scaling, size
+from app.features.sizings.model import SizingRequest
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.points import Sweep
+from app.features.sweeps.rows import SweepAnswer, SweepState
+from app.features.sweeps.run import row_at
+from app.features.sweeps.service import job_of, title_of
+from app.features.tenancy.model import PartitionRequest, QueueRequest
+from app.features.tenancy.service import share_devices, share_time
+from app.features.uploads.model import ProfileRequest
+from app.features.uploads.service import profile_document, workload_document
+from app.platform.web.examples import (
+    BARE_FIGURE,
+    BERT_ON_IPUS,
+    CHECK,
+    FLEET_PLAN,
+    GPT3,
+    HEAD_TO_HEAD,
+    MAPPING,
+    OWN_MODEL,
+    PARTITIONS,
+    PRICE_BOOK,
+    PROPOSAL,
+    PROPOSAL_CHANGED,
+    QUEUE,
+    RENAMED,
+    SHARE,
+    SIZING,
+    SLICES,
+    TRANSFORMER,
+)
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from app.profiles.samples import read_sample
+
+MONTH = timedelta(days=30)
+
+SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
+
+
+def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseModel]:
+    """Return an answer for each kind of request, by the names of the schemas."""
+    estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
+    comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
+    profile = ProfileRequest.model_validate(requests["ProfileRequest"])
+    model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
+    options = make_options(bench, LOCAL_WORKSPACE, comparison.rows, comparison.currency)
+    shelves = bench.catalogue
+    asked = SizingRequest.model_validate(requests["SizingRequest"])
+    sized = size(asked, bench.sizing)
+    return {
+        "Estimate": make_estimate(bench, LOCAL_WORKSPACE, estimate),
+        "Comparison": compared(
+            bench,
+            LOCAL_WORKSPACE,
+            options,
+            ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
+        ),
+        "Sizing": sized.document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
+        "ScalingCurve": scaling(asked, "dgx-a100-640gb", bench.sizing),
+        "Mapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
+        "Checks": run_checks(ChecksRequest.model_validate(requests["ChecksRequest"])),
+        "KeptProfile": profile_document(resolve_model(model, bench.sizing)),
+        "KeptWorkload": workload_document(
+            "wkl_a2b3c4d5e6f7g2h3", "data.jsonl", read_sample("data.jsonl", SAMPLE)
+        ),
+        "Chip": shelves.chips.get("a100-sxm-80gb"),
+        "Machine": shelves.machines.get("dgx-a100-640gb"),
+        "System": shelves.systems.get("ipu-pod64"),
+        "Fabric": shelves.fabrics.get("hdr-infiniband"),
+        "ModelWithOperators": shelves.model_with_operators("gpt3-175b"),
+        "Model": shelves.models.get("gpt3-175b"),
+        "Software": shelves.software.get("megatron-2022"),
+        "SourceRef": shelves.sources.page(1, None).items[0],
+        "PartitionPlan": share_devices(bench, PartitionRequest.model_validate(requests["PartitionRequest"])),
+        "QueueAnswer": share_time(
+            bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
+        ),
+        "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
+        "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
+        **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
+        **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
+    }
+
+
+def proposal_answers(
+    bench: Workbench, options: Sequence[ComparisonEntry], request: ProposalRequest
+) -> dict[str, BaseModel]:
+    """Return the answers about a proposal that is frozen and shared."""
+    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
+    logo = None if request.branding.logo is None else read_logo(request.branding.logo)
+    content = build_content(request, options, bench.sizing, title="", today=moment.date(), logo=logo)
+    sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
+    state = ShareState(created_at=moment, expires_at=moment + MONTH, passphrase=True, opened=2)
+    event = ProposalEvent(position=1, kind="frozen", at=moment, detail={"sha256": sha256})
+    change = Change(
+        path="bills.0.total",
+        section="bill",
+        option="IPU-POD64",
+        name="bill.total",
+        unit="KRW",
+        then=889e6,
+        now=902e6,
+        relative=902 / 889 - 1,
+    )
+    return {
+        "Proposal": Proposal(
+            id=identifier,
+            comparison_id=request.comparison_id,
+            status="frozen",
+            version=1,
+            sha256=sha256,
+            frozen_at=moment,
+            created_at=moment,
+            updated_at=moment,
+            share=state,
+            content=content,
+        ),
+        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=moment),
+        "ProposalEvents": ProposalEvents(items=[event]),
+        "Share": Share(url="/s/3Zt0cQ…", token="3Zt0cQ…", expires_at=moment + MONTH, passphrase=True),
+        "Replay": Replay(
+            id=identifier,
+            sha256=sha256,
+            replayed_at=moment,
+            engine_version={"then": content.engine_version, "now": content.engine_version},
+            catalog_version={"then": content.catalog_version, "now": content.catalog_version},
+            compared=35,
+            changes=[change],
+            refused=[],
+        ),
+    }
+
+
+def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseModel]:
+    """Return the answers about a sweep that has one row so far."""
+    sweep = Sweep.of(request)
+    row = row_at(next(sweep.points()), bench.sizing)
+    moment = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
+    state = SweepState(
+        id="swp_a2b3c4d5e6f7g2h3",
+        title=title_of(request),
+        status="running",
+        total=sweep.total,
+        done=1,
+        created_at=moment,
+        updated_at=moment,
+    )
+    answer = SweepAnswer(
+        **dict(state),
+        refused=0,
+        labels=sweep.labels(),
+        sizes=sweep.sizes(),
+        matching=1,
+        rows=[row],
+        next=None,
+        request=request.model_dump(mode="json", exclude_unset=True),
+    )
+    return {"SweepState": state, "SweepAnswer": answer, "Job": job_of(state)}
+
+
+REQUESTS: dict[str, Any] = {
+    "EstimateRequest": GPT3,
+    "ComparisonRequest": HEAD_TO_HEAD,
+    "ComparisonPatch": RENAMED,
+    "MappingRequest": MAPPING,
+    "ChecksRequest": CHECK,
+    "ProfileRequest": TRANSFORMER,
+    "SizingRequest": SIZING,
+    "SweepRequest": PRICE_BOOK,
+    "ProposalRequest": PROPOSAL,
+    "ProposalPatch": PROPOSAL_CHANGED,
+    "ShareRequest": SHARE,
+    "PartitionRequest": PARTITIONS,
+    "QueueRequest": QUEUE,
+}
+
+PREFIX = "#/components/schemas/"
+
+
+def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
+    """Put examples on fields, and whole answers on the responses of endpoints."""
+    schemas = openapi["components"]["schemas"]
+    found = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
+    more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
+    more.append(("SweepRequest", FLEET_PLAN))
+    more.append(("PartitionRequest", SLICES))
+    for name, value in [*REQUESTS.items(), *more, *found.items()]:
+        walk(schemas, {"$ref": PREFIX + name}, value)
+    for operations in openapi["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                content = response.get("content", {}).get("application/json", {})
+                name = content.get("schema", {}).get("$ref", "").removeprefix(PREFIX)
+                if status.startswith("2") and name in found:
+                    content["example"] = found[name]
+
+
+def walk(schemas: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
+    """Give the fields below a schema the values they have in an example, where they have none yet."""
+    if isinstance(value, list) and "items" in schema:
+        for item in value[:1]:
+            walk(schemas, schema["items"], item)
+    if not isinstance(value, dict):
+        return
+    for part in objects(schemas, schema):
+        for name, field in part.get("properties", {}).items():
+            if value.get(name) is not None:
+                if not isinstance(value[name], dict | list):
+                    field.setdefault("examples", [value[name]])
+                for choice in (field, *field.get("anyOf", ())):
+                    walk(schemas, choice, value[name])
+
+
+def objects(schemas: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return the object schemas that a schema may stand for."""
+    if "$ref" in schema:
+        yield from objects(schemas, schemas[schema["$ref"].removeprefix(PREFIX)])
+    for key in ("anyOf", "oneOf"):
+        for choice in schema.get(key, ()):
+            yield from objects(schemas, choice)
+    if "properties" in schema:
+        yield schema

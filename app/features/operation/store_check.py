@@ -1,0 +1,101 @@
+"""Whether what is kept is whole: the database, frozen proposals, uploaded files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from app.errors import Message
+from app.features.proposals.freezing import file_hash
+from app.features.proposals.lines import content_hash
+from app.features.proposals.model import ProposalContent
+from app.platform.store.integrity import database_faults
+from app.platform.store.tables import ProposalRecord
+from app.platform.store.upload_files import content_sha256
+from app.platform.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it should be."""
+
+    kind: str
+    """database, proposal, file or stray."""
+    message: Message
+
+    @property
+    def harmless(self) -> bool:
+        """Whether nothing is lost by it: what lies about goes with the next purge."""
+        return self.kind == "stray"
+
+
+def check_store(bench: Workbench) -> Iterator[Fault]:
+    """Return what is wrong; nothing is changed."""
+    for template, values in database_faults(bench.store.engine):
+        yield Fault("database", Message(template, values))
+    if not bench.store.is_ready():
+        # It has been named; tables of another version cannot be asked for the rest.
+        return
+    for workspace in bench.store.workspaces():
+        yield from check_proposals(bench, workspace)
+        yield from check_files(bench, workspace)
+    yield from check_strays(bench)
+
+
+def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
+    """Hold frozen proposals and their documents against the hashes they were frozen with."""
+    with bench.store.transaction(workspace) as repository:
+        frozen = repository.integrity.frozen()
+    for identifier in frozen:
+        # One at a time: each may hold a megabyte.
+        with bench.store.transaction(workspace) as repository:
+            record = repository.get(ProposalRecord, identifier)
+            artifacts = repository.integrity.artifacts(identifier)
+        if record is None:
+            continue
+        values = {"id": identifier}
+        try:
+            sha256 = content_hash(ProposalContent.model_validate(record.content))
+        except ValidationError:
+            yield Fault("proposal", Message("the frozen proposal {id} cannot be read", values))
+            continue
+        if sha256 != record.sha256:
+            template = "the frozen proposal {id} does not have the SHA-256 it was frozen with"
+            yield Fault("proposal", Message(template, values))
+        for kind, sha256, data in artifacts:
+            if file_hash(data) != sha256:
+                template = "the {kind} of the proposal {id} is not the one that was kept"
+                yield Fault("proposal", Message(template, {**values, "kind": kind}))
+        if not artifacts:
+            yield Fault("proposal", Message("the frozen proposal {id} has no document", values))
+
+
+def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
+    """Hold uploaded files against their addresses."""
+    if bench.files is None:
+        return
+    with bench.store.transaction(workspace) as repository:
+        named = repository.uploads.addresses()
+    for sha256 in sorted(named):
+        path = bench.files.path(workspace, sha256)
+        if not path.is_file():
+            yield Fault("file", Message("an uploaded file is missing: {path}", {"path": str(path)}))
+        elif content_sha256(path) != sha256:
+            template = "an uploaded file does not have the content of its address: {path}"
+            yield Fault("file", Message(template, {"path": str(path)}))
+
+
+def check_strays(bench: Workbench) -> Iterator[Fault]:
+    """Return files that no upload names."""
+    if bench.files is None or not bench.files.directory.is_dir():
+        return
+    named = {}
+    for workspace in bench.store.workspaces():
+        with bench.store.transaction(workspace) as repository:
+            named[workspace] = repository.uploads.addresses()
+    paths = [one.path for one in bench.files.each() if one.sha256 not in named.get(one.workspace_id, set())]
+    for path in [*paths, *bench.files.strays()]:
+        template = "no upload names the file {path}; the next purge deletes it"
+        yield Fault("stray", Message(template, {"path": str(path)}))

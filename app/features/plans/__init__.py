@@ -1,0 +1,1 @@
+"""How a model is laid over the devices: search of plans, IPU mapping, checks."""

@@ -1,0 +1,44 @@
+"""Arithmetic before anything is estimated."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body
+
+from app.features.plans import service as searches
+from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest, Search, SearchRequest
+from app.platform.web.api import ASK, api_router
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.examples import CHECK, MAPPING, MIXTURE_SEARCH, SEARCH
+
+router = api_router("searches", "/searches")
+
+
+@router.post("", summary="Search for the best plans", responses=ASK)
+def run_search(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[SearchRequest, Body(examples=[SEARCH, MIXTURE_SEARCH])],
+) -> Search:
+    """Every legal plan, memory first, then time for what fits; the best that differ, and why they win.
+
+    Plans are ranked by an upper quantile of their time, so that a kind of plan that was never measured has to
+    be faster by more. Nothing is kept.
+    """
+    return searches.run_search(bench, workspace, body)
+
+
+planning_router = api_router("planning")
+
+
+@planning_router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)
+def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]) -> Mapping:
+    """IPUs, global batch, weights per IPU and phases of a mapping; 409 where the pod is too small."""
+    return searches.map_onto_ipus(bench, body)
+
+
+@planning_router.post("/checks", summary="Check a plan", responses=ASK)
+def check_plan(body: Annotated[ChecksRequest, Body(examples=[CHECK])]) -> Checks:
+    """Named warnings about a plan, and the most devices over which its batch divides."""
+    return searches.run_checks(body)

@@ -1,0 +1,208 @@
+"""IPU arithmetic: how many IPUs a mapping takes, what each holds, how many phases that needs."""
+
+from __future__ import annotations
+
+import math
+
+from app.catalog.catalog import Catalog
+from app.catalog.entries import ChipKind, SystemEntry
+from app.engine.ipu import phases
+from app.engine.records import IpuSoftware
+from app.errors import BadInput, Conflict, Message
+from app.estimating.documents import CheckWarning
+from app.estimating.hardware import known_id
+from app.estimating.plan_search import memory_of
+from app.features.plans.model import Checks, ChecksRequest, Mapping, MappingRequest
+
+
+def check_plan(request: ChecksRequest) -> Checks:
+    """Run every check of a plan."""
+    found = (
+        devices_not_divisible(request),
+        batch_not_divisible(request),
+        tensor_across_nodes(request),
+        None if request.layers is None else stages_uneven(request.layers, request.pipeline),
+        heads_not_divisible(request),
+    )
+    return Checks(
+        warnings=[warning for warning in found if warning is not None],
+        suggested_devices=suggested_devices(request),
+    )
+
+
+def suggested_devices(request: ChecksRequest) -> int | None:
+    """Return the most devices, not above those given, over which the batch divides.
+
+    Each data-parallel copy takes tensor × pipeline devices and a whole number of micro-batches.
+    """
+    copy = request.tensor * request.pipeline
+    micro_batches, rest = divmod(request.global_batch, request.micro_batch)
+    if rest:
+        return None
+    copies = next(
+        (count for count in range(request.devices // copy, 0, -1) if micro_batches % count == 0), None
+    )
+    return None if copies is None else copies * copy
+
+
+def devices_not_divisible(request: ChecksRequest) -> CheckWarning | None:
+    """Devices that no copy of the model can use."""
+    copy = request.tensor * request.pipeline
+    if request.devices % copy == 0:
+        return None
+    message = Message(
+        "a copy of the model takes {tensor} × {pipeline} = {copy} devices, which does not divide {devices}; "
+        "{idle} would idle",
+        {
+            "tensor": request.tensor,
+            "pipeline": request.pipeline,
+            "copy": copy,
+            "devices": request.devices,
+            "idle": request.devices % copy,
+        },
+    )
+    return CheckWarning.of("devices_not_divisible", "serious", message, "devices", "tensor", "pipeline")
+
+
+def batch_not_divisible(request: ChecksRequest) -> CheckWarning | None:
+    """Batches that leave some copies of the model with more work than others."""
+    copies = request.devices // (request.tensor * request.pipeline)
+    if copies and request.global_batch % (copies * request.micro_batch) == 0:
+        return None
+    suggested = suggested_devices(request)
+    advice: Message | str = ""
+    if suggested is not None:
+        advice = Message("; {suggested} devices would", {"suggested": suggested})
+    message = Message(
+        "{global_batch} samples do not divide over {copies} copies in micro-batches of {micro_batch} "
+        "({each} each){advice}",
+        {
+            "global_batch": request.global_batch,
+            "copies": copies,
+            "micro_batch": request.micro_batch,
+            "each": request.global_batch / copies if copies else 0,
+            "advice": advice,
+        },
+    )
+    return CheckWarning.of("batch_not_divisible", "serious", message, "global_batch", "devices")
+
+
+def tensor_across_nodes(request: ChecksRequest) -> CheckWarning | None:
+    """Tensor parallelism over the network, whose traffic it multiplies."""
+    if request.devices_per_node is None or request.tensor <= request.devices_per_node:
+        return None
+    message = Message(
+        "tensor parallelism over {tensor} devices leaves the node of {node}: layers wait for the network",
+        {"tensor": request.tensor, "node": request.devices_per_node},
+    )
+    return CheckWarning.of("tensor_across_nodes", "caution", message, "tensor", "devices_per_node")
+
+
+def stages_uneven(layers: int, pipeline: int) -> CheckWarning | None:
+    """Layers that do not divide over the stages: all wait for the longest."""
+    if layers % pipeline == 0:
+        return None
+    message = Message(
+        "{layers} layers do not divide over {pipeline} stages; the longest has {longest}",
+        {"layers": layers, "pipeline": pipeline, "longest": math.ceil(layers / pipeline)},
+    )
+    return CheckWarning.of("stages_uneven", "info", message, "layers", "pipeline")
+
+
+def heads_not_divisible(request: ChecksRequest) -> CheckWarning | None:
+    """Attention heads that tensor parallelism cannot split evenly."""
+    if request.heads is None or request.heads % request.tensor == 0:
+        return None
+    message = Message(
+        "{heads} attention heads do not divide over tensor parallelism of {tensor}",
+        {"heads": request.heads, "tensor": request.tensor},
+    )
+    return CheckWarning.of("heads_not_divisible", "serious", message, "heads", "tensor")
+
+
+NOMINAL_MEMORY = "sram_nominal"
+"""Parameter of a chip: its memory as the data sheet rounds it."""
+
+
+def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) -> Mapping:
+    """Return what a mapping comes to on a system of the catalogue."""
+    system = catalog.system(known_id(catalog, "system", request.system, "system"))
+    check_mapping(request, system)
+    tensor, pipeline, sharding = request.tensor, request.pipeline, request.replicated_tensor_sharding
+    weights = float(phases.weights_per_device(request.parameters, tensor, pipeline))
+    nominal = catalog.figure(system.chip, NOMINAL_MEMORY).si
+    planned = float(
+        phases.planned_phases(
+            request.parameters,
+            request.layers,
+            tensor,
+            pipeline,
+            sharding,
+            catalog.ipu_chip(system.chip),
+            software,
+        )
+    )
+    minimum = int(phases.minimum_phases(request.parameters, tensor, pipeline, nominal))
+    return Mapping(
+        system=system.id,
+        devices=tensor * pipeline * request.replicas,
+        devices_available=system.devices,
+        devices_per_replica=tensor * pipeline,
+        global_batch=request.replica_batch * request.replicas,
+        weight_fraction=float(phases.weight_fraction(tensor, pipeline)),
+        resident_weight_fraction=float(phases.resident_weight_fraction(tensor, pipeline, sharding)),
+        layers_per_stage=float(phases.layers_per_stage(request.layers, pipeline)),
+        weights_per_device=weights,
+        memory_per_device=nominal,
+        memory_of_chip=memory_of(catalog.ipu_chip(system.chip)),
+        needs_phased_execution=weights > nominal,
+        minimum_phases=minimum,
+        planned_phases=int(planned) if math.isfinite(planned) else None,
+        warnings=mapping_warnings(request, minimum, planned),
+    )
+
+
+def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
+    """Refuse a mapping that the system, the model or arithmetic rules out."""
+    if system.chip_kind is not ChipKind.IPU:
+        raise BadInput.at("system", "{system} has no IPUs; this arithmetic is theirs", system=system.name)
+    needed = request.tensor * request.pipeline * request.replicas
+    if needed > system.devices:
+        raise Conflict.at(
+            "replicas",
+            "{tensor} × {pipeline} × {replicas} needs {needed} IPUs; {system} has {available}",
+            tensor=request.tensor,
+            pipeline=request.pipeline,
+            replicas=request.replicas,
+            needed=needed,
+            system=system.name,
+            available=system.devices,
+        )
+    if request.pipeline > request.layers:
+        raise BadInput.at(
+            "pipeline",
+            "{pipeline} stages for {layers} layers: a stage needs at least one layer",
+            pipeline=request.pipeline,
+            layers=request.layers,
+        )
+    if request.replicas % request.replicated_tensor_sharding:
+        raise BadInput.at(
+            "replicated_tensor_sharding",
+            "{sharding} must divide the {replicas} replicas it spreads over",
+            sharding=request.replicated_tensor_sharding,
+            replicas=request.replicas,
+        )
+
+
+def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> list[CheckWarning]:
+    """Return what to beware of in a mapping."""
+    uneven = stages_uneven(request.layers, request.pipeline)
+    found = [] if uneven is None else [uneven]
+    if planned > minimum:
+        message = Message(
+            "phases: {minimum} for the weights alone, {planned} for training, whose gradients, optimizer "
+            "state, temporaries and program share the same memory; activations are not counted",
+            {"minimum": minimum, "planned": planned if math.isfinite(planned) else Message("more than fit")},
+        )
+        found.append(CheckWarning.of("phases_lower_bound", "caution", message, "replicated_tensor_sharding"))
+    return found

@@ -1,0 +1,383 @@
+"""The best plans of a model on a system, why they win, and what other hardware would change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from app import __version__
+from app.engine.plans import Plans, StepTime
+from app.engine.records import Floats, Indices, IpuChip
+from app.engine.search.selection import best_that_differ, pareto_set
+from app.errors import AppError, BadInput, Message
+from app.estimating.checks import does_not_fit, model_checks, plan_checks
+from app.estimating.context import SizingContext
+from app.estimating.deciding import Decision, decide, risk_of, run_totals
+from app.estimating.defaults import plan_defaults, system_defaults
+from app.estimating.documents import CheckWarning, Part
+from app.estimating.nearest import UNVALIDATED
+from app.estimating.plan_search import Risk, Searched, memory_of, search_space
+from app.estimating.ranges import common_normals, own_column, quantity, residual_samples, scatter_of
+from app.estimating.regimes import regimes
+from app.estimating.request import EstimateRequest, PlanInput, WorkloadInput
+from app.estimating.runtime import least_step
+from app.estimating.scenario import Scenario, given_fields, plan_number, recompute_name, sharding_name
+from app.estimating.schema import Quantity
+from app.estimating.summaries import plan_summaries, plan_summary, system_summary
+from app.estimating.workload import resolve_model, summarise
+from app.features.plans.model import (
+    MOST_KEPT,
+    Dimension,
+    MapCell,
+    PlanPoint,
+    Search,
+    SearchConstraints,
+    SearchedPlan,
+    SearchRequest,
+    WhatIf,
+)
+
+MATERIAL = ("tensor", "pipeline", "data", "recompute", "offload", "phases", "expert")
+"""Fields in which plans differ materially; the best of each combination stands for it."""
+
+MOST_POINTS = 48
+"""Points of the front that are shown."""
+
+DOUBLED = 2.0
+
+AMOUNTS = ("samples", "tokens", "epochs", "target")
+"""Fields of a workload that say how much is to be done."""
+
+
+def allowed_values(constraints: SearchConstraints) -> dict[str, tuple[float, ...]]:
+    """Return what a plan may be, as numbers; refuse what can never be right."""
+    allowed: dict[str, tuple[float, ...]] = {}
+    for name in PlanInput.model_fields:
+        value = getattr(constraints, name)
+        if value is None:
+            continue
+        values = value if isinstance(value, list) else [value]
+        allowed[name] = tuple(sorted({plan_number(name, one) for one in values}))
+    return allowed
+
+
+def search(request: SearchRequest, context: SizingContext) -> Search:
+    """Return the best plans of a request; the seconds it took are left to whoever has a clock."""
+    try:
+        return _search(request, context)
+    except AppError as error:
+        # What an estimate calls its plan and its margin are constraints here.
+        error.errors = tuple(
+            replace(entry, field=FIELDS.sub("constraints", entry.field)) for entry in error.errors
+        )
+        raise
+
+
+FIELDS = re.compile(r"^plan\b|^assumptions(?=\.memory_margin$)")
+
+
+def _search(request: SearchRequest, context: SizingContext) -> Search:
+    if not 1 <= request.keep <= MOST_KEPT:
+        raise BadInput.at("keep", "{value} is not between 1 and {most}", value=request.keep, most=MOST_KEPT)
+    if request.model.total_flop is not None:
+        raise BadInput.at(
+            "model.total_flop",
+            "a bare figure has no layers to lay over devices; give a preset, a config or a layer table",
+        )
+    asked = _estimate_request(request)
+    profile = resolve_model(request.model, context)
+    system = request.system
+    hardware = context.hardware.system(
+        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
+    )
+    allowed = allowed_values(request.constraints)
+    batch_searched = False
+    if asked.workload.global_batch is None:
+        # The plans that are shown share the batch that is chosen.
+        chosen = decide(asked, profile, hardware, context, allowed=allowed, probability=request.probability)
+        batch_searched = chosen.batch_searched
+        asked = asked.model_copy(update={"workload": _at_batch(asked.workload, chosen.batch)})
+    sizing = decide(
+        asked, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
+    )
+    sizing = replace(sizing, batch_searched=batch_searched)
+    found, scenario = sizing.choice.found, sizing.scenario
+    risk = risk_of(scenario, profile.family, context, request.probability)
+    warnings = [*sizing.warnings, *model_checks(scenario)]
+    warnings += plan_checks(scenario, sizing.choice, hardware, hardware.devices)
+    if not found.feasible:
+        warnings.append(_nothing_fits(sizing))
+    return Search(
+        engine_version=__version__,
+        catalog_version=context.catalog.version,
+        model=summarise(sizing.training, scenario.table),
+        system=system_summary(hardware, context.catalog, profile.family),
+        software=scenario.software.id,
+        precision_used=scenario.precision.value,
+        global_batch=sizing.batch,
+        defaults=[*system_defaults(asked, hardware), *sizing.training.defaults, *plan_defaults(sizing)],
+        probability=request.probability,
+        fits=found.feasible > 0,
+        memory_limit=Quantity.exact(found.limit, "B"),
+        memory_capacity=Quantity.exact(memory_of(scenario.chip), "B"),
+        enumerated=found.enumerated,
+        evaluated=found.count,
+        feasible=found.feasible,
+        seconds=0.0,
+        dimensions=_dimensions(found.plans, scenario),
+        plans=_best(sizing, request.keep, request.beside, context),
+        pareto=_front(sizing),
+        map=_map(sizing),
+        what_if=_what_if(sizing, risk, context) if request.what_if and found.feasible else [],
+        warnings=warnings,
+    )
+
+
+def _estimate_request(request: SearchRequest) -> EstimateRequest:
+    """Return the estimate that a search stands for; its plan is left to the constraints."""
+    margin = request.constraints.memory_margin
+    assumptions = request.assumptions
+    if margin is not None:
+        assumptions = assumptions.model_copy(update={"memory_margin": margin})
+    workload = request.workload
+    if workload.global_batch is not None and not any(getattr(workload, name) for name in AMOUNTS):
+        # The rank of plans at a given batch does not depend on how much there is to do.
+        workload = workload.model_copy(update={"samples": max(float(workload.global_batch), 1.0)})
+    return EstimateRequest(
+        model=request.model,
+        workload=workload,
+        system=request.system,
+        software=request.software,
+        assumptions=assumptions,
+        currency=request.currency,
+    )
+
+
+def _at_batch(workload: WorkloadInput, batch: int) -> WorkloadInput:
+    return workload.model_copy(update={"global_batch": batch})
+
+
+def _nothing_fits(sizing: Decision) -> CheckWarning:
+    remedy = Message("more accelerators, other constraints or a smaller batch may hold it")
+    return does_not_fit(sizing.scenario, sizing.choice, remedy)
+
+
+def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
+    """Return the fields that differ among the plans, with their values."""
+    found = []
+    for name in PlanInput.model_fields:
+        values = np.unique(getattr(plans, name))
+        if values.size < 2:
+            continue
+        shown: list[float | str | bool] = [plan_value(name, float(value)) for value in values]
+        found.append(Dimension(field=name, values=shown))
+    return found
+
+
+def plan_value(name: str, value: float) -> float | str | bool:
+    """Return a value of a plan's field as it is written in requests and answers."""
+    if name == "recompute":
+        return recompute_name(value)
+    if name == "sharding":
+        return sharding_name(value)
+    if name in ("sequence_parallel", "offload"):
+        return value > 0
+    return value
+
+
+def _best(
+    sizing: Decision, keep: int, beside: PlanInput | None, context: SizingContext
+) -> list[SearchedPlan]:
+    """Return the best plans that differ materially, with ranges and what sets them apart from the first."""
+    found, scenario = sizing.choice.found, sizing.scenario
+    chosen = best_that_differ(found.plans, found.cost, MATERIAL, keep)
+    if not chosen.size:
+        return []
+    if beside is not None:
+        chosen = np.union1d(chosen, _fastest_of(found, beside))
+        chosen = chosen[np.argsort(found.cost[chosen], kind="stable")]
+    if np.any(found.cost[chosen] < found.cost[found.best]):
+        # On fewer devices another plan would be chosen, which is the faster at central values.
+        chosen = np.concatenate([[found.best], chosen[chosen != found.best]])[: max(keep, 1)]
+    several = found.plans.take(chosen)
+    normals = common_normals()
+    step = scenario.step(several)
+    column = Plans(**{name: getattr(several, name)[:, np.newaxis] for name in Plans.__slots__})
+    sampled = np.broadcast_to(scenario.step(column, normals).total, (chosen.size, _samples(normals)))
+    least = least_step(scenario, several, np.broadcast_to(step.total, chosen.shape))
+    flop = scenario.table.training_flop
+    first = float(found.cost[chosen[0]])
+    answer = []
+    plans = plan_summaries(sizing, several)
+    for place, index in enumerate(chosen.tolist()):
+        one = several.take(np.array([place]))
+        names = regimes(scenario, one, sizing.profile.family, context.measured)
+        factors = residual_samples(
+            names,
+            context.residuals,
+            normals,
+            own_column(scenario.chip.name, one),
+            scatter_of(scenario.software),
+        )
+        seconds = float(step.total[place])
+        samples = np.maximum(sampled[place] * factors, least[place])
+        batch, peak = float(one.global_batch[0]), scenario.peak * float(one.devices[0])
+        memory = float(found.evaluated.memory[index])
+        answer.append(
+            SearchedPlan(
+                plan=plans[place],
+                step_time=quantity(seconds, samples, "s"),
+                ranked_time=seconds * float(found.cost[index] / found.totals[index]),
+                behind=float(found.cost[index]) / first - 1.0,
+                throughput=quantity(batch / seconds, batch / samples, "samples/s"),
+                mfu=quantity(flop * batch / seconds / peak, flop * batch / samples / peak, "1"),
+                memory=Quantity.exact(memory, "B"),
+                memory_share=memory / memory_of(scenario.chip),
+                parts=_parts(step, place),
+                more=_differences(step, place),
+                unmeasured=[name for name in names if name in UNVALIDATED],
+            )
+        )
+    return answer
+
+
+def _fastest_of(found: Searched, asked: PlanInput) -> Indices:
+    """Return the index of the best plan that is as asked; nothing where none fits."""
+    like = found.evaluated.fits.copy()
+    try:
+        given = given_fields(asked)
+    except AppError as error:
+        error.errors = tuple(
+            replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
+        )
+        raise
+    for name, value in given.items():
+        like &= getattr(found.plans, name) == value
+    several = np.flatnonzero(like)
+    return several[np.argmin(found.cost[several], keepdims=True)] if several.size else several
+
+
+def _samples(normals: Mapping[str, Floats]) -> int:
+    return next(iter(normals.values())).size
+
+
+def _parts(step: StepTime, place: int) -> list[Part]:
+    values = {
+        name: float(np.broadcast_to(seconds, step.total.shape)[place]) for name, seconds in step.parts.items()
+    }
+    return [Part(part=name, seconds=seconds) for name, seconds in values.items() if seconds > 0]
+
+
+def _differences(step: StepTime, place: int) -> list[Part]:
+    """Return by how much each part of a plan's step is longer than that of the first plan."""
+    if place == 0:
+        return []
+    whole = {name: np.broadcast_to(seconds, step.total.shape) for name, seconds in step.parts.items()}
+    more = {name: float(seconds[place] - seconds[0]) for name, seconds in whole.items()}
+    order = sorted(more.items(), key=lambda entry: abs(entry[1]), reverse=True)
+    return [Part(part=name, seconds=seconds) for name, seconds in order if seconds]
+
+
+def _front(sizing: Decision) -> list[PlanPoint]:
+    found = sizing.choice.found
+    front = pareto_set(found.evaluated.seconds, found.evaluated.memory)
+    if front.size > MOST_POINTS:
+        front = front[np.linspace(0, front.size - 1, MOST_POINTS).round().astype(int)]
+    plans = plan_summaries(sizing, found.plans.take(front))
+    return [
+        PlanPoint(
+            plan=plan,
+            step_time=float(found.evaluated.seconds[index]),
+            memory=float(found.evaluated.memory[index]),
+        )
+        for index, plan in zip(front.tolist(), plans, strict=True)
+    ]
+
+
+def _map(sizing: Decision) -> list[MapCell]:
+    """Return the best plan of every tensor and pipeline degree; the leanest where none fits."""
+    found, capacity = sizing.choice.found, memory_of(sizing.scenario.chip)
+    tensor, pipeline = found.plans.tensor.astype(int), found.plans.pipeline.astype(int)
+    code = tensor * (int(pipeline.max()) + 1) + pipeline
+    counts = np.bincount(code)
+    feasible = np.bincount(code, found.evaluated.fits, minlength=counts.size).astype(int)
+    degrees, most = ("tensor", "pipeline"), int(np.count_nonzero(counts))
+    best = best_that_differ(found.plans, found.cost, degrees, most, ties=found.fullness)
+    leanest = best_that_differ(found.plans, found.fullness, degrees, most)
+    firsts = np.concatenate([best, leanest[feasible[code[leanest]] == 0]])
+    firsts = firsts[np.argsort(code[firsts])]
+    return [
+        MapCell(
+            tensor=plan.tensor,
+            pipeline=plan.pipeline,
+            plans=count,
+            feasible=feasible,
+            step_time=float(found.evaluated.seconds[index]) if feasible else None,
+            memory_share=float(found.evaluated.memory[index]) / capacity,
+            plan=plan,
+        )
+        for index, count, feasible, plan in zip(
+            firsts.tolist(),
+            counts[code[firsts]].tolist(),
+            feasible[code[firsts]].tolist(),
+            plan_summaries(sizing, found.plans.take(firsts)),
+            strict=True,
+        )
+    ]
+
+
+def _what_if(sizing: Decision, risk: Risk, context: SizingContext) -> list[WhatIf]:
+    """Return what would be best with twice the memory, the memory's bandwidth or the network's."""
+    found = sizing.choice.found
+    before = float(found.cost[found.best])
+    answer = []
+    for change, scenario in _doubled(sizing.scenario):
+        totals = run_totals(scenario, sizing.training, sizing.hardware, context)
+        after = search_space(scenario, sizing.choice.space, margin=sizing.margin, risk=risk, totals=totals)
+        best = after.best
+        answer.append(
+            WhatIf(
+                change=change,
+                factor=DOUBLED,
+                plan=plan_summary(replace(sizing, scenario=scenario), after.plans.take(np.array([best]))),
+                step_time=float(after.evaluated.seconds[best]),
+                gain=max(1.0 - float(after.cost[best]) / before, 0.0),
+            )
+        )
+    return answer
+
+
+def _doubled(scenario: Scenario) -> list[tuple[str, Scenario]]:
+    hardware = scenario.hardware
+    if isinstance(hardware, IpuChip):
+        more = {
+            "memory_capacity": replace(hardware, sram_per_tile=DOUBLED * hardware.sram_per_tile),
+            "memory_bandwidth": replace(
+                hardware,
+                exchange_bytes_per_cycle=DOUBLED * hardware.exchange_bytes_per_cycle,
+                streaming_bandwidth=DOUBLED * hardware.streaming_bandwidth,
+            ),
+            "network_bandwidth": replace(
+                hardware,
+                link_bandwidth=DOUBLED * hardware.link_bandwidth,
+                allreduce_bandwidth=DOUBLED * hardware.allreduce_bandwidth,
+                gateway_bandwidth=DOUBLED * hardware.gateway_bandwidth,
+            ),
+        }
+        return [(change, replace(scenario, hardware=chip)) for change, chip in more.items()]
+    chip, fabric = hardware.chip, hardware.fabric
+    systems = {
+        "memory_capacity": replace(
+            hardware, chip=replace(chip, memory_capacity=DOUBLED * chip.memory_capacity)
+        ),
+        "memory_bandwidth": replace(
+            hardware, chip=replace(chip, memory_bandwidth=DOUBLED * chip.memory_bandwidth)
+        ),
+        "network_bandwidth": replace(
+            hardware, fabric=replace(fabric, port_bandwidth=DOUBLED * fabric.port_bandwidth)
+        ),
+    }
+    return [(change, replace(scenario, hardware=system)) for change, system in systems.items()]

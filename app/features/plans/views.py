@@ -1,0 +1,407 @@
+"""From a plan search to what its page shows: order, links, words and figures; no number is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from app.errors import Message
+from app.estimating.documents import CheckWarning, Part, PlanSummary
+from app.estimating.request import PlanInput
+from app.estimating.schema import Quantity
+from app.features.plans import charts as figures
+from app.features.plans.charts import FilledBar, HeatCell
+from app.features.plans.forms import AGAINST, FILTERS, Values, filters_of, written_query
+from app.features.plans.model import MapCell, Search, SearchedPlan, WhatIf
+from app.features.plans.model import Mapping as IpuMapping
+from app.features.plans.words import options_in_words, plan_in_short, plan_in_words, reasons
+from app.features.workloads.filling import Filled
+from app.platform.charts.figures import RangeBar, range_bars
+from app.platform.web.contexts import (
+    MOST_ROWS,
+    BasePage,
+    Choice,
+    ChoiceGroup,
+    FigureView,
+    Form,
+    WarningGroup,
+    view,
+)
+from app.platform.wording.scales import Scale, decimals_of, scale_of
+from app.platform.wording.voice import Voice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappingPage(BasePage):
+    """How a model is laid over a pod."""
+
+    form: Form
+    systems: Sequence[Choice]
+    examples: Sequence[Choice]
+    mapping: IpuMapping | None
+    stale: bool
+    """Whether the result is that of an earlier question."""
+    previous: str
+    """Query of the last mapping that was possible, kept in the form."""
+    filled: float
+    """Weights on the memory bar. [%]"""
+    capacity: float
+    """Memory on the memory bar. [%]"""
+    warnings: Sequence[WarningGroup]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFilter:
+    """A field of the plans that can be narrowed."""
+
+    field: str
+    choices: Sequence[Choice]
+    chosen: str
+    """What it is narrowed to, as written in the address; empty where it is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChip:
+    """A filter that is on, and the address without it."""
+
+    field: str
+    written: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapLink:
+    """A cell of the map with where it leads."""
+
+    heat: HeatCell
+    written: str
+    """Step time in the unit of the map; memory over that of the device where nothing fits."""
+    url: str
+    chosen: bool
+    """Whether the search is narrowed to it; its link then widens the search again."""
+    best: bool
+    """Whether the best plan stands in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """All pipeline degrees of one tensor degree; nothing where no plan is legal."""
+
+    tensor: int
+    cells: Sequence[MapLink | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MapView:
+    """Step time of the best plan over tensor and pipeline degrees."""
+
+    unit: str
+    pipeline: Sequence[int]
+    """Columns."""
+    rows: Sequence[MapRow]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One of the best plans with what its row shows."""
+
+    place: int
+    found: SearchedPlan
+    options: Sequence[Message]
+    """Its choices beside the degrees, in words."""
+    time_bar: RangeBar | None
+    memory_bar: FilledBar
+    request: str
+    """The plan as the form that opens its estimate sends it."""
+    url: str
+    """Address that holds the first plan against it; empty for the first."""
+    compared: bool
+    own: bool
+    """Whether it is the plan of the estimate the search started from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReason:
+    """Why the first plan wins over another."""
+
+    place: int
+    sentence: str
+    uncertain: str
+    """Why a plan with less central time stands behind; empty where the first is faster."""
+    total: float
+    """Seconds of a step the other takes more. [s]"""
+    parts: Sequence[Part]
+    scale: Scale
+    largest: float
+    """Largest difference of a part. [s]"""
+    figure: FigureView
+
+
+@dataclass(frozen=True, slots=True)
+class PointRow:
+    """A plan that no other beats in both time and memory."""
+
+    written: str
+    step_time: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareAdvice:
+    """What other hardware would change."""
+
+    change: Message
+    gain: float
+    """Share of the time of a step saved; 0 where nothing would change."""
+    step_time: float
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The estimate a search started from."""
+
+    id: str
+    label: str
+    plan: PlanSummary | None
+    step_time: Quantity | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlansPage(BasePage):
+    """The best plans of a model on a system, and why they win."""
+
+    path: str
+    query: str
+    """What is asked, as in the address."""
+    form: Form
+    message: Message | None
+    """What is wrong with the question as a whole."""
+    origin: Origin | None
+    filled: Filled | None
+    """What the form holds of the training of its model; None where it is an estimate's."""
+    models: Sequence[ChoiceGroup]
+    systems: Sequence[ChoiceGroup]
+    fabrics: Sequence[Choice]
+    targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    examples: Sequence[Choice]
+    kept: Sequence[tuple[str, str]]
+    """Fields of the address that the form does not show."""
+    filters: Sequence[PlanFilter]
+    chips: Sequence[FilterChip]
+    search: Search | None
+    best: str
+    """The best plan in words."""
+    one_step: bool
+    """Whether estimates of the plans are of one step, as nobody said how much is to be trained."""
+    refusal: CheckWarning | None
+    warnings: Sequence[WarningGroup]
+    map: MapView | None
+    shades: Sequence[float]
+    plans: Sequence[PlanRow]
+    why: PlanReason | None
+    front: FigureView | None
+    points: Sequence[PointRow]
+    advice: Sequence[HardwareAdvice]
+
+
+MOST_CHOICES = 40
+"""Values of a field that a list offers."""
+
+NOTHING = 0.005
+"""Gains below this share are said to change nothing: far below what any range resolves."""
+
+LEAST_PART = 1e-3
+"""Differences below this share of the largest are not shown."""
+
+SENTENCES = {
+    "memory_capacity": "{factor}× the memory",
+    "memory_bandwidth": "{factor}× the memory bandwidth",
+    "network_bandwidth": "{factor}× the network bandwidth",
+    "ipu.memory_bandwidth": "{factor}× the exchange and streaming bandwidth",
+}
+"""What is changed → how it is said; on IPUs it is the exchange and the streaming memory."""
+
+IPU = {"mk2", "bow"}
+"""Generations of chips whose memory lies in the processor."""
+
+
+def address(path: str, values: Values, changes: Mapping[str, str | None], anchor: str = "") -> str:
+    """Return the address of a page with some parameters changed; the comparison starts anew."""
+    query = written_query({**values, AGAINST: None, **changes})
+    return path + (f"?{query}" if query else "") + (f"#{anchor}" if anchor else "")
+
+
+def chips_of(path: str, values: Values, voice: Voice) -> list[FilterChip]:
+    """Return the filters that are on."""
+    return [
+        FilterChip(name, value_in_words(text, voice), address(path, values, {name: None}))
+        for name, text in filters_of(values).items()
+    ]
+
+
+def value_in_words(text: str, voice: Voice) -> str:
+    """Write the value of a filter: words by their meaning, numbers as they are."""
+    known = {"true": voice.gettext("yes"), "false": voice.gettext("no")}
+    parts = [one.strip() for one in text.split(",")]
+    return ", ".join(known.get(one) or (voice.label(one, "plan") if one.isalpha() else one) for one in parts)
+
+
+def filters_for(values: Values, search: Search | None, voice: Voice) -> list[PlanFilter]:
+    """Return the fields that can be narrowed: those in which plans differ, and those that are narrowed."""
+    offered = {one.field: one.values for one in search.dimensions} if search else {}
+    found = []
+    for name in FILTERS:
+        chosen = values.get(name, "")
+        if name not in offered and not chosen:
+            continue
+        written_values = [_in_address(value) for value in offered.get(name, [])][:MOST_CHOICES]
+        if chosen and chosen not in written_values:
+            written_values.insert(0, chosen)
+        choices = [Choice(one, value_in_words(one, voice)) for one in written_values]
+        found.append(PlanFilter(name, choices, chosen))
+    return found
+
+
+def _in_address(value: float | str | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def map_of(cells: Sequence[MapCell], search: Search, path: str, values: Values, voice: Voice) -> MapView:
+    """Return the map, each cell with the address it leads to."""
+    drawn = figures.heat_map(cells)
+    best = search.plans[0].plan if search.plans else None
+    times = [cell.step_time for cell in cells if cell.step_time is not None]
+    scale = scale_of(min(times), "s") if times else Scale(1.0, "s")
+
+    def link(heat: figures.HeatCell) -> MapLink:
+        tensor, pipeline = str(heat.cell.tensor), str(heat.cell.pipeline)
+        chosen = values.get("tensor") == tensor and values.get("pipeline") == pipeline
+        changes = {"tensor": None if chosen else tensor, "pipeline": None if chosen else pipeline}
+        time = None if heat.cell.step_time is None else heat.cell.step_time / scale.size
+        return MapLink(
+            heat,
+            voice.ratio(heat.cell.memory_share) if time is None else voice.decimal(time, decimals_of(time)),
+            address(path, values, changes, "map-title"),
+            chosen,
+            best is not None and (best.tensor, best.pipeline) == (heat.cell.tensor, heat.cell.pipeline),
+        )
+
+    rows = [
+        MapRow(tensor, [None if heat is None else link(heat) for heat in row])
+        for tensor, row in zip(drawn.tensor, drawn.rows, strict=True)
+    ]
+    return MapView(voice.gettext(scale.unit), drawn.pipeline, rows)
+
+
+def plan_rows(search: Search, path: str, values: Values, compared: int, own: int) -> list[PlanRow]:
+    """Return the best plans with their bars on common scales."""
+    bars = range_bars([one.step_time for one in search.plans])
+    limit = search.memory_limit.value / search.memory_capacity.value
+    return [
+        PlanRow(
+            place=place,
+            found=found,
+            options=options_in_words(found.plan),
+            time_bar=bar,
+            memory_bar=figures.filled_bar(found.memory_share, limit),
+            request=plan_query(found.plan),
+            url=address(path, values, {AGAINST: str(place)}, "why-title") if place > 1 else "",
+            compared=place == compared,
+            own=place == own,
+        )
+        for place, (found, bar) in enumerate(zip(search.plans, bars, strict=True), 1)
+    ]
+
+
+def plan_query(plan: PlanSummary) -> str:
+    """Return a plan as the fields of a form."""
+    fields = {name: getattr(plan, name) for name in (*PlanInput.model_fields, "global_batch")}
+    return urlencode({name: _in_address(value) for name, value in fields.items()})
+
+
+def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
+    """Return why the first plan wins over another."""
+    if not 2 <= place <= len(search.plans):
+        return None
+    other = search.plans[place - 1]
+    largest = max((abs(one.seconds) for one in other.more), default=0.0)
+    parts = [one for one in other.more if abs(one.seconds) >= LEAST_PART * largest]
+    title = voice.say(Message("Plan {place}: seconds of a step above those of plan 1", {"place": place}))
+    drawn = figures.differences(parts, voice.gettext("Time above that of plan 1"), voice)
+    count = len(drawn["layout"]["yaxis"]["tickvals"]) + 1
+    return PlanReason(
+        place=place,
+        sentence=reasons(parts, place, voice),
+        uncertain=_uncertain(search, other, place, voice),
+        total=sum(one.seconds for one in other.more),
+        parts=parts,
+        scale=scale_of(largest, "s"),
+        largest=largest,
+        figure=view("difference", title, f"rows-{min(count, MOST_ROWS)}", drawn, "differences"),
+    )
+
+
+def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) -> str:
+    """Return why a plan that is faster at central figures stands behind."""
+    if other.step_time.value >= search.plans[0].step_time.value:
+        return ""
+    return voice.sentence(
+        Message(
+            "plan {place} is faster at central figures, but less is known of its kind: in {probability} of "
+            "cases it takes at most {later}, the first at most {sooner}",
+            {
+                "place": place,
+                "probability": voice.percent(search.probability),
+                "later": voice.value(other.ranked_time, "s", exact=False),
+                "sooner": voice.value(search.plans[0].ranked_time, "s", exact=False),
+            },
+        )
+    )
+
+
+def front_of(search: Search, voice: Voice) -> FigureView | None:
+    """Return time against memory, where any plan fits."""
+    if not search.plans:
+        return None
+
+    def said(plan: PlanSummary, seconds: float, memory: float) -> str:
+        time, filled = voice.value(seconds, "s", exact=False), voice.value(memory, "B", exact=False)
+        return f"{plan_in_short(plan)}: {time}, {filled}"
+
+    plans = [said(one.plan, one.step_time.value, one.memory.value) for one in search.plans]
+    points = [said(one.plan, one.step_time, one.memory) for one in search.pareto]
+    drawn = figures.time_and_memory(search, plans, points, voice)
+    note = voice.say(
+        Message(
+            "Times are central ones; the numbered plans are ranked by the time that holds in {probability} "
+            "of cases, so that one with less central time may stand behind.",
+            {"probability": voice.percent(search.probability)},
+        )
+    )
+    return view("front", voice.gettext("Step time against memory"), "square", drawn, "front", note)
+
+
+def point_rows(search: Search) -> list[PointRow]:
+    """Return the plans of the front as a table."""
+    return [PointRow(plan_in_short(one.plan), one.step_time, one.memory) for one in search.pareto]
+
+
+def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:
+    """Return what other hardware would change, the most first."""
+    prefix = "ipu." if search.system.generation in IPU else ""
+    ranked = sorted(search.what_if, key=lambda one: -one.gain)
+    return [_advice(one, SENTENCES.get(prefix + one.change, SENTENCES[one.change]), voice) for one in ranked]
+
+
+def _advice(one: WhatIf, template: str, voice: Voice) -> HardwareAdvice:
+    return HardwareAdvice(
+        change=Message(template, {"factor": one.factor}),
+        gain=one.gain if one.gain >= NOTHING else 0.0,
+        step_time=one.step_time,
+        plan=plan_in_words(one.plan, voice),
+    )

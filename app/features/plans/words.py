@@ -1,0 +1,112 @@
+"""Plans in words, and why one is faster than another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.errors import Message
+from app.estimating.documents import Part, PlanSummary
+from app.platform.wording.scales import Scale, scale_of
+from app.platform.wording.voice import Voice
+
+MOST_REASONS = 3
+
+LEAST_REASON = 0.05
+"""Differences below this share of the largest are no reason."""
+
+RECOMPUTED = {
+    "none": Message("nothing computed twice"),
+    "selective": Message("attention computed twice"),
+    "full": Message("every activation computed twice"),
+}
+
+SENTENCES = {
+    "optimizer": "optimizer shared by {count}",
+    "gradients": "optimizer and gradients shared by {count}",
+    "parameters": "optimizer, gradients and weights shared by {count}",
+}
+"""What is sharded → how it is said."""
+
+
+def degrees_in_words(plan: PlanSummary) -> list[Message]:
+    """Return how a model is laid over devices; what is not divided is left out."""
+    found = []
+    if plan.tensor > 1:
+        found.append(Message("tensor parallel over {count}", {"count": plan.tensor}))
+    if plan.pipeline > 1:
+        found.append(Message("{count} pipeline stages", {"count": plan.pipeline}))
+    if plan.data > 1:
+        found.append(Message("{count} copies", {"count": plan.data}))
+    return found or [Message("one device")]
+
+
+def options_in_words(plan: PlanSummary) -> list[Message]:
+    """Return the other choices of a plan; what has no effect is left out."""
+    found = [Message("micro-batches of {count}", {"count": plan.micro_batch})]
+    if plan.interleave > 1:
+        found.append(Message("{count} chunks per stage", {"count": plan.interleave}))
+    if plan.phases > 1:
+        found.append(Message("{count} phases per stage", {"count": plan.phases}))
+    if plan.expert > 1:
+        found.append(Message("experts spread over {count}", {"count": plan.expert}))
+    if plan.sequence_parallel:
+        found.append(Message("sequence parallel"))
+    found.append(RECOMPUTED[plan.recompute])
+    found += _shared(plan)
+    if plan.offload:
+        found.append(Message("optimizer off the device"))
+    return found
+
+
+def _shared(plan: PlanSummary) -> list[Message]:
+    """Return what copies of the model share."""
+    found = []
+    if plan.sharding != "none":
+        found.append(Message(SENTENCES[plan.sharding], {"count": plan.sharding_ranks}))
+    if plan.rts > 1:
+        found.append(Message("weights shared by {count}", {"count": plan.rts}))
+    if plan.rts_optimizer > 1:
+        found.append(Message("optimizer shared by {count}", {"count": plan.rts_optimizer}))
+    return found
+
+
+def plan_in_words(plan: PlanSummary, voice: Voice) -> str:
+    """Write a plan as a list of its choices."""
+    return ", ".join(voice.say(one) for one in [*degrees_in_words(plan), *options_in_words(plan)])
+
+
+def plan_in_short(plan: PlanSummary) -> str:
+    """Write the degrees and the micro-batch of a plan as experts do.
+
+    ``t4 p16 d16 b2`` is tensor, pipeline, data and micro-batch.
+    """
+    return f"t{plan.tensor} p{plan.pipeline} d{plan.data} b{plan.micro_batch}"
+
+
+def reasons(more: Sequence[Part], place: int, voice: Voice) -> str:
+    """Write where the first plan saves time against another one, and where it pays."""
+    largest = max((abs(part.seconds) for part in more), default=0.0)
+    scale = scale_of(largest, "s")
+    told = [part for part in more if largest and abs(part.seconds) >= LEAST_REASON * largest]
+    saves = _listed([part for part in told if part.seconds > 0], scale, voice)
+    pays = _listed([part for part in told if part.seconds < 0], scale, voice)
+    values = {"place": place, "saves": saves, "pays": pays}
+    if saves and pays:
+        return voice.sentence(
+            Message("against plan {place}, the first saves {saves}, and pays {pays} more", values)
+        )
+    if saves:
+        return voice.sentence(Message("against plan {place}, the first saves {saves}", values))
+    if pays:
+        return voice.sentence(Message("against plan {place}, the first pays {pays} more", values))
+    return voice.sentence(Message("plan {place} takes the same time in every part", values))
+
+
+def _listed(parts: Sequence[Part], scale: Scale, voice: Voice) -> str:
+    written = []
+    for part in parts[:MOST_REASONS]:
+        label = voice.label(part.part, "part")
+        name = f"{label[:1].lower()}{label[1:]}"
+        time = voice.value(abs(part.seconds), "s", scale, exact=False)
+        written.append(voice.say(Message("{time} in {part}", {"time": time, "part": name})))
+    return ", ".join(written)

@@ -1,0 +1,1 @@
+"""Prices of a customer in place of the catalogue's, version by version."""

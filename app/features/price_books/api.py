@@ -1,0 +1,161 @@
+"""Price books: a workspace's own prices, discounts and rates, with every version kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Body, Depends, Path, Query, Request, Response
+from pydantic import TypeAdapter, ValidationError
+
+from app.features.price_books import service as price_books
+from app.features.price_books.model import (
+    PriceBookDocument,
+    PriceBookPatch,
+    PriceBookRequest,
+    PriceBookSummary,
+)
+from app.platform.json_bodies import from_validation
+from app.platform.listing import Page
+from app.platform.web.api import (
+    ASK,
+    CHANGED,
+    LIST,
+    READ,
+    TAGGED,
+    Upload,
+    api_router,
+    form_body,
+    read_upload,
+    read_upload_or_json,
+)
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import BOOK, BOOK_CHANGE
+from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
+
+router = api_router("price books", "/price-books")
+
+CSV = "text/csv; charset=utf-8"
+
+REQUEST: TypeAdapter[PriceBookRequest] = TypeAdapter(PriceBookRequest)
+
+NAME = {"type": "string", "description": "What to call the book; left out, the name of the file."}
+
+BOOK_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/PriceBookRequest"},
+                "examples": {"offers": {"value": BOOK}},
+            },
+            **form_body({"name": NAME}),
+        },
+    }
+}
+
+BookId = Annotated[str, Path(alias="id", description=ID, examples=["pbk_a2b3c4d5e6f7g2h3"])]
+
+VersionQuery = Annotated[
+    int | None, Query(ge=1, description="A version; left out, the newest.", examples=[1])
+]
+
+
+async def book_body(request: Request) -> Upload | Any:
+    """Read a CSV file with its name, or a JSON body."""
+    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        return await read_upload(request, known=("name",))
+    return await read_upload_or_json(request)
+
+
+@router.post("", status_code=201, summary="Make a price book", responses=ASK, openapi_extra=BOOK_BODY)
+def create_price_book(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[Any, Depends(book_body)],
+    key: KeyHeader = None,
+) -> PriceBookDocument:
+    """Keep own prices, discounts and rates; estimates name the book as ``assumptions.price_book_id``.
+
+    As JSON, or as a CSV file with the columns item, parameter, condition, value, unit and note.
+    """
+    if isinstance(body, Upload):
+        name = body.fields.get("name") or body.name.removesuffix(".csv")
+        return price_books.read_book(bench, workspace, name, body.content, key)
+    try:
+        request = REQUEST.validate_python(body)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+    return price_books.create_book(bench, workspace, request, key)
+
+
+@router.get("", summary="Price books made so far", responses=LIST)
+def list_price_books(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[PriceBookSummary]:
+    """List identifiers, names and newest versions, newest book first."""
+    return price_books.list_books(bench, workspace, limit, cursor)
+
+
+@router.get(
+    "/{id}.csv",
+    summary="Price book as CSV",
+    responses={**READ, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    response_class=Response,
+)
+def get_price_book_csv(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: BookId, version: VersionQuery = None
+) -> Response:
+    """Read the rows as a file that can be edited and sent back.
+
+    Text that a spreadsheet would take for a formula begins with an apostrophe, which is dropped when it is
+    read again.
+    """
+    text = price_books.book_csv(bench, workspace, identifier, version)
+    name = "".join(letter for letter in identifier if letter.isalnum() or letter in "_-")
+    return Response(
+        text, media_type=CSV, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    )
+
+
+@router.get("/{id}", summary="Read a price book", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+def get_price_book(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: BookId,
+    response: Response,
+    version: VersionQuery = None,
+) -> PriceBookDocument:
+    """Read the rows beside the catalogue's figures, and the versions; the ETag is for If-Match."""
+    found = price_books.get_book(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(found.newest)
+    return found
+
+
+@router.put("/{id}", summary="Replace the rows of a price book", responses={**ASK, **CHANGED})
+def replace_price_book(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: BookId,
+    body: Annotated[PriceBookRequest, Body(examples=[BOOK])],
+    response: Response,
+    tag: MatchHeader = None,
+) -> PriceBookDocument:
+    """Keep other rows as a new version; estimates made with an earlier one stay as they are."""
+    found = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(found.newest)
+    return found
+
+
+@router.patch("/{id}", summary="Change rows of a price book", responses={**ASK, **CHANGED})
+def change_price_book(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: BookId,
+    body: Annotated[PriceBookPatch, Body(examples=[BOOK_CHANGE])],
+    response: Response,
+    tag: MatchHeader = None,
+) -> PriceBookDocument:
+    """Put some rows in, take some out, as a new version."""
+    found = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(found.newest)
+    return found

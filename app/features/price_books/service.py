@@ -1,0 +1,242 @@
+"""Make, change, keep and find price books; every version stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from app.catalog.books import MOST_ROWS, BookRow
+from app.errors import BadInput, Conflict, Message, NotFound, Overtaken, TooLarge
+from app.features.price_books.model import (
+    BookVersion,
+    PriceBookDocument,
+    PriceBookPatch,
+    PriceBookRequest,
+    PriceBookSummary,
+)
+from app.features.price_books.sheets import (
+    MOST_CHANGES,
+    changes,
+    checked,
+    edited,
+    read_rows,
+    row_document,
+    write_rows,
+)
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.document_queries import VersionTaken
+from app.platform.store.tables import PriceBookRecord, PriceBookVersion
+from app.platform.store.types import new_id, now
+from app.platform.workbench import Workbench, no_such
+
+MOST_VERSIONS = 1000
+"""Versions that a book may have."""
+
+LISTED = 20
+"""Newest versions that are listed with what they changed; older ones are read by their number."""
+
+
+def create_book(
+    bench: Workbench, workspace_id: str, request: PriceBookRequest, key: str | None = None
+) -> PriceBookDocument:
+    """Keep a price book; its rows must be of the catalogue."""
+
+    def make() -> tuple[PriceBookDocument, Save]:
+        name, comment = printable("name", request.name), printable("comment", request.comment)
+        rows, moment, identifier = checked(request.rows, bench.sizing.catalog), now(), new_id("pbk")
+        record = PriceBookRecord(
+            id=identifier, workspace_id=workspace_id, name=name, version=1, row_count=len(rows),
+            created_at=moment, updated_at=moment,
+        )  # fmt: skip
+        version = _version(identifier, 1, name, comment, rows)
+        answer = _document(bench, identifier, [version], version)
+        return answer, lambda repository: repository.book_versions.add(record, version)
+
+    return keep(bench, workspace_id, IdempotentCall.of("price-books", key, request), PriceBookDocument, make)
+
+
+def read_book(
+    bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
+) -> PriceBookDocument:
+    """Keep the rows of a CSV file as a price book."""
+    request = PriceBookRequest(name=(name.strip() or "CSV")[:200], rows=read_rows(content))
+    return create_book(bench, workspace_id, request, key)
+
+
+def get_book(
+    bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
+) -> PriceBookDocument:
+    """Return a price book in its newest version or another."""
+    with bench.store.transaction(workspace_id) as repository:
+        versions = repository.book_versions.all(identifier, LISTED + 1)
+        if not versions:
+            raise no_such("price book", identifier)
+        newest = versions[0]
+        shown = newest if version is None else repository.book_versions.find(identifier, version)
+        if shown is None:
+            known = [str(one) for one in range(1, newest.version + 1)]
+            raise NotFound.named("version", str(version), known, "version")
+    return _document(bench, identifier, versions, shown)
+
+
+def replace_book(
+    bench: Workbench, workspace_id: str, identifier: str, request: PriceBookRequest, expected: int | None
+) -> PriceBookDocument:
+    """Give a price book other rows, as a new version."""
+    rows = checked(request.rows, bench.sizing.catalog)
+    return _change(bench, workspace_id, identifier, expected, lambda _: rows, request.name, request.comment)
+
+
+def change_book(
+    bench: Workbench, workspace_id: str, identifier: str, patch: PriceBookPatch, expected: int | None
+) -> PriceBookDocument:
+    """Change some rows of a price book, as a new version."""
+    put = checked(patch.rows, bench.sizing.catalog)
+    return _change(
+        bench,
+        workspace_id,
+        identifier,
+        expected,
+        lambda rows: checked_size(edited(rows, put, patch.remove)),
+        patch.name,
+        patch.comment,
+    )
+
+
+def replace_from_file(
+    bench: Workbench, workspace_id: str, identifier: str, content: bytes, expected: int | None, comment: str
+) -> PriceBookDocument:
+    """Give a price book the rows of a CSV file, as a new version."""
+    rows = checked(read_rows(content), bench.sizing.catalog)
+    return _change(bench, workspace_id, identifier, expected, lambda _: rows, None, comment)
+
+
+def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> str:
+    """Return the rows of a price book as CSV."""
+    found = get_book(bench, workspace_id, identifier, version)
+    book = bench.book_version(workspace_id, identifier, found.version)
+    return write_rows(book.rows)
+
+
+def list_books(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[PriceBookSummary]:
+    """Return price books, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(PriceBookRecord, limit, read_cursor(cursor))
+    items = [
+        PriceBookSummary(
+            id=row.id,
+            name=row.name,
+            version=row.version,
+            rows=row.row_count,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+        for row in listing.rows
+    ]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def printable(field: str, text: str) -> str:
+    """Return a name or comment without spaces around it; refuse what cannot be shown."""
+    bare = text.strip()
+    if not bare.isprintable():
+        raise BadInput.at(field, "holds characters that cannot be shown")
+    if field == "name" and not bare:
+        raise BadInput.at(field, "is missing")
+    return bare
+
+
+def checked_size(rows: tuple[BookRow, ...]) -> tuple[BookRow, ...]:
+    """Return rows, unless they are more than a book can hold."""
+    if len(rows) > MOST_ROWS:
+        raise TooLarge(Message("a price book has at most {most} rows", {"most": MOST_ROWS}))
+    return rows
+
+
+def _change(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    expected: int | None,
+    edit: Callable[[Sequence[BookRow]], tuple[BookRow, ...]],
+    name: str | None,
+    comment: str,
+) -> PriceBookDocument:
+    """Keep a new version of a book; with an expected version, only if nobody else has changed it since."""
+    said = printable("comment", comment)
+    called = None if name is None else printable("name", name)
+    read = 0
+    try:
+        with bench.store.transaction(workspace_id) as repository:
+            record = repository.get(PriceBookRecord, identifier)
+            if record is None:
+                raise no_such("price book", identifier)
+            read = record.version
+            if expected is not None and expected != read:
+                raise _changed_meanwhile(read, expected)
+            if read >= MOST_VERSIONS:
+                raise Conflict.at(
+                    "version", "a price book has at most {most} versions; make a new one", most=MOST_VERSIONS
+                )
+            before = repository.book_versions.find(identifier, read)
+            assert before is not None, "a book has its newest version"
+            rows = edit([BookRow(**entry) for entry in before.rows])
+            version = _version(identifier, read + 1, called or record.name, said, rows)
+            repository.book_versions.add_version(record, version, now())
+    except VersionTaken:
+        raise _changed_meanwhile(get_book(bench, workspace_id, identifier).newest, read) from None
+    return get_book(bench, workspace_id, identifier)
+
+
+def _changed_meanwhile(found: int, expected: int) -> Overtaken:
+    return Overtaken.at(
+        "If-Match",
+        "the price book has been changed meanwhile (version {found}, not {expected}); read it again",
+        found=found,
+        expected=expected,
+    )
+
+
+def _version(
+    identifier: str, version: int, name: str, comment: str, rows: Sequence[BookRow]
+) -> PriceBookVersion:
+    return PriceBookVersion(
+        book_id=identifier,
+        version=version,
+        workspace_id="",
+        name=name,
+        comment=comment,
+        rows=[asdict(row) for row in rows],
+        created_at=now(),
+    )
+
+
+def _document(
+    bench: Workbench, identifier: str, versions: Sequence[PriceBookVersion], shown: PriceBookVersion
+) -> PriceBookDocument:
+    """Return a book; ``versions`` newest first, one more than are listed."""
+    catalog = bench.sizing.catalog
+    rows = {one.version: [BookRow(**entry) for entry in one.rows] for one in (*versions, shown)}
+    listed = []
+    for one in versions[:LISTED]:
+        differ = changes(rows.get(one.version - 1, []), rows[one.version])
+        listed.append(
+            BookVersion(
+                version=one.version,
+                name=one.name,
+                created_at=one.created_at,
+                comment=one.comment,
+                rows=len(one.rows),
+                changes=differ[:MOST_CHANGES],
+                changed=len(differ),
+            )
+        )
+    return PriceBookDocument(
+        id=identifier,
+        name=shown.name,
+        version=shown.version,
+        newest=versions[0].version,
+        rows=[row_document(row, catalog) for row in rows[shown.version]],
+        versions=listed,
+    )

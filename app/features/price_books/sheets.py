@@ -1,0 +1,245 @@
+"""What one version of a price book changed of the one before, and how an edit is applied."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+
+from app.catalog.books import DISCOUNT, MOST_ROWS, BookRow, faults
+from app.catalog.catalog import Catalog
+from app.errors import BadInput, FieldError, Message, TooLarge
+from app.estimating.capital import taken
+from app.features.price_books.model import BookRowDocument, BookRowInput, BookRowKey, RowChange
+
+COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
+
+REQUIRED = ("item", "parameter", "value", "unit")
+
+LONGEST = {"item": 100, "parameter": 60, "condition": 60, "value": 40, "unit": 30, "note": 300}
+"""Characters of a cell."""
+
+MOST_BYTES = 1_000_000
+
+MOST_FAULTS = 50
+"""Faults that are named; the rest are counted."""
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a cell begins that a spreadsheet would run, in the wide forms of East Asian text too."""
+
+GUARD = "'"
+"""Put before such a cell; spreadsheets then show it as text."""
+
+
+def read_rows(content: bytes) -> list[BookRowInput]:
+    """Return the rows of a CSV file."""
+    if len(content) > MOST_BYTES:
+        raise TooLarge(Message("the file is larger than {limit} bytes", {"limit": MOST_BYTES}))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput.at("file", "the file is not UTF-8 text; save it as CSV UTF-8") from None
+    if "\0" in text:
+        raise BadInput.at("file", "the file is not text")
+    head = text.partition("\n")[0]
+    comma = ";" if head.count(";") > head.count(",") else ","
+    try:
+        cells = list(csv.reader(io.StringIO(text, newline=""), delimiter=comma, strict=True))
+    except csv.Error:
+        raise BadInput.at("file", "the file is not CSV: a quote is left open or a cell too long") from None
+    if not cells:
+        raise BadInput.at(
+            "file", "the file is empty; its first line must be {columns}", columns=",".join(COLUMNS)
+        )
+    names = [name.strip().lower() for name in cells[0]]
+    _check_head(names)
+    filled = [row for row in cells[1:] if any(cell.strip() for cell in row)]
+    if len(filled) > MOST_ROWS:
+        raise TooLarge(Message("a price book has at most {most} rows", {"most": MOST_ROWS}))
+    return _rows(names, filled)
+
+
+def _check_head(names: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in COLUMNS]
+    missing = [name for name in REQUIRED if name not in names]
+    if unknown or missing or len(set(names)) != len(names):
+        raise BadInput.at(
+            "file",
+            "the first line must name the columns {columns}, each once; it says {given}",
+            columns=", ".join(COLUMNS),
+            given=", ".join(names)[:200],
+        )
+
+
+def _rows(names: Sequence[str], filled: Iterable[Sequence[str]]) -> list[BookRowInput]:
+    found: list[BookRowInput] = []
+    wrong: list[FieldError] = []
+    for place, cells in enumerate(filled):
+        faults = list(_cell_faults(names, cells))
+        if faults:
+            wrong += [
+                FieldError(
+                    f"rows.{place}.{column}",
+                    Message(
+                        "row {row}, {column}: {fault}", {"row": place + 1, "column": column, "fault": fault}
+                    ),
+                )
+                for column, fault in faults
+            ]
+            continue
+        by_name = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
+        value = _number(by_name.pop("value"))
+        assert value is not None, "a row without faults has a number"
+        found.append(BookRowInput(value=value, **by_name))
+    if wrong:
+        raise refusal(wrong)
+    return found
+
+
+def refusal(wrong: Sequence[FieldError]) -> BadInput:
+    """Return the error for faulty rows: the first of them by name, the rest counted."""
+    message = Message("{count} rows of the price book cannot be used", {"count": len(wrong)})
+    return BadInput(message, wrong[:MOST_FAULTS])
+
+
+def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[str, Message]]:
+    if len(cells) != len(names):
+        yield (
+            "item",
+            Message("{given} cells where the head has {names}", {"given": len(cells), "names": len(names)}),
+        )
+        return
+    for name, cell in zip(names, cells, strict=True):
+        text = plain(cell)
+        if len(text) > LONGEST[name]:
+            yield name, Message("longer than {most} characters", {"most": LONGEST[name]})
+        elif not text and name in REQUIRED:
+            yield name, Message("is missing")
+        elif not text.isprintable():
+            yield name, Message("holds characters that cannot be shown")
+        elif name == "value" and _number(text) is None:
+            yield name, Message("“{given}” is not a number", {"given": text[:40]})
+
+
+def _number(text: str) -> float | None:
+    """Return a number as people write it, thousands apart or not; None where it is none."""
+    try:
+        value = float(text.replace(",", "").replace(" ", "").replace("_", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def plain(cell: str) -> str:
+    """Return a cell as it was meant, without the guard that :func:`write_rows` put before it."""
+    text = cell.replace("\N{NO-BREAK SPACE}", " ").strip()
+    return text[1:] if text.startswith(GUARD) and text.lstrip(GUARD).startswith(FORMULA) else text
+
+
+def digits(value: float) -> str:
+    """Return a number in as few digits as tell it from every other."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def write_rows(rows: Iterable[BookRow]) -> str:
+    """Return rows as CSV; a cell of text that a spreadsheet would run is guarded."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        texts = (row.item, row.parameter, row.condition, row.unit, row.note)
+        item, parameter, condition, unit, note = (
+            GUARD + text if text.lstrip(GUARD).startswith(FORMULA) else text for text in texts
+        )
+        writer.writerow((item, parameter, condition, digits(row.value), unit, note))
+    return out.getvalue()
+
+
+MOST_CHANGES = 100
+"""Changes of a version that are listed."""
+
+Key = tuple[str, str, str]
+
+
+def key_of(row: BookRow | BookRowKey) -> Key:
+    """Return what a row states."""
+    return row.item, row.parameter, row.condition
+
+
+def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ...]:
+    """Return rows that a book can hold."""
+    found = tuple(
+        BookRow(
+            item=row.item.strip(),
+            parameter=row.parameter.strip(),
+            condition=row.condition.strip(),
+            value=row.value,
+            unit=row.unit.strip(),
+            note=row.note.strip(),
+        )
+        for row in rows
+    )
+    wrong = faults(catalog, found)
+    wrong += [
+        FieldError(f"rows.{place}.note", Message("holds characters that cannot be shown"))
+        for place, row in enumerate(found)
+        if not row.note.isprintable()
+    ]
+    if wrong:
+        raise refusal(wrong)
+    return found
+
+
+def edited(
+    rows: Sequence[BookRow], put: Sequence[BookRow], remove: Sequence[BookRowKey]
+) -> tuple[BookRow, ...]:
+    """Return rows after an edit: some taken out, some put in their own place or at the end."""
+    by_key = {key_of(row): row for row in rows}
+    for place, one in enumerate(remove):
+        if by_key.pop(key_of(one), None) is None:
+            message = Message(
+                "the book has no {parameter} of {item}", {"parameter": one.parameter, "item": one.item}
+            )
+            raise BadInput(message, [FieldError(f"remove.{place}.item", message)])
+    by_key |= {key_of(row): row for row in put}
+    return tuple(by_key.values())
+
+
+def changes(before: Sequence[BookRow], after: Sequence[BookRow]) -> list[RowChange]:
+    """Return the rows that differ between two versions."""
+    old, new = {key_of(row): row for row in before}, {key_of(row): row for row in after}
+    found = []
+    for key in dict.fromkeys([*new, *old]):
+        was, now = old.get(key), new.get(key)
+        if was == now:
+            continue
+        item, parameter, condition = key
+        shown = now or was
+        assert shown is not None, "a key is that of a row"
+        found.append(
+            RowChange(
+                kind="added" if was is None else "removed" if now is None else "changed",
+                item=item,
+                parameter=parameter,
+                condition=condition,
+                before=None if was is None else was.value,
+                after=None if now is None else now.value,
+                unit=shown.unit,
+            )
+        )
+    return found
+
+
+def row_document(row: BookRow, catalog: Catalog) -> BookRowDocument:
+    """Return a row beside the catalogue's own figure."""
+    own = None if row.parameter == DISCOUNT else catalog.find(row.item, row.parameter, row.condition)
+    return BookRowDocument(
+        item=row.item,
+        parameter=row.parameter,
+        condition=row.condition,
+        value=row.value,
+        unit=row.unit,
+        note=row.note,
+        catalogue=None if own is None else taken(own),
+    )

@@ -1,0 +1,1 @@
+"""A comparison frozen for a customer: content, words, PDF, sheets, links, replay."""

@@ -1,0 +1,262 @@
+"""Logos from outside, drawn anew: nothing of the file is kept but the picture."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import re
+import warnings
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
+
+import typst
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from app.errors import BadInput
+from app.features.proposals.model import Logo, LogoInput
+from app.platform.fonts import font_folder
+
+FIELD = "branding.logo"
+
+MAX_BYTES = 500_000
+
+MAX_PIXELS = 16_000_000
+"""Pixels of a PNG that are unpacked at most."""
+
+KEPT = (840, 320)
+"""Largest picture that is kept: 42 × 16 mm at 500 dots an inch. [pixels]"""
+
+MAX_ELEMENTS = 2_000
+
+MAX_DEPTH = 24
+
+MAX_NUMBER = 1e6
+
+SVG = "http://www.w3.org/2000/svg"
+
+SHAPES = {"svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "defs", "stop"}
+
+GRADIENTS = {"linearGradient", "radialGradient"}
+
+DROPPED = {"title", "desc", "metadata"}
+"""Elements that say something about the picture and draw nothing."""
+
+PAINT = {"fill", "stroke", "stop-color", "color"}
+
+NUMBERS = {
+    *("x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "fx", "fy", "width", "height", "offset"),
+    *("opacity", "fill-opacity", "stroke-opacity", "stop-opacity", "stroke-width", "stroke-miterlimit"),
+    *("viewBox", "points", "stroke-dasharray", "stroke-dashoffset"),
+}
+
+WORDS = {"fill-rule", "clip-rule", "stroke-linecap", "stroke-linejoin", "gradientUnits", "spreadMethod"}
+
+# What is taken is not given back (++, *+): no text makes these patterns try one way after the other.
+NUMERIC = re.compile(r"[\s,]*+(?:[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,2}+)?(?:%|px)?[\s,]*+)++")
+
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?")
+
+COLOUR = re.compile(
+    r"none|currentColor|transparent|[a-zA-Z]{3,20}|#[0-9a-fA-F]{3,8}|rgba?\([\d\s.,%]{1,40}\)|url\(#[\w-]{1,60}\)"
+)
+
+PATH = re.compile(r"[MmZzLlHhVvCcSsQqTtAa\s\d.,eE+-]*")
+
+TRANSFORM = re.compile(
+    r"(?:\s*+(?:matrix|translate|scale|rotate|skewX|skewY)\([\d\s.,eE+-]{1,200}+\)[\s,]*+)++"
+)
+
+NAME = re.compile(r"[A-Za-z_][\w-]{0,60}")
+
+
+def read_logo(asked: LogoInput) -> Logo:
+    """Return a logo drawn anew: a PNG by its pixels, an SVG by the shapes that are on a list."""
+    try:
+        data = base64.b64decode(asked.data, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadInput.at(f"{FIELD}.data", "is not base64") from None
+    if len(data) > MAX_BYTES:
+        raise BadInput.at(FIELD, "has {size} bytes; at most {most} are taken", size=len(data), most=MAX_BYTES)
+    logo = png(data) if asked.media_type == "image/png" else svg(data)
+    check_drawable(logo)
+    return logo
+
+
+def png(data: bytes) -> Logo:
+    """Return a PNG by its pixels, made smaller where it is large."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
+                if picture.width * picture.height > MAX_PIXELS:
+                    raise too_large(picture.width, picture.height)
+                drawn = picture.convert("RGBA")
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError):
+        raise BadInput.at(FIELD, "is not a PNG that can be read; give a PNG or an SVG") from None
+    drawn.thumbnail(KEPT)
+    buffer = io.BytesIO()
+    drawn.save(buffer, "PNG", optimize=True)
+    return Logo(
+        media_type="image/png",
+        data=base64.b64encode(buffer.getvalue()).decode(),
+        width=drawn.width,
+        height=drawn.height,
+    )
+
+
+def too_large(width: int, height: int) -> BadInput:
+    """Return the error for a picture of too many pixels."""
+    return BadInput.at(
+        FIELD,
+        "has {width} × {height} pixels; at most {most} are unpacked",
+        width=width,
+        height=height,
+        most=MAX_PIXELS,
+    )
+
+
+def svg(data: bytes) -> Logo:
+    """Return an SVG by its shapes."""
+    try:
+        root = fromstring(data.decode("utf-8"), forbid_dtd=True)
+    except (DefusedXmlException, ParseError, UnicodeDecodeError, ValueError):
+        raise BadInput.at(
+            FIELD, "is not an SVG that is read: plain XML in UTF-8, without document type or entities"
+        ) from None
+    if root.tag != f"{{{SVG}}}svg":
+        raise BadInput.at(FIELD, "is not an SVG: its outermost element is another one")
+    count = 0
+
+    def copied(found: Element, parent: Element | None, depth: int) -> Element:
+        nonlocal count
+        count += 1
+        if depth > MAX_DEPTH or count > MAX_ELEMENTS:
+            raise BadInput.at(
+                FIELD,
+                "has more than {elements} elements, or is nested more than {depth} deep",
+                elements=MAX_ELEMENTS,
+                depth=MAX_DEPTH,
+            )
+        name = found.tag.rpartition("}")[2]
+        kept = Element(name) if parent is None else SubElement(parent, name)
+        for attribute, value in found.attrib.items():
+            if (allowed := kept_attribute(name, attribute, value)) is not None:
+                kept.set(*allowed)
+        for child in found:
+            if drawable(child):
+                copied(child, kept, depth + 1)
+        return kept
+
+    kept = copied(root, None, 0)
+    width, height = size_of(kept)
+    kept.set("xmlns", SVG)
+    return Logo(
+        media_type="image/svg+xml",
+        data=base64.b64encode(tostring(kept, encoding="utf-8")).decode(),
+        width=width,
+        height=height,
+    )
+
+
+def drawable(found: Any) -> bool:
+    """Tell whether an element is drawn; what only describes is left out, what does more is refused."""
+    if not isinstance(found.tag, str):
+        return False
+    place, _, name = found.tag.rpartition("}")
+    if place != f"{{{SVG}":
+        return False
+    if name in DROPPED:
+        return False
+    if name not in SHAPES | GRADIENTS:
+        raise BadInput.at(
+            FIELD,
+            "holds the element “{name}”; allowed are shapes, paths, groups and gradients: "
+            "turn text into paths",
+            name=name[:40],
+        )
+    return True
+
+
+def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] | None:
+    """Return an attribute that draws; others are left out, those that act or lead outside are refused."""
+    name = attribute.rpartition("}")[2]
+    if name.lower().startswith("on") or name == "href":
+        raise BadInput.at(
+            FIELD, "holds the attribute “{name}”; nothing in a logo may act or lead elsewhere", name=name[:40]
+        )
+    if attribute != name:
+        return None
+    if name == "style":
+        raise BadInput.at(FIELD, "holds styles; give colours as attributes such as fill")
+    rules: dict[str, re.Pattern[str]] = {
+        **dict.fromkeys(PAINT, COLOUR),
+        **dict.fromkeys(NUMBERS, NUMERIC),
+        **dict.fromkeys(WORDS, NAME),
+        "d": PATH,
+        "transform": TRANSFORM,
+        "gradientTransform": TRANSFORM,
+        "id": NAME,
+    }
+    if name not in rules:
+        return None
+    if not rules[name].fullmatch(value.strip()):
+        raise BadInput.at(
+            FIELD,
+            "the attribute “{name}” of “{element}” has no value that is read",
+            name=name,
+            element=element,
+        )
+    if name in NUMBERS | {"d", "transform", "gradientTransform"}:
+        check_numbers(name, value)
+    return name, value.strip()
+
+
+def check_numbers(name: str, value: str) -> None:
+    """Refuse numbers no picture needs."""
+    if any(abs(float(number)) > MAX_NUMBER for number in NUMBER.findall(value)):
+        raise BadInput.at(
+            FIELD, "the attribute “{name}” holds a number beyond {most}", name=name, most=MAX_NUMBER
+        )
+
+
+def size_of(root: Element) -> tuple[int, int]:
+    """Return width and height of an SVG; without a size it has those of its view box."""
+    box = [float(number) for number in NUMBER.findall(root.get("viewBox", ""))]
+    sides = [NUMBER.findall(root.get(name, "")) for name in ("width", "height")]
+    if len(box) != 4 and not all(sides):
+        raise BadInput.at(FIELD, "needs a viewBox, or width and height")
+    if len(box) == 4:
+        for name in ("width", "height"):
+            root.attrib.pop(name, None)
+        width, height = box[2:]
+    else:
+        width, height = (float(found[0]) for found in sides)
+        root.set("viewBox", f"0 0 {width:g} {height:g}")
+    if not (width >= 1e-3 and height >= 1e-3 and 1e-3 <= width / height <= 1e3):
+        raise BadInput.at(FIELD, "has no area, or is drawn out beyond measure")
+    return max(1, round(width)), max(1, round(height))
+
+
+def check_drawable(logo: Logo) -> None:
+    """Refuse a picture that the compiler of the document cannot draw."""
+    data = base64.b64decode(logo.data)
+    kind = "svg" if logo.media_type == "image/svg+xml" else "png"
+    source = (
+        '#set page(width: 50mm, height: 20mm)\n#image(bytes(json(bytes(sys.inputs.at("data")))), '
+        f'format: "{kind}", width: 42mm, height: 16mm, fit: "contain", alt: "logo")'
+    )
+    try:
+        typst.compile(  # type: ignore[misc]
+            source.encode(),
+            font_paths=[str(font_folder())],
+            ignore_system_fonts=True,
+            sys_inputs={"data": str(list(data))},
+        )
+    except typst.TypstError:
+        raise BadInput.at(FIELD, "cannot be drawn; save it anew as a PNG") from None

@@ -1,0 +1,138 @@
+"""Links to one frozen proposal: no login, not for search engines, nothing else to be seen."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from app.features.proposals import freezing, sharing
+from app.features.proposals.model import Proposal
+from app.features.proposals.sharing import Shared, WrongPassphrase
+from app.features.proposals.views import LockedPage, shared_page
+from app.platform.identity import token_hash
+from app.platform.web.auth import reach_of
+from app.platform.web.deps import BenchDep
+from app.platform.web.forms import read_fields, typed
+from app.platform.web.locale import CSV, PDF, XLSX, attachment, language_of
+from app.platform.web.problems import NotAllowed
+from app.platform.web.rates import count_reading
+from app.platform.web.rendering import render
+from app.platform.web.rights import with_link
+from app.platform.wording.voice import LANGUAGES, WRITTEN
+from app.platform.workbench import Workbench
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(with_link)])
+
+FormDep = Annotated[FormData, Depends(read_fields)]
+
+COOKIE = "rackline_link_{link}"
+"""Name of the cookie that holds the proof of a passphrase; each link has its own."""
+
+HEADERS = {
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+    "Cache-Control": "private, no-store",
+    # The address is the secret: it must not be told to whoever a link in the page leads to.
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def private(response: Response) -> Response:
+    """Keep an answer out of search engines and stores."""
+    response.headers.update(HEADERS)
+    return response
+
+
+def cookie_of(token: str) -> str:
+    """Return the name of the cookie of a link, which does not tell the link."""
+    return COOKIE.format(link=token_hash(token)[:16])
+
+
+def count(request: Request, bench: Workbench, token: str) -> None:
+    """Count what is asked of a link, before anything is done for it, and refuse it beyond the quota."""
+    workspace, _ = sharing.led_to(bench, token)
+    count_reading(request, workspace, sharing.link_of(token))
+
+
+def opened(request: Request, bench: Workbench, token: str, form: str) -> Shared:
+    """Return what a link shows to this browser, as often as a link may be asked."""
+    count(request, bench, token)
+    return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
+
+
+def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple[Proposal, str]:
+    """Return the proposal of a link and its workspace, or refuse before the passphrase is given."""
+    found = opened(request, bench, token, form)
+    if found.proposal is None:
+        raise NotAllowed("open the link in a browser and give its passphrase first")
+    return found.proposal, found.workspace_id
+
+
+@router.get("/s/{token}.json")
+def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
+    """Return the proposal of a link as data."""
+    proposal, _ = unlocked(request, bench, token, "json")
+    return private(Response(public(proposal).model_dump_json(), media_type="application/json"))
+
+
+@router.get("/s/{token}.pdf")
+def shared_pdf(request: Request, bench: BenchDep, token: str) -> Response:
+    """Give the document of a link."""
+    proposal, workspace = unlocked(request, bench, token, "pdf")
+    return private(attachment(freezing.pdf_of(bench, workspace, proposal.id), PDF, "proposal.pdf"))
+
+
+@router.get("/s/{token}.xlsx")
+def shared_workbook(request: Request, bench: BenchDep, token: str) -> Response:
+    """Give the tables of a link."""
+    proposal, workspace = unlocked(request, bench, token, "xlsx")
+    return private(attachment(freezing.workbook_of(bench, workspace, proposal.id), XLSX, "proposal.xlsx"))
+
+
+@router.get("/s/{token}.csv")
+def shared_csv(request: Request, bench: BenchDep, token: str) -> Response:
+    """Give every line of a link's proposal."""
+    proposal, workspace = unlocked(request, bench, token, "csv")
+    data = freezing.csv_of(bench, workspace, proposal.id).encode()
+    return private(attachment(data, CSV, "proposal.csv"))
+
+
+def public(proposal: Proposal) -> Proposal:
+    """Return a proposal without what is the author's business: the link and its use."""
+    return proposal.model_copy(update={"share": None})
+
+
+@router.get("/s/{token}", response_class=HTMLResponse)
+def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
+    """Show the proposal of a link, or ask for its passphrase."""
+    found = opened(request, bench, token, "page")
+    if found.proposal is None:
+        return private(locked(request, LockedPage(token=token, message=None)))
+    page = shared_page(public(found.proposal), token, found.expires_at.date().isoformat())
+    own = found.proposal.content.locale
+    # What is not a language of the pages is all the reader gets: the words around it are in it, too.
+    return private(render(request, "shared.html", page, language=None if own in LANGUAGES else own))
+
+
+def locked(request: Request, page: LockedPage, status: int = 200) -> Response:
+    """Ask for the passphrase, in any language a proposal may be in: its own is not told yet."""
+    language = language_of(request, WRITTEN)
+    return render(request, "shared_locked.html", page, status=status, language=language)
+
+
+@router.post("/s/{token}", response_class=HTMLResponse)
+def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Response:
+    """Take the passphrase of a link; the browser keeps a proof of it, for this link alone."""
+    given = typed(form).get("passphrase", [""])[0]
+    count(request, bench, token)
+    try:
+        proof = sharing.unlock_share(bench, token, given)
+    except WrongPassphrase as error:
+        page = LockedPage(token=token, message=error.message)
+        return private(locked(request, page, error.status))
+    response = RedirectResponse(f"/s/{token}", 303)
+    secure = reach_of(request).https
+    response.set_cookie(cookie_of(token), proof, path="/s/", secure=secure, httponly=True, samesite="lax")
+    return private(response)

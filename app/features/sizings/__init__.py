@@ -1,0 +1,1 @@
+"""Which system, and how many of it, for a deadline or a budget."""

@@ -1,0 +1,86 @@
+"""Sizings: which system, and how many of it, by deadline and budget."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Depends, Path, Query
+
+from app.features.estimates.api import WARNED
+from app.features.sizings import service as sizings
+from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, SizingSummary
+from app.features.sizings.service import OPTIONS
+from app.platform.listing import Page
+from app.platform.web.api import ASK, LIST, READ, api_router
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import SCALING, SIZING
+from app.platform.web.narrowing import Narrowing
+
+SIZINGS = Narrowing(
+    Sizing,
+    *("id", "label", "currency", "outcome", "recommended", "ranked_by", "cheapest", "fastest", "nearest"),
+    *("next", "considered", "searched", "left_out", "pareto", *WARNED),
+    *(
+        f"options.{name}"
+        for name in (
+            *("id", "system", "name", "count", "accelerators", "idle_machines", "fits", "time_to_train"),
+            *("cost", "costs", "acquisition", "probability", "meets", "on_front", "status", "warnings"),
+        )
+    ),
+)
+
+router = api_router("sizings")
+
+NARROW = [Depends(SIZINGS)]
+
+OptionsQuery = Annotated[
+    int, Query(ge=1, le=OPTIONS, description="Most options of the answer.", examples=[20])
+]
+
+
+@router.post(
+    "/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK, dependencies=NARROW
+)
+def create_sizing(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[SizingRequest, Body(examples=[SIZING])],
+    key: KeyHeader = None,
+    limit: OptionsQuery = OPTIONS,
+) -> Sizing:
+    """Options over systems and counts, the cheapest and the fastest that meet, and the front of both.
+
+    ``budget_kind`` says what the budget has to pay. ``margin`` says how far the winner is ahead and which
+    price would overturn it. Where none meets it, ``nearest`` names the closest option and what would change
+    the answer. A hundred options are answered, or fewer by ``limit``; read those that follow ``next`` with
+    its cursor.
+    """
+    return sizings.paged(sizings.create_sizing(bench, workspace, body, key), limit, None)
+
+
+@router.get("/sizings", summary="Sizings made so far", responses=LIST)
+def list_sizings(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[SizingSummary]:
+    """List identifiers and names, newest first."""
+    return sizings.list_sizings(bench, workspace, limit, cursor)
+
+
+@router.get("/sizings/{id}", summary="Read a sizing", responses=READ, dependencies=NARROW)
+def get_sizing(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["siz_a2b3c4d5e6f7g2h3"])],
+    limit: OptionsQuery = OPTIONS,
+    cursor: CursorQuery = None,
+) -> Sizing:
+    """Read the answer as it was given when the sizing was made; a cursor gives the options that follow."""
+    return sizings.paged(sizings.get_sizing(bench, workspace, identifier), limit, cursor)
+
+
+@router.post("/scalings", summary="Scaling curve of a system", responses=ASK)
+def scale_system(
+    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
+) -> ScalingCurve:
+    """Time, cost and efficiency of the one system named over counts; where more machines stop paying."""
+    return sizings.scale_system(bench, workspace, body)

@@ -1,0 +1,389 @@
+"""What a sizing answers: options, the front of time and cost, and what would change the answer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from app.errors import BadInput, Unprocessable
+from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.request import (
+    AssumptionsInput,
+    EstimateRequest,
+    ModelInput,
+    Number,
+    PlanInput,
+    Schema,
+    SystemInput,
+    Whole,
+    WorkloadInput,
+)
+from app.estimating.schema import Document, Quantity
+
+LONGEST = 1e12
+"""Deadline beyond which no sizing is made, some thirty thousand years. [s]"""
+
+DEAREST = 1e18
+
+MOST_SYSTEMS = 64
+
+MOST_COUNTS = 64
+
+MOST_ACCELERATORS = 4096
+
+LARGEST_ACCELERATORS = 65_536
+
+USUAL_PROBABILITY = 0.8
+
+BudgetKind = Literal["purchase", "run", "term"]
+"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of this
+run; all costs over the term."""
+
+KINDS: tuple[BudgetKind, ...] = ("purchase", "run", "term")
+
+
+class SizingRequest(Schema):
+    """A model and what is to be done by when and for how much; systems and counts are found."""
+
+    model: ModelInput
+    """What is trained."""
+    workload: WorkloadInput = WorkloadInput()
+    """How much of it, in which batches."""
+    systems: list[str] | None = Field(
+        None,
+        description="Identifiers of the systems to consider; left out, the whole catalogue.",
+        examples=[["dgx-a100-640gb", "bow-pod64"]],
+        max_length=MOST_SYSTEMS,
+    )
+    counts: list[Whole] | None = Field(
+        None,
+        description="Counts of each system to consider; left out, powers of two and multiples of 20 nodes.",
+        max_length=MOST_COUNTS,
+    )
+    most_accelerators: Whole = Field(
+        MOST_ACCELERATORS, description="Accelerators of the largest option that is considered."
+    )
+    deadline_s: Number | None = Field(
+        None, description="Time to train that is to be kept. [s]", examples=[2_592_000]
+    )
+    budget: Number | None = Field(
+        None, description="Amount that is not to be exceeded, in the currency. [currency]"
+    )
+    budget_kind: BudgetKind | None = Field(
+        None,
+        description="What the budget has to pay: purchase (machines, hosts, network, installation), run "
+        "(share of ownership, or rent, for this run) or term (all costs over the term). Left out, purchase "
+        "for what is owned and run for what is rented.",
+        examples=["purchase"],
+    )
+    currency: Literal["USD", "KRW"] = "USD"
+    """Currency of budget, prices and costs."""
+    probability: Number = Field(
+        USUAL_PROBABILITY, description="Share of the samples in which deadline and budget are kept."
+    )
+    software: str | None = None
+    """Identifier of a software profile, for the systems of its kind; else the usual one for the model."""
+    assumptions: AssumptionsInput = AssumptionsInput()
+    """What is taken for granted."""
+    label: str | None = Field(None, max_length=200)
+    """What to call the sizing."""
+
+
+def check(request: SizingRequest) -> None:
+    """Refuse what can never be right, by field, with what is allowed."""
+    between = {
+        "deadline_s": (request.deadline_s, LONGEST),
+        "budget": (request.budget, DEAREST),
+        "probability": (request.probability, 1.0),
+    }
+    for name, (value, most) in between.items():
+        if value is not None and not 0 < value < most:
+            raise BadInput.at(name, "{value} is not above 0 and below {most}", value=value, most=most)
+    if not 1 <= request.most_accelerators <= LARGEST_ACCELERATORS:
+        raise BadInput.at(
+            "most_accelerators",
+            "{value} is not between 1 and {most}; leave it out for {usual}",
+            value=request.most_accelerators,
+            most=LARGEST_ACCELERATORS,
+            usual=MOST_ACCELERATORS,
+        )
+    if request.systems is not None and not request.systems:
+        raise Unprocessable.at("systems", "name at least one system, or leave it out for the whole catalogue")
+    if request.counts is not None and not request.counts:
+        raise Unprocessable.at("counts", "give at least one count, or leave it out for the usual ones")
+    for place, count in enumerate(request.counts or ()):
+        if count < 1:
+            raise BadInput.at(f"counts.{place}", "{count} systems: at least 1 is needed", count=count)
+    if request.budget_kind == "purchase" and request.assumptions.acquisition == "rent":
+        raise BadInput.at(
+            "budget_kind",
+            "nothing is bought where assumptions.acquisition is rent; use run or term, or leave one out",
+        )
+    if request.model.total_flop is not None:
+        raise BadInput.at(
+            "model.total_flop",
+            "a bare figure has no operators to lay over devices; give a preset, a config, a transformer or "
+            "a layer table",
+        )
+
+
+def estimate_request(
+    request: SizingRequest, system: str, count: int, software: str | None, **workload: int
+) -> EstimateRequest:
+    """Return the estimate request of one option of a sizing."""
+    return EstimateRequest(
+        model=request.model,
+        workload=request.workload.model_copy(update=dict(workload)),
+        system=SystemInput(id=system, count=count),
+        software=software,
+        assumptions=request.assumptions,
+        currency=request.currency,
+        label=None,
+    )
+
+
+def one_system(request: SizingRequest) -> str:
+    """Return the one system a request names."""
+    names = request.systems or []
+    if len(names) != 1:
+        raise BadInput.at("systems", "a scaling curve is of one system; {given} are named", given=len(names))
+    return names[0]
+
+
+class OptionCosts(Document):
+    """What a system costs in each of the three senses a budget can have."""
+
+    purchase: Quantity | None = Field(
+        None,
+        description="Everything paid before the first run: machines, hosts, network, storage where it is "
+        "counted, freight and installation; null where rented or no price is published.",
+    )
+    run: Quantity | None = Field(
+        None,
+        description="Share of ownership, or the rent, for the run; null where it does not fit or no price "
+        "is published.",
+    )
+    term: Quantity | None = Field(
+        None, description="All costs over the term; null where no price is published."
+    )
+
+
+class PriceShares(Document):
+    """Shares of the costs of an option that are proportional to one price."""
+
+    purchase: float | None = Field(description="Of the purchase; null where rented.")
+    run: float = Field(description="Of the run.")
+    term: float = Field(description="Of the term.")
+
+
+class OptionPrice(Document):
+    """The price that most of an option's cost hangs on."""
+
+    item: str = Field(description="Name of what is priced.")
+    per: Literal["machine", "system", "hour"] = Field(
+        description="What the price is of: one machine, one system, or one hour of a rented system."
+    )
+    price: Quantity = Field(description="The price.")
+    status: Literal["sourced", "estimate", "recalled", "stated", "book"] = Field(
+        description="Whether it is published, estimated, recalled, stated in the request or in a price book."
+    )
+    shares: PriceShares = Field(description="How much of each cost is proportional to it.")
+
+
+class SizingOption(Document):
+    """One system at one count with the plan found for it."""
+
+    id: str = Field(description="Identifier within the sizing: system and count.")
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it.")
+    machines: int = Field(description="Machines in all.")
+    idle_machines: int = Field(0, description="Machines that the plan does not use.")
+    accelerators: int = Field(description="Accelerators in all.")
+    chip: str = Field(description="Identifier of the chip.")
+    fits: bool = Field(description="Whether the model fits in the memory of its accelerators.")
+    plan: PlanInput = Field(description="The plan found, or the leanest where none fits.")
+    global_batch: int = Field(description="Samples per step.")
+    batch_searched: bool = Field(description="Whether the batch was chosen here.")
+    software: str = Field(description="Software profile.")
+    precision: str = Field(description="Number format.")
+    memory_share: float = Field(description="Filled share of the memory of the fullest accelerator.")
+    step_time: Quantity | None = Field(description="One step; null where it does not fit.")
+    time_to_train: Quantity | None = Field(description="The run; null where it does not fit.")
+    cost: Quantity | None = Field(description="Cost of the run; null where no price is published.")
+    hourly: Quantity | None = Field(description="Cost of one hour.")
+    capex: Quantity | None = Field(
+        description="Price of machines, hosts and network; null where rented or not published."
+    )
+    costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
+    acquisition: Literal["own", "rent"] = Field("own", description="Whether it is bought or rented.")
+    term_years: float | None = Field(None, description="Term of its costs; null without a price. [year]")
+    budget_kind: BudgetKind | None = Field(
+        None, description="Which of its costs the budget is held against; null without a budget."
+    )
+    price: OptionPrice | None = Field(None, description="Price that most of its cost hangs on.")
+    power: Quantity = Field(description="Power of the systems under a training load.")
+    rack_units: float = Field(description="Height in racks. [U]")
+    probability: float | None = Field(
+        description="Share of samples that keep deadline and budget; null where neither is given."
+    )
+    probability_deadline: float | None = Field(description="Share of samples that keep the deadline.")
+    probability_budget: float | None = Field(description="Share of the same samples that keep the budget.")
+    meets: bool = Field(
+        description="Whether the probability is reached; true for all that fit without limits."
+    )
+    on_front: bool = Field(description="Whether no other option is both faster and cheaper.")
+    status: Literal["validated", "extrapolated", "unvalidated"] = Field(
+        description="Whether measured runs reach as far as the option."
+    )
+    warnings: list[str] = Field(description="Codes of the warnings its estimate carries.")
+    estimate: dict[str, JsonValue] = Field(description="The estimate request that gives the option in full.")
+
+
+class FrontPoint(Document):
+    """An option that no other beats in both time and cost."""
+
+    option: str = Field(description="Identifier of the option.")
+    system: str = Field(description="Identifier of the system.")
+    count: int = Field(description="How many of it.")
+    time_to_train: Quantity = Field(description="The run.")
+    cost: Quantity | None = Field(description="Cost of the run.")
+    costs: OptionCosts = Field(OptionCosts(), description="Purchase, run and term.")
+
+
+class LeftOut(Document):
+    """A system at a count that has no option, and why."""
+
+    system: str = Field(description="Identifier of the system.")
+    count: int = Field(description="How many of it.")
+    reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
+
+
+class Change(Document):
+    """One change of what is asked that would let an option meet it."""
+
+    field: str = Field(description="Field of the request that changes.")
+    value: float | None = Field(description="Value that suffices; null where no single value does.")
+    also: dict[str, float] = Field(
+        default={}, description="Other fields that have to change with it, where none is enough alone."
+    )
+    kind: BudgetKind | None = Field(None, description="What a budget that changes has to pay.")
+    option: str | None = Field(description="Option that meets it then.")
+    text: Text = Field(description="The sentence.")
+
+
+class Nearest(Document):
+    """The option that comes nearest where none meets what is asked, and what would change that."""
+
+    option: str | None = Field(description="Option; null where no option fits.")
+    changes: list[Change] = Field(description="Changes, each of them enough.")
+
+
+class PriceLimit(Document):
+    """A price, and the value at which the answer turns."""
+
+    option: str = Field(description="Option whose price it is.")
+    price: OptionPrice = Field(description="The price that was taken.")
+    value: float = Field(description="Value at which the answer turns, in the currency. [currency]")
+    direction: Literal["below", "above"] = Field(description="On which side of it the answer is another.")
+    wins: str = Field(description="Option that would be named there.")
+    text: Text = Field(description="The sentence.")
+
+
+class Margin(Document):
+    """How far the winner is ahead of the best option of another system."""
+
+    option: str = Field(description="The winner.")
+    over: str = Field(description="The runner-up: the best option of another system, else of another count.")
+    by: Literal["purchase", "run", "term", "time"] = Field(description="What they are compared by.")
+    share: Quantity = Field(description="What the runner-up takes more, over the winner.")
+    probability: float = Field(description="Share of samples in which the winner is ahead.")
+    tie: bool = Field(description="Whether nothing separates them; then nothing is recommended.")
+    tied: list[str] = Field(description="Options of other systems that nothing separates from the winner.")
+    overturned_by: list[PriceLimit] = Field(
+        description="Prices that would overturn it between half and twice their value, the nearest first."
+    )
+    text: Text = Field(description="The sentence.")
+
+
+class ScalingPoint(Document):
+    """One count of a scaling curve."""
+
+    count: int = Field(description="How many systems.")
+    accelerators: int = Field(description="Accelerators in all.")
+    time_to_train: Quantity = Field(description="The run.")
+    cost: Quantity | None = Field(description="Cost of the run.")
+    efficiency: Quantity = Field(description="Share of linear speed-up over the smallest count that fits.")
+    global_batch: int = Field(description="Samples per step.")
+
+
+class ScalingCurve(Document):
+    """Time, cost and efficiency of one system over counts."""
+
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    points: list[ScalingPoint] = Field(description="Counts that fit, rising.")
+    knee: int | None = Field(
+        description="Count from which adding machines stops paying: one per cent more of them takes less "
+        "than half a per cent off the time."
+    )
+    knee_inside: bool = Field(description="Whether larger counts were tried and pay less.")
+    batch_limit: int | None = Field(description="Smallest count the global batch no longer divides over.")
+    warnings: list[CheckWarning] = Field(description="What has to be known to read it.")
+
+
+class Sizing(Document):
+    """Every option worth considering, the best of them, and what would change the answer."""
+
+    id: str = Field(description="Identifier.")
+    label: str = Field(description="Its name.")
+    engine_version: str = Field(description="Version of the engine.")
+    catalog_version: str = Field(description="Version of the catalogue.")
+    request: SizingRequest = Field(description="What was asked.")
+    model: ModelSummary = Field(description="The model as it was understood.")
+    currency: str = Field(description="Currency of budget and costs.")
+    outcome: Literal["met", "not_met", "front"] = Field(
+        description="Whether an option meets what is asked; front where no limit is given."
+    )
+    recommended: str | None = Field(
+        description="Option the answer names first; null where nothing separates the best."
+    )
+    ranked_by: BudgetKind = Field(
+        "run",
+        description="Cost by which options are ranked: the kind asked for; else that which the budget is "
+        "held against where it is the same for all; else run.",
+    )
+    margin: Margin | None = Field(
+        None, description="How far the winner is ahead; null where nothing meets or nothing else does."
+    )
+    purchase_needed: Change | None = Field(
+        None, description="Where only rented systems keep the budget, the least that would buy one in time."
+    )
+    cheapest: str | None = Field(description="Cheapest option that meets what is asked.")
+    fastest: str | None = Field(description="Fastest option that meets what is asked.")
+    nearest: Nearest | None = Field(
+        description="Where no option meets it, the nearest and what would change it."
+    )
+    options: list[SizingOption] = Field(description="Options, the cheapest that meet first.")
+    next: str | None = Field(
+        None, description="Cursor of the options that follow; null where these are the last."
+    )
+    pareto: list[FrontPoint] = Field(
+        description="Options no other beats in both time and cost, fastest first."
+    )
+    scaling: ScalingCurve | None = Field(description="Scaling of the recommended system.")
+    considered: int = Field(description="Systems at counts that were looked at.")
+    searched: int = Field(description="Searches for a plan; systems of the same hardware share them.")
+    left_out: list[LeftOut] = Field(description="Systems at counts without an option, and why.")
+    defaults: list[Default] = Field(description="What was not asked for and taken.")
+    warnings: list[CheckWarning] = Field(description="What has to be known to read it.")
+
+
+class SizingSummary(Document):
+    """One line of the list of sizings."""
+
+    id: str = Field(description="Identifier of the sizing.")
+    label: str = Field(description="Its name.")
+    created_at: datetime = Field(description="When it was made.")

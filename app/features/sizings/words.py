@@ -1,0 +1,116 @@
+"""The answer of a sizing in sentences, to be shown before any table."""
+
+from __future__ import annotations
+
+from app.errors import Message
+from app.estimating.documents import Text
+from app.estimating.ranges import chance, duration, money, significant
+from app.features.sizings.model import BudgetKind, Sizing, SizingOption
+
+SHOWN_LIMITS = 2
+"""Prices that would overturn an answer and are said in a sentence; the document has them all."""
+
+
+def sentences(sizing: Sizing) -> list[Message]:
+    """Return what a sizing found: the best option first, then what would change the answer."""
+    by_id = {option.id: option for option in sizing.options}
+    if sizing.outcome == "not_met":
+        return _not_met(sizing, by_id)
+    cheapest = by_id[sizing.cheapest or ""]
+    fastest = by_id[sizing.fastest or ""]
+    margin = sizing.margin
+    first = by_id[margin.option] if margin is not None else by_id[sizing.recommended or cheapest.id]
+    limited = sizing.outcome == "met"
+    found = [_named(first, first is cheapest, limited, sizing, tie=margin is not None and margin.tie)]
+    if margin is not None:
+        found.append(_said(margin.text))
+        limits = [] if margin.tie else margin.overturned_by[:SHOWN_LIMITS]
+        found += [_said(limit.text) for limit in limits]
+    if sizing.purchase_needed is not None:
+        text = _said(sizing.purchase_needed.text)
+        found.append(Message("Nothing that is bought keeps the budget: {text}", {"text": text}))
+    other = fastest if first is cheapest else cheapest
+    if other.id != first.id:
+        found.append(_named(other, other is cheapest, limited, sizing))
+    return found
+
+
+def _said(text: Text) -> Message:
+    """Return the sentence of a document, the sentences inside it too."""
+    values = {
+        name: _said(Text.model_validate(value)) if isinstance(value, dict) else value
+        for name, value in text.values.items()
+    }
+    return Message(text.template, values)
+
+
+def _named(
+    option: SizingOption, cheapest: bool, limited: bool, sizing: Sizing, *, tie: bool = False
+) -> Message:
+    template = (
+        "Level with others: {count} × {system}, {time}, {cost}{surely}"
+        if tie
+        else "The cheapest that meets it: {count} × {system}, {time}, {cost}{surely}"
+        if cheapest and limited
+        else "The cheapest of all: {count} × {system}, {time}, {cost}{surely}"
+        if cheapest
+        else "The fastest that meets it: {count} × {system}, {time}, {cost}{surely}"
+        if limited
+        else "The fastest of all: {count} × {system}, {time}, {cost}{surely}"
+    )
+    return Message(template, _values(option, sizing))
+
+
+def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
+    nearest = sizing.nearest
+    if nearest is None or nearest.option is None:
+        found = [Message("No system does: none holds the model")]
+    else:
+        values = _values(by_id[nearest.option], sizing)
+        found = [Message("No system does; the nearest is {count} × {system}: {time}, {cost}{surely}", values)]
+    changes = nearest.changes if nearest is not None else []
+    return [*found, *(_said(change.text) for change in changes)]
+
+
+def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
+    surely: object = ""
+    if option.probability is not None:
+        surely = Message(", with a probability of {probability}", {"probability": chance(option.probability)})
+    if option.status == "unvalidated":
+        surely = Message("{surely}; no run like it was measured", {"surely": surely})
+    named = {"system": option.name, "accelerators": option.accelerators}
+    return {
+        "count": option.count,
+        "system": Message("{system} ({accelerators} accelerators)", named),
+        "time": duration(option.time_to_train.value) if option.time_to_train else Message("no time"),
+        "cost": _cost(option, sizing.ranked_by),
+        "surely": surely,
+    }
+
+
+def _cost(option: SizingOption, kind: BudgetKind) -> Message:
+    """Return the cost by which an option is ranked; where that is the run's, what it costs to buy too."""
+    if kind == "run" and option.costs.purchase is not None and option.costs.run is not None:
+        both = {"run": priced(option, "run"), "purchase": priced(option, "purchase")}
+        return Message("{run}, {purchase}", both)
+    return priced(option, kind)
+
+
+def priced(option: SizingOption, kind: BudgetKind) -> Message:
+    """Return one kind of cost of an option as a sentence says it."""
+    amount = getattr(option.costs, kind)
+    if amount is None:
+        rented = kind == "purchase" and option.acquisition == "rent"
+        return Message("rented, nothing is bought") if rented else Message("no price published")
+    return paid(amount.value, amount.unit, option, kind)
+
+
+def paid(amount: float, currency: str, option: SizingOption, kind: BudgetKind) -> Message:
+    """Return an amount of money with what it pays for."""
+    values: dict[str, object] = {"amount": money(amount, currency)}
+    if kind == "purchase":
+        return Message("{amount} to buy", values)
+    if kind == "run":
+        rented = option.acquisition == "rent"
+        return Message("{amount} rent for the run" if rented else "{amount} for the run", values)
+    return Message("{amount} over {years} years", {**values, "years": significant(option.term_years or 0.0)})

@@ -1,0 +1,1 @@
+"""The first page, its examples, and the tools around the hardware."""

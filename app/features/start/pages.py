@@ -1,0 +1,300 @@
+"""The tools around the hardware, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+
+from app.errors import AppError, Message, NotFound
+from app.estimating.schema import Document
+from app.features.comparisons.model import ComparisonRequest, ComparisonSummary
+from app.features.comparisons.service import create_comparison, list_comparisons
+from app.features.workloads import filling
+from app.features.workloads.drafts import Draft, filled_draft, read_draft
+from app.features.workloads.filling import Filled
+from app.platform.catalogue_model import Model, System
+from app.platform.web import choices
+from app.platform.web.choices import SystemGroup
+from app.platform.web.contexts import BasePage, Choice, ChoiceGroup, Example, Form
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.documents import available
+from app.platform.web.forms import FormDep, typed
+from app.platform.web.locale import voice_of
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionsPage(BasePage):
+    """The tools around the hardware, by what they decide; each has its address as identifier."""
+
+    groups: Sequence[ChoiceGroup]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPage(BasePage):
+    """The form that asks for a comparison."""
+
+    form: Form
+    message: Message | None
+    """What is wrong with the form as a whole."""
+    models: Sequence[ChoiceGroup]
+    filled: Filled | None
+    """What the form holds of the training of its model; None where no model is chosen."""
+    targets: Sequence[Choice]
+    softwares: Sequence[ChoiceGroup]
+    """Software profiles of GPUs, then of IPUs."""
+    systems: Sequence[SystemGroup]
+    examples: Sequence[Example]
+    recent: Sequence[ComparisonSummary]
+    """Comparisons made last."""
+    profile: Choice | None
+    """An uploaded model profile that the form holds on to."""
+    sample: Choice | None
+    """An uploaded data sample that the form holds on to."""
+
+
+Option = tuple[str, dict[str, Any]]
+
+POD16: list[Option] = [
+    ("DGX A100 640GB", {"id": "dgx-a100-640gb"}),
+    ("IPU-POD16", {"id": "ipu-pod16"}),
+    ("Bow Pod16", {"id": "bow-pod16"}),
+]
+
+EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
+    "gpt3-175b": (
+        Example(
+            "gpt3-175b",
+            "GPT-3 175B on 300 billion tokens",
+            "128 × DGX A100 640 GB against one IPU-POD256: what fits, and in how many days",
+        ),
+        {
+            "model": {"preset": "gpt3-175b"},
+            "workload": {"tokens": 300e9, "global_batch": 1536, "seq_len": 2048},
+        },
+        [
+            ("128 × DGX A100 640GB", {"id": "dgx-a100-640gb", "count": 128}),
+            ("IPU-POD256", {"id": "ipu-pod256"}),
+        ],
+    ),
+    "bert-large": (
+        Example(
+            "bert-large",
+            "BERT-Large to the MLPerf target",
+            "DGX A100 against IPU-POD16 and Bow Pod16: one node, two pods",
+        ),
+        {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
+        POD16,
+    ),
+    "resnet50": (
+        Example(
+            "resnet50",
+            "ResNet-50 to the MLPerf target",
+            "DGX A100 against IPU-POD16 and Bow Pod16 on ImageNet",
+        ),
+        {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}},
+        POD16,
+    ),
+}
+"""Identifier → what is shown, what is shared by all rows, and the systems with their labels."""
+
+CLAIM = Example(
+    "vendor-claim",
+    "A vendor's claim, taken apart",
+    "BERT-Large: 69.5 h on a DGX A100 against 13.2 h on an IPU-POD64, and what that assumes",
+)
+
+CLAIMED_ROWS: list[dict[str, Any]] = [
+    {"label": "1 × DGX A100", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},
+    {
+        "label": "3 × DGX A100",
+        "kind": "linear",
+        "scaled_from": "1 × DGX A100",
+        "factor": 3,
+        "system": "dgx-a100-320gb",
+    },
+    {"label": "1 × IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
+]
+
+
+def shown() -> list[Example]:
+    """Return the examples in the order they are offered."""
+    return [*(example for example, _, _ in EXAMPLES.values()), CLAIM]
+
+
+def rows_of(identifier: str) -> tuple[Example, list[dict[str, Any]]] | None:
+    """Return an example and the rows of its comparison; None for an unknown identifier."""
+    if identifier == CLAIM.id:
+        return CLAIM, CLAIMED_ROWS
+    if identifier not in EXAMPLES:
+        return None
+    example, asked, systems = EXAMPLES[identifier]
+    return example, [{**asked, "label": label, "system": system} for label, system in systems]
+
+
+router = page_router()
+
+
+class Offer(Document):
+    """What can be asked for."""
+
+    models: list[Model]
+    systems: list[System]
+
+
+RECENT = 5
+"""Comparisons that the page leads back to."""
+
+
+def start_page(request: Request, bench: Workbench, workspace: str, draft: Draft) -> StartPage:
+    """Return the form with what has been typed into it."""
+    voice = voice_of(request)
+    return StartPage(
+        data_url="/index.json",
+        documents=available(),
+        form=draft.form,
+        message=draft.message,
+        models=choices.models(bench.catalogue, voice),
+        filled=draft.filled,
+        targets=filling.targets(bench, workspace, draft.form.values),
+        softwares=choices.softwares(bench, voice),
+        systems=choices.systems(bench.catalogue),
+        examples=shown(),
+        recent=list_comparisons(bench, workspace, RECENT, None).items,
+        profile=draft.profile,
+        sample=draft.sample,
+    )
+
+
+@router.get("/index.json")
+def show_offer(bench: BenchDep) -> Offer:
+    """Return what the form offers."""
+    shelf = bench.catalogue
+    return Offer(models=list(shelf.models.documents.values()), systems=list(shelf.systems.documents.values()))
+
+
+@router.get("/", response_class=HTMLResponse)
+def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Show the form; what the address names is filled in, with the training of its model."""
+    draft = filled_draft(bench, workspace, typed(request.query_params))
+    return render(request, "start.html", start_page(request, bench, workspace, draft))
+
+
+@router.post("/", response_class=HTMLResponse)
+def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Make a comparison of what was asked, or return the form with its errors beside the fields."""
+    draft = read_draft(bench, workspace, form)
+    try:
+        asked = draft.request(voice_of(request).language)
+        made = create_comparison(bench, workspace, asked)
+    except (AppError, ValidationError) as error:
+        page = start_page(request, bench, workspace, draft.refused(error))
+        return render(
+            request, "start.html", page, status=error.status if isinstance(error, AppError) else 422
+        )
+    return RedirectResponse(f"/comparisons/{made.id}", 303)
+
+
+@router.post("/examples/{identifier}", response_class=HTMLResponse)
+def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Make the comparison of an example and go there."""
+    found = rows_of(identifier)
+    if found is None:
+        raise NotFound.named("example", identifier, [example.id for example in shown()])
+    example, rows = found
+    voice = voice_of(request)
+    asked = ComparisonRequest.model_validate(
+        {
+            "title": voice.gettext(example.title),
+            "locale": voice.language,
+            "currency": "KRW" if voice.language == "ko" else "USD",
+            "rows": rows,
+        }
+    )
+    return RedirectResponse(f"/comparisons/{create_comparison(bench, workspace, asked).id}", 303)
+
+
+TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
+    (
+        Message("Money"),
+        {
+            "/boms/new": (
+                Message("Bill of materials"),
+                Message(
+                    "Every line with its price, power and weight: machines, switches, cables, racks, spares."
+                ),
+            ),
+            "/breakevens": (
+                Message("Build or rent"),
+                Message("After how many months an own cluster is cheaper than the cloud, if ever."),
+            ),
+            "/price-books": (
+                Message("Price books"),
+                Message(
+                    "Your own prices, discounts and rates instead of the catalogue's; every version is kept."
+                ),
+            ),
+        },
+    ),
+    (
+        Message("Network"),
+        {
+            "/fabric-choices/new": (
+                Message("Which network to buy"),
+                Message(
+                    "What a faster network gains on this workload, what it costs, and whether it is worth it."
+                ),
+            ),
+            "/fabrics": (
+                Message("Switches and cables"),
+                Message("Leaf and spine switches, cables and oversubscription of so many nodes."),
+            ),
+        },
+    ),
+    (
+        Message("Sharing"),
+        {
+            "/partitions": (
+                Message("Partitions"),
+                Message("Which teams fit on a pod or a cluster together, isolated from each other."),
+            ),
+            "/queues": (
+                Message("Sharing a cluster"),
+                Message("How long each team waits over a year, and how many machines keep the wait short."),
+            ),
+            "/mappings": (
+                Message("IPU mapping"),
+                Message(
+                    "How a model is laid over the IPUs of a pod, and whether it stays in processor memory."
+                ),
+            ),
+        },
+    ),
+    (
+        Message("Claims"),
+        {
+            "/claims": (
+                Message("Vendor claims"),
+                Message("Published ratios beside our own estimate per chip, system, dollar and watt."),
+            ),
+        },
+    ),
+)
+"""What is decided → address → what it is and what it answers."""
+
+
+@router.get("/decisions", response_class=HTMLResponse)
+def show_decisions(request: Request) -> Response:
+    """Show the tools."""
+    groups = [
+        ChoiceGroup(str(title), [Choice(at, str(name), str(detail)) for at, (name, detail) in tools.items()])
+        for title, tools in TOOLS
+    ]
+    return render(request, "decisions.html", DecisionsPage(documents=available(), groups=groups))

@@ -1,0 +1,1 @@
+"""One customer's question: options, knobs, versions, trace."""

@@ -1,0 +1,192 @@
+"""Studies: a customer's question with its options, in versions, answered in any of its states."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Path, Query, Response
+
+from app.features.comparisons.model import Comparison
+from app.features.studies import service as studies
+from app.features.studies import states
+from app.features.studies.model import (
+    ComparisonOfState,
+    DuplicateRequest,
+    StateRequest,
+    Study,
+    StudyAnswer,
+    StudyContent,
+    StudyFile,
+    StudyPatch,
+    StudySummary,
+    StudyVersions,
+)
+from app.platform.listing import Page
+from app.platform.web.api import ASK, CHANGED, DELETE, LIST, READ, TAGGED, api_router
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import (
+    STUDY,
+    STUDY_COPY,
+    STUDY_FILE,
+    STUDY_PATCH,
+    STUDY_STATE,
+    STUDY_TO_COMPARE,
+)
+from app.platform.web.tags import REMEMBER, MatchHeader, read_tag, write_tag
+
+router = api_router("studies", "/studies")
+
+StudyId = Annotated[str, Path(alias="id", description=ID, examples=["stu_a2b3c4d5e6f7g2h3"])]
+
+VersionQuery = Annotated[
+    int | None, Query(ge=1, description="Version to read; the newest if left out.", examples=[1])
+]
+
+
+@router.post("", status_code=201, summary="Make a study", responses=ASK)
+def create_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[StudyContent, Body(examples=[STUDY])],
+    key: KeyHeader = None,
+) -> Study:
+    """Keep a question: a base that all options share, and what each option changes of it.
+
+    Options are estimates or figures somebody states. An option that cannot be estimated is refused by name.
+    """
+    return studies.create_study(bench, workspace, body, key)
+
+
+@router.get("", summary="Studies", responses=LIST)
+def list_studies(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    limit: LimitQuery = USUAL,
+    cursor: CursorQuery = None,
+    search: Annotated[
+        str, Query(max_length=200, description="Search by name, in any case.", examples=["bert seoul"])
+    ] = "",
+    archived: Annotated[bool, Query(description="Those put away in place of those at hand.")] = False,
+) -> Page[StudySummary]:
+    """List studies, newest first."""
+    return studies.list_studies(bench, workspace, limit, cursor, search, archived)
+
+
+@router.post("/import", status_code=201, summary="Import a study", responses=ASK)
+def import_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    body: Annotated[StudyFile, Body(examples=[STUDY_FILE])],
+    key: KeyHeader = None,
+) -> Study:
+    """Keep the study of an exported file under a new identifier.
+
+    Uploads and calibrations that the study names must be known in this workspace.
+    """
+    return studies.import_study(bench, workspace, body, key)
+
+
+@router.get("/{id}", summary="Read a study", responses={**READ, **TAGGED}, dependencies=REMEMBER)
+def get_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: StudyId,
+    response: Response,
+    version: VersionQuery = None,
+) -> Study:
+    """Read what a study states; the ETag is for If-Match when changing it."""
+    found = studies.get_study(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(found.latest)
+    return found
+
+
+@router.patch("/{id}", summary="Change a study", responses={**ASK, **CHANGED})
+def change_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: StudyId,
+    body: Annotated[StudyPatch, Body(examples=[STUDY_PATCH])],
+    response: Response,
+    tag: MatchHeader = None,
+) -> Study:
+    """Keep a new version; what is left out stays. A conflict names what the other has changed."""
+    found = studies.change_study(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(found.latest)
+    return found
+
+
+@router.get("/{id}/versions", summary="Versions of a study", responses=READ)
+def list_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> StudyVersions:
+    """Every version with what changed, the newest first; none is ever dropped."""
+    return studies.list_versions(bench, workspace, identifier)
+
+
+@router.post("/{id}/answers", summary="Answer a state", responses=ASK)
+def answer_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: StudyId,
+    body: Annotated[StateRequest, Body(examples=[STUDY_STATE])],
+) -> StudyAnswer:
+    """Answer a version with knobs turned; nothing is stored.
+
+    Per option the estimate and its change against the best, every option against every other, where the time
+    goes, why one and not another, and what would change the best.
+    """
+    state = states.state_of(bench, workspace, identifier, body.knobs, body.version)
+    return states.answer_state(bench, workspace, state, body.pair)
+
+
+@router.post("/{id}/comparison", status_code=201, summary="Compare the options of a state", responses=ASK)
+def compare_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: StudyId,
+    body: Annotated[ComparisonOfState, Body(examples=[STUDY_TO_COMPARE])],
+    key: KeyHeader = None,
+) -> Comparison:
+    """Make a comparison of a state, from which a proposal can be made."""
+    return states.comparison_of_state(bench, workspace, identifier, body, key)
+
+
+@router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)
+def duplicate_study(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: StudyId,
+    body: Annotated[DuplicateRequest, Body(examples=[STUDY_COPY])],
+    key: KeyHeader = None,
+) -> Study:
+    """Keep a copy of any state under a new identifier, beginning at version 1."""
+    return states.duplicate_study(bench, workspace, identifier, body, key)
+
+
+@router.post("/{id}/archive", summary="Archive a study", responses=READ)
+def archive_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
+    """Put a study away: it leaves the list and cannot be changed until it is restored."""
+    return studies.archive_study(bench, workspace, identifier, True)
+
+
+@router.post("/{id}/restore", summary="Restore a study", responses=READ)
+def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
+    """Bring an archived study back to the list."""
+    return studies.archive_study(bench, workspace, identifier, False)
+
+
+@router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=DELETE)
+def delete_study(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None
+) -> None:
+    """Delete a study with all its versions and the uploads that nothing else names.
+
+    Only an archived study can be deleted. Comparisons and proposals made of it stay.
+    """
+    studies.delete_study(bench, workspace, identifier, read_tag(tag))
+
+
+@router.get("/{id}/export", summary="Export a study", responses=READ, response_model_exclude_unset=True)
+def export_study(
+    bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, version: VersionQuery = None
+) -> StudyFile:
+    """Return one version as a file that can be imported; the same version always gives the same file."""
+    return studies.export_study(bench, workspace, identifier, version)

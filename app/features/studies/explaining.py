@@ -1,0 +1,249 @@
+"""What differs between two versions of a study, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from app.errors import Message
+from app.estimating.documents import Text
+from app.estimating.ranges import duration, significant
+from app.estimating.schema import Quantity
+from app.features.studies.knobs import knob_at
+from app.features.studies.model import (
+    Change,
+    PartAcross,
+    StudyContent,
+    StudyOptionAnswer,
+    Why,
+    WhyPart,
+    tree_of,
+)
+
+PARTS: Mapping[str, Message] = {
+    "gemm": Message("matrix products"),
+    "attention": Message("attention"),
+    "memory_bound": Message("memory-bound operators"),
+    "tensor_comm": Message("tensor-parallel communication"),
+    "pipeline_bubble": Message("the pipeline bubble"),
+    "pipeline_comm": Message("pipeline communication"),
+    "data_comm": Message("data-parallel communication"),
+    "exchange": Message("the on-chip exchange"),
+    "sync": Message("synchronisation"),
+    "optimizer": Message("the optimizer step"),
+    "input": Message("the input pipeline"),
+    "fixed": Message("fixed time per step"),
+    "checkpoint": Message("checkpoints"),
+    "failures": Message("failures and restarts"),
+    "evaluation": Message("evaluations"),
+}
+"""What a part is called inside a sentence."""
+
+SHOWN = 5
+"""Parts that are told in sentences; all of them are in the table."""
+
+LEAST_SHARE = 0.01
+"""Share of the difference below which a part is not told in a sentence."""
+
+
+def parts_across(options: Sequence[StudyOptionAnswer]) -> list[PartAcross]:
+    """Return the parts of the time to train over all options, the largest first."""
+    columns = {option.key: _parts(option) for option in options if _parts(option)}
+    totals = {key: sum(parts.values()) for key, parts in columns.items()}
+    names = dict.fromkeys(name for parts in columns.values() for name in parts)
+    found = []
+    for name in names:
+        seconds = {key: parts.get(name, 0.0) for key, parts in columns.items()}
+        if not any(seconds.values()):
+            continue
+        share = {key: value / totals[key] for key, value in seconds.items()}
+        found.append(PartAcross(part=name, seconds=seconds, share=share))
+    return sorted(found, key=lambda row: -max(row.share.values()))
+
+
+def _parts(option: StudyOptionAnswer) -> dict[str, float]:
+    breakdown = option.estimate.breakdown if option.estimate else None
+    return {part.part: part.seconds for part in breakdown or ()}
+
+
+def explain(first: StudyOptionAnswer, second: StudyOptionAnswer) -> Why:
+    """Return why the first option and not the second."""
+    return Why(
+        first=first.key,
+        second=second.key,
+        difference=None if not first.time or not second.time else second.time.value - first.time.value,
+        parts=_differences(first, second),
+        sentences=[Text.of(sentence) for sentence in _sentences(first, second)],
+    )
+
+
+def _differences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[WhyPart]:
+    one, other = _parts(first), _parts(second)
+    if not one or not other:
+        return []
+    apart = {name: other.get(name, 0.0) - one.get(name, 0.0) for name in {**one, **other}}
+    ordered = sorted((name for name in apart if apart[name]), key=lambda name: -abs(apart[name]))
+    return [
+        WhyPart(
+            part=name,
+            first=one.get(name, 0.0),
+            second=other.get(name, 0.0),
+            difference=apart[name],
+            text=Text.of(_part_sentence(name, apart[name], second.label)),
+        )
+        for name in ordered
+    ]
+
+
+def _part_sentence(name: str, difference: float, label: str) -> Message:
+    template = (
+        "{option} spends {time} more on {part}" if difference > 0 else "{option} saves {time} on {part}"
+    )
+    part = PARTS.get(name, Message(name))
+    return Message(template, {"option": label, "time": duration(abs(difference)), "part": part})
+
+
+def _sentences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[Message]:
+    names = {"first": first.label, "second": second.label}
+    for option, other in ((first, second), (second, first)):
+        if option.time is None:
+            return [
+                Message(
+                    "{option} has no time to train, so it cannot be held against {other}",
+                    {"option": option.label, "other": other.label},
+                )
+            ]
+    assert first.time is not None and second.time is not None
+    found = [_times(first.time, second.time, names)]
+    differences = _differences(first, second)
+    if not differences:
+        stated = [option.label for option in (first, second) if option.estimate is None]
+        if stated:
+            found.append(
+                Message(
+                    "{options}: a stated figure, whose parts nobody states", {"options": ", ".join(stated)}
+                )
+            )
+    whole = sum(abs(part.difference) for part in differences) or 1.0
+    told = [part for part in differences if abs(part.difference) >= LEAST_SHARE * whole][:SHOWN]
+    found += [_part_sentence(part.part, part.difference, second.label) for part in told]
+    if first.cost is not None and second.cost is not None:
+        found.append(_costs(first, second, names))
+    return found
+
+
+def _times(one: Quantity, other: Quantity, names: dict[str, str]) -> Message:
+    more = other.value - one.value
+    if more == 0:
+        return Message("{first} and {second} take equally long", names)
+    template = (
+        "{second} takes {ratio} times as long as {first}: {time} more"
+        if more > 0
+        else "{second} takes {ratio} times as long as {first}: {time} less"
+    )
+    ratio = significant(other.value / one.value)
+    return Message(template, {**names, "ratio": ratio, "time": duration(abs(more))})
+
+
+def _costs(first: StudyOptionAnswer, second: StudyOptionAnswer, names: dict[str, str]) -> Message:
+    assert first.cost is not None and second.cost is not None
+    assert first.time is not None and second.time is not None
+    run = second.cost.value / first.cost.value if first.cost.value else 1.0
+    time = second.time.value / first.time.value
+    return Message(
+        "the run costs {run} times as much on {second}: an hour of it costs {hour} times as much, and it "
+        "runs {time} times as long",
+        {**names, "run": significant(run), "hour": significant(run / time), "time": significant(time)},
+    )
+
+
+NOTHING = Message("the default")
+
+LONGEST = 120
+"""Characters of a value that a sentence shows; the value itself is kept whole."""
+
+
+def changes_between(before: StudyContent, after: StudyContent) -> list[Change]:
+    """Return every field that differs, those all options share first."""
+    old, new = tree_of(before), tree_of(after)
+    found = [
+        _change(name, None, old.get(name), new.get(name))
+        for name in ("name", "notes")
+        if old.get(name, "") != new.get(name, "")
+    ]
+    found += _within(old["base"], new["base"], None)
+    olds = {option["key"]: option for option in old["options"]}
+    news = {option["key"]: option for option in new["options"]}
+    for key in [*olds, *(key for key in news if key not in olds)]:
+        if key not in news:
+            found.append(_whole(key, olds[key], gone=True))
+        elif key not in olds:
+            found.append(_whole(key, news[key], gone=False))
+        else:
+            found += _within(olds[key], news[key], key)
+    if [key for key in olds if key in news] != [key for key in news if key in olds]:
+        order = ", ".join(news)
+        text = Message("options in the order {order}", {"order": order})
+        found.append(_made("options", None, None, list(olds), list(news), text))
+    return found
+
+
+def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[Change]:
+    flat_old, flat_new = dict(_leaves(old)), dict(_leaves(new))
+    for path in [*flat_old, *(path for path in flat_new if path not in flat_old)]:
+        before, after = flat_old.get(path), flat_new.get(path)
+        if before != after and path != "key":
+            yield _change(path, key, before, after)
+
+
+def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Return dotted paths and values; models of the customer's own are one value each."""
+    for name, value in tree.items():
+        path = f"{above}{name}"
+        if isinstance(value, Mapping) and path not in {"model.config", "model.transformer"}:
+            yield from _leaves(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> Change:
+    system = (option.get("system") or {}).get("id") or option.get("label") or key
+    template = "option {option} left out: {system}" if gone else "option {option} added: {system}"
+    text = Message(template, {"option": key, "system": system})
+    before, after = (dict(option), None) if gone else (None, dict(option))
+    knob = f"drop.{key}" if gone else f"add.{key}"
+    return _made(f"options.{key}", key, knob, before, after, text)
+
+
+def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> Change:
+    values: dict[str, object] = {"fields": path, "before": _shown(before), "after": _shown(after)}
+    template = "{fields}: {before} → {after}"
+    if key is not None:
+        template = "option {option}, {fields}: {before} → {after}"
+        values["option"] = key
+    return _made(path, key, knob_at(path, key), before, after, Message(template, values))
+
+
+def _made(
+    field: str, option: str | None, knob: str | None, before: JsonValue, after: JsonValue, text: Message
+) -> Change:
+    return Change(
+        field=field,
+        option=option,
+        knob=knob,
+        before=before,
+        after=after,
+        message=str(text),
+        text=Text.of(text),
+    )
+
+
+def _shown(value: JsonValue) -> object:
+    if value is None or value == "":
+        return NOTHING
+    if isinstance(value, int | float):
+        return value
+    written = str(value) if not isinstance(value, list) else f"{len(value)}"
+    return written if len(written) <= LONGEST else f"{written[:LONGEST]}…"

@@ -1,0 +1,181 @@
+"""The guided start of a study: model, workload, systems, each with its defaults filled in and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from starlette.datastructures import FormData
+
+from app.errors import AppError, BadInput, FieldError, Message
+from app.features.studies.forms import StudyFormPage
+from app.features.studies.model import StudyContent
+from app.features.studies.service import create_study
+from app.features.workloads import filling
+from app.features.workloads.drafts import WORKLOAD_OF_PRESET
+from app.features.workloads.filling import fill
+from app.features.workloads.suggestions import Suggestion, suggested
+from app.platform.json_bodies import from_validation
+from app.platform.web import choices
+from app.platform.web.contexts import Choice, Form
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.documents import available
+from app.platform.web.forms import plain_number, read_form, refused, typed
+from app.platform.web.locale import voice_of
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench
+
+router = page_router()
+
+FormDep = Annotated[FormData, Depends(read_form)]
+
+FEATURED = ("bert-large", "resnet50", "gpt3-175b", "llama2-7b", "llama2-70b", "vit-large")
+"""Models that are one click away; all others are in the list."""
+
+MODEL = "model.preset"
+
+
+def guide_page(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    form: Form,
+    suggestion: Suggestion | None,
+    message: Message | None = None,
+) -> StudyFormPage:
+    """Return the three steps with what has been chosen and what is suggested."""
+    voice = voice_of(request)
+    values, filled = fill(bench, workspace, form.values)
+    form = replace(form, values=values)
+    known = bench.catalogue.models.documents
+    chosen = known.get(form.get(MODEL))
+    shown = [known[name] for name in FEATURED if name in known]
+    return StudyFormPage(
+        data_url="/studies/new.json" + (f"?{MODEL}={chosen.id}" if chosen else ""),
+        documents=available(),
+        form=form,
+        message=message,
+        featured=[Choice(one.id, one.name, voice.count(one.parameters.value)) for one in shown],
+        models=choices.models(bench.catalogue, voice),
+        model=Choice(chosen.id, chosen.name, voice.count(chosen.parameters.value)) if chosen else None,
+        filled=filled,
+        targets=filling.targets(bench, workspace, values),
+        softwares=choices.softwares(bench, voice),
+        systems=choices.systems(bench.catalogue),
+        within=suggestion.within if suggestion else None,
+    )
+
+
+def _suggested(suggestion: Suggestion, model: str) -> dict[str, Sequence[str]]:
+    """Return a suggestion as the fields of the form."""
+    values: dict[str, Sequence[str]] = {MODEL: [model], "system": list(suggestion.systems)}
+    return values | {f"count.{name}": [str(count)] for name, count in suggestion.systems.items()}
+
+
+@router.get("/studies/new.json")
+def show_guide_data(request: Request, bench: BenchDep) -> dict[str, Any]:
+    """Return what the guide suggests for the model of the address."""
+    model = request.query_params.get(MODEL, "")
+    if not model:
+        return {"models": list(bench.catalogue.models.documents), "featured": list(FEATURED)}
+    found = suggested(bench, model)
+    return {"model": model, "workload": dict(found.training.workload), "systems": dict(found.systems)}
+
+
+@router.get("/studies/new", response_class=HTMLResponse)
+def show_guide(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Show the guide; the model of the address opens its other steps with what is suggested."""
+    values = typed(request.query_params)
+    model = values.get(MODEL, [""])[0]
+    if not model:
+        return render(request, "study_form.html", guide_page(request, bench, workspace, Form(values), None))
+    try:
+        suggestion = suggested(bench, model)
+    except AppError as error:
+        form = Form(values, [FieldError("model", error.message)])
+        page = guide_page(request, bench, workspace, form, None)
+        return render(request, "study_form.html", page, status=error.status)
+    filled = {**_suggested(suggestion, model), **values}
+    return render(request, "study_form.html", guide_page(request, bench, workspace, Form(filled), suggestion))
+
+
+@router.post("/studies/new", response_class=HTMLResponse)
+def make_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Keep the study that was put together, or return the form with its errors beside the fields."""
+    values, _ = fill(bench, workspace, typed(form))
+    try:
+        made = create_study(bench, workspace, content_of(bench, values))
+    except (AppError, ValidationError) as error:
+        return _refused(request, bench, workspace, values, error)
+    return RedirectResponse(f"/studies/{made.id}", 303)
+
+
+def content_of(bench: Workbench, values: Mapping[str, Sequence[str]]) -> StudyContent:
+    """Return the study that was put together."""
+    first = {name: one[0] for name, one in values.items()}
+    missing = []
+    if not first.get(MODEL):
+        missing.append(FieldError("model", Message("choose a preset")))
+    if not values.get("system"):
+        missing.append(FieldError("system", Message("tick at least one system")))
+    if missing:
+        raise BadInput(Message("the form is not complete yet"), missing)
+    base = {
+        "model": {"preset": first[MODEL]},
+        "currency": first.get("currency", "USD"),
+        **WORKLOAD_OF_PRESET.body(values),
+    }
+    known = bench.catalogue.models.documents.get(first[MODEL])
+    name = first.get("name") or (known.name if known else first[MODEL])
+    systems = bench.catalogue.systems.documents
+    kinds = {name: systems[name].chip_kind for name in values["system"] if name in systems}
+    options = [_option(first, system, kinds.get(system, "")) for system in values["system"]]
+    return StudyContent.model_validate({"name": name, "base": base, "options": options})
+
+
+def _option(first: Mapping[str, str], system: str, kind: str) -> dict[str, Any]:
+    asked: dict[str, Any] = {"id": system}
+    if count := first.get(f"count.{system}"):
+        asked["count"] = plain_number(count)
+    if fabric := first.get(f"fabric.{system}"):
+        asked["fabric"] = fabric
+    software = first.get(f"software.{kind}")
+    return {"system": asked} | ({"software": software} if software else {})
+
+
+def _refused(
+    request: Request,
+    bench: Workbench,
+    workspace: str,
+    values: Mapping[str, Sequence[str]],
+    error: AppError | ValidationError,
+) -> Response:
+    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
+    systems = values.get("system", ())
+    placed = [FieldError(_placed(one.field, systems), one.message) for one in known.errors]
+    unique = list({(one.field, str(one.message)): one for one in placed}.values())
+    form = Form(refused(values, error, systems).values, unique)
+    try:
+        suggestion = suggested(bench, form.get(MODEL)) if form.get(MODEL) else None
+    except AppError:
+        suggestion = None
+    page = guide_page(request, bench, workspace, form, suggestion, known.message)
+    return render(request, "study_form.html", page, status=known.status)
+
+
+def _placed(field: str, systems: Sequence[str]) -> str:
+    """Return the field of the form at which an error of a study belongs."""
+    parts = field.split(".")
+    if parts[0] == "base":
+        return ".".join(parts[1:])
+    if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
+        rest = ".".join(parts[2:])
+        if rest.startswith("system") and int(parts[1]) < len(systems):
+            return f"system.{systems[int(parts[1])]}"
+        return rest
+    return field

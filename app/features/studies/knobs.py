@@ -1,0 +1,408 @@
+"""From a study to what its options ask: one estimate request or stated figure per option."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from app.catalog.catalog import Catalog
+from app.errors import AppError, BadInput, FieldError, Message, NotFound, Unprocessable
+from app.estimating.hardware import known_id
+from app.estimating.request import EstimateRequest
+from app.features.comparisons.model import PublishedFigure
+from app.features.studies.model import (
+    MAX_OPTIONS,
+    KnobValue,
+    StatedFigure,
+    StudyContent,
+    StudyOption,
+    merged,
+    stated,
+    tree_of,
+)
+
+Kind = Literal["whole", "number", "share", "word"]
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """What a knob turns; a knob without a path in the base exists per option only, and the reverse."""
+
+    kind: Kind
+    base: str | None = None
+    option: str | None = None
+    figure: bool = False
+    """Whether it belongs to stated figures rather than to estimates."""
+
+
+KNOBS: Mapping[str, Knob] = {
+    "count": Knob("whole", option="system.count"),
+    "fabric": Knob("word", option="system.fabric"),
+    "software": Knob("word", "software", "software"),
+    "batch": Knob("whole", "workload.global_batch", "workload.global_batch"),
+    "precision": Knob("word", "workload.precision", "workload.precision"),
+    "tokens": Knob("number", "workload.tokens"),
+    "samples": Knob("number", "workload.samples"),
+    "utilisation": Knob("share", "assumptions.utilisation", "assumptions.utilisation"),
+    "acquisition": Knob("word", "assumptions.acquisition", "assumptions.acquisition"),
+    "price": Knob("number", option="assumptions.system_price"),
+    "rent": Knob("number", option="assumptions.hourly_price"),
+    "years": Knob("number", "assumptions.amortisation_years", "assumptions.amortisation_years"),
+    "electricity": Knob("number", "assumptions.electricity_per_kwh"),
+    "price_book": Knob("word", "assumptions.price_book_id"),
+    "scaling_efficiency": Knob("share", "scaling_efficiency"),
+    "currency": Knob("word", "currency"),
+    "hours": Knob("number", option="figure.hours", figure=True),
+    "factor": Knob("number", option="figure.factor", figure=True),
+}
+"""Name in the address → what it turns."""
+
+ADD, DROP = "add", "drop"
+"""``add.d=bow-pod16`` adds an option with the key d; ``drop.b=1`` leaves option b out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A study with its knobs turned, and the knobs that made a difference."""
+
+    content: StudyContent
+    knobs: Mapping[str, str]
+    """As an address holds them, in the order of the knobs."""
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """Return a knob's name and the key of its option.
+
+    >>> split("count.a"), split("batch")
+    (('count', 'a'), ('batch', None))
+    """
+    knob, _, key = name.partition(".")
+    return knob, key or None
+
+
+def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
+    """Return a study with knobs turned; what a knob leaves as it was is not among those returned."""
+    before = tree_of(content)
+    tree = copy.deepcopy(before)
+    wrong: list[FieldError] = []
+    statuses: set[int] = set()
+    ordered = sorted(knobs, key=_order)
+    for name in ordered:
+        try:
+            _turn(tree, name, knobs[name])
+        except AppError as error:
+            wrong += error.errors or [FieldError("knobs", error.message)]
+            statuses.add(error.status)
+    if not tree["options"] and not wrong:
+        message = Message("a study keeps at least one option; drop no more than that")
+        wrong += [FieldError(name, message) for name in ordered if split(name)[0] == DROP]
+    if wrong:
+        kind = BadInput if statuses <= {BadInput.status} else Unprocessable
+        raise kind(_whole(wrong), wrong)
+    try:
+        turned = StudyContent.model_validate(tree)
+    except ValidationError as error:
+        raise as_knobs(error, tree) from None
+    return Turned(turned, {name: kept for name in ordered if (kept := _kept(name, before, tree)) is not None})
+
+
+def _whole(wrong: list[FieldError]) -> Message:
+    if len(wrong) == 1:
+        return wrong[0].message
+    return Message("{count} fields cannot be used as they are", {"count": len(wrong)})
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """Adding comes before turning and dropping last; others in the order of the knobs."""
+    knob, key = split(name)
+    names = list(KNOBS)
+    return (
+        0 if knob == ADD else 2 if knob == DROP else 1,
+        names.index(knob) if knob in names else 99,
+        key or "",
+    )
+
+
+def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
+    knob, key = split(name)
+    if knob in {ADD, DROP}:
+        _add_or_drop(tree, knob, key, name, given)
+        return
+    if knob not in KNOBS:
+        raise NotFound.named("knob", knob, KNOBS, name)
+    what = KNOBS[knob]
+    place, path = tree["base"], what.base
+    if key is not None:
+        place, path = _option(tree, key, name), what.option
+    if path is None:
+        template = "belongs to one option: name it, as in {example}"
+        if key is not None:
+            template = "is shared by all options; leave the option out, as in {example}"
+        raise BadInput.at(name, template, example=f"{knob}.a" if key is None else knob)
+    if key is not None and what.figure != ("figure" in place) and knob in KNOBS:
+        raise BadInput.at(name, "option {key} has no such knob; it is of another kind", key=key)
+    value = _value(what.kind, name, given)
+    *above, last = path.split(".")
+    for part in above:
+        place = place.setdefault(part, {})
+    if value is None:
+        place.pop(last, None)
+    else:
+        place[last] = value
+
+
+def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, given: KnobValue) -> None:
+    if key is None:
+        raise BadInput.at(name, "belongs to one option: name it, as in {example}", example=f"{knob}.a")
+    if knob == DROP:
+        if given not in (None, ""):
+            tree["options"].remove(_option(tree, key, name))
+        return
+    if given in (None, ""):
+        return
+    if any(option["key"] == key for option in tree["options"]):
+        raise BadInput.at(name, "two options have the key “{key}”; give each its own", key=key)
+    if len(tree["options"]) >= MAX_OPTIONS:
+        raise BadInput.at(name, "a study has at most {most} options", most=MAX_OPTIONS)
+    tree["options"].append({"key": key, "system": {"id": str(given)}})
+
+
+def _option(tree: dict[str, Any], key: str, name: str) -> dict[str, Any]:
+    found = next((option for option in tree["options"] if option["key"] == key), None)
+    if found is None:
+        raise NotFound.named("option", key, [option["key"] for option in tree["options"]], name)
+    option: dict[str, Any] = found
+    return option
+
+
+def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
+    """Return a value as a request states it; text is read strictly."""
+    text = str(given).strip() if given is not None else ""
+    if not text:
+        return None
+    if len(text) > 100:
+        raise BadInput.at(name, "must have at most {max_length} characters", max_length=100)
+    if kind == "word":
+        return text
+    share = kind == "share" and text.endswith("%")
+    try:
+        number = float(text.removesuffix("%") if share else text)
+    except ValueError:
+        message = "must be a whole number" if kind == "whole" else "must be a number"
+        raise Unprocessable.at(name, message) from None
+    if not math.isfinite(number):
+        raise BadInput.at(name, "must be a finite number")
+    if kind == "whole":
+        if not number.is_integer():
+            raise Unprocessable.at(name, "must be a whole number")
+        if not 0 < number <= 1e12:
+            raise BadInput.at(name, "must be at least 1 and at most {most}", most=10**12)
+        return int(number)
+    if kind == "share":
+        number = number / 100.0 if share or number > 1.0 else number
+        if not 0 < number <= 1:
+            raise BadInput.at(name, "must be above 0 and at most 100")
+    elif number < 0:
+        raise BadInput.at(name, "must be at least 0")
+    return number
+
+
+MISSING = object()
+
+
+def _read(tree: Mapping[str, Any], name: str) -> Any:
+    """Return what a knob points at; MISSING where nothing was stated."""
+    knob, key = split(name)
+    what = KNOBS[knob]
+    place: Any = tree["base"]
+    if key is not None:
+        place = next((option for option in tree["options"] if option["key"] == key), None)
+    for part in ((what.base if key is None else what.option) or "").split("."):
+        if not isinstance(place, Mapping) or part not in place:
+            return MISSING
+        place = place[part]
+    return place
+
+
+def _kept(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """Return a knob as an address holds it; None where it changed nothing."""
+    knob, key = split(name)
+    if knob in {ADD, DROP}:
+        had, has = (any(option["key"] == key for option in tree["options"]) for tree in (before, after))
+        if had == has:
+            return None
+        added = next((option for option in after["options"] if option["key"] == key), None)
+        return "1" if added is None else str(added["system"]["id"])
+    old, new = _read(before, name), _read(after, name)
+    if key is not None and not any(option["key"] == key for option in after["options"]):
+        return None
+    if _same(old, new):
+        return None
+    return "" if new is MISSING else _written(new)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if old is MISSING or new is MISSING:
+        return (old is MISSING or old is None) and (new is MISSING or new is None)
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        return math.isclose(old, new, rel_tol=1e-9)
+    return bool(old == new)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.12g}"
+    return str(value)
+
+
+def knob_at(path: str, key: str | None) -> str | None:
+    """Return the knob that turns a field; None where there is none.
+
+    >>> knob_at("workload.global_batch", "a"), knob_at("workload.global_batch", None), knob_at("notes", None)
+    ('batch.a', 'batch', None)
+    """
+    for name, knob in KNOBS.items():
+        if path == (knob.base if key is None else knob.option):
+            return name if key is None else f"{name}.{key}"
+    return None
+
+
+def field_of_knobs(field: str, content: StudyContent, turned: Iterable[str]) -> str:
+    """Return the knob at which an error of a study is shown, the field itself where there is none."""
+    parts = field.split(".")
+    if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
+        place = int(parts[1])
+        path = ".".join(parts[2:])
+        if place >= len(content.options):
+            return field
+        key = content.options[place].key
+        known = set(turned)
+        own, shared = knob_at(path, key), knob_at(path, None)
+        if shared in known and own not in known:
+            return shared or field
+        if path == "system.id" and f"{ADD}.{key}" in known:
+            return f"{ADD}.{key}"
+        return own or field
+    return knob_at(field.removeprefix("base."), None) or field
+
+
+def as_knobs(error: ValidationError, tree: Mapping[str, Any]) -> AppError:
+    """Return what the schema complains of, at the knobs."""
+    found = []
+    kind: type[AppError] = BadInput
+    for item in error.errors(include_url=False):
+        parts = [str(part) for part in item["loc"]]
+        key = None
+        if parts[0] == "options" and len(parts) > 1 and parts[1].isdecimal():
+            key = tree["options"][int(parts[1])]["key"]
+            parts = parts[2:]
+        elif parts[0] == "base":
+            parts = parts[1:]
+        path = ".".join(parts)
+        name = knob_at(path, key) or path
+        if item["type"] == "literal_error":
+            kind = Unprocessable
+            message = Message(
+                "must be one of {expected}", {"expected": item.get("ctx", {}).get("expected", "")}
+            )
+        elif item["type"] in {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}:
+            message = Message("is out of range")
+        else:
+            message = Message("cannot be used here")
+        found.append(FieldError(name, message))
+    return kind(_whole(found), found)
+
+
+def check(content: StudyContent, catalog: Catalog) -> None:
+    """Refuse what contradicts itself before anything is estimated."""
+    keys = [option.key for option in content.options]
+    for place, option in enumerate(content.options):
+        here = f"options.{place}"
+        if option.key in keys[:place]:
+            raise BadInput.at(
+                f"{here}.key", "two options have the key “{key}”; give each its own", key=option.key
+            )
+        if (option.system is None) == (option.figure is None):
+            raise Unprocessable.at(
+                here, "give either a system to estimate or a figure somebody states, exactly one of them"
+            )
+        if option.system is not None:
+            known_id(catalog, "system", option.system.id, f"{here}.system.id")
+        if option.figure is not None:
+            _check_figure(option.figure, option, keys, here, catalog)
+    labels = [option.label for option in content.options if option.label]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise BadInput.at(
+                "options", "two options are called “{label}”; give each its own label", label=label
+            )
+
+
+def _check_figure(
+    figure: StatedFigure, option: StudyOption, keys: list[str], here: str, catalog: Catalog
+) -> None:
+    parts = (option.workload, option.plan, option.assumptions)
+    if option.software is not None or any(part.model_dump() != type(part)().model_dump() for part in parts):
+        raise BadInput.at(here, "a stated figure takes no workload, plan, software or assumptions")
+    if figure.system is not None:
+        known_id(catalog, "system", figure.system, f"{here}.figure.system")
+    if figure.scaled_from is not None and figure.scaled_from not in keys:
+        raise NotFound.named("option", figure.scaled_from, keys, f"{here}.figure.scaled_from")
+    if figure.kind == "linear" and figure.scaled_from is not None:
+        if figure.factor is None:
+            raise Unprocessable.at(f"{here}.figure.factor", "a figure scaled from another needs its factor")
+    elif figure.hours is None:
+        raise Unprocessable.at(
+            f"{here}.figure.hours", "a figure that is not scaled from an option needs its hours"
+        )
+
+
+def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | PublishedFigure:
+    """Return what one option asks."""
+    if option.figure is not None:
+        figure = option.figure
+        return PublishedFigure(
+            label=option.key,
+            hours=figure.hours,
+            kind=figure.kind,
+            scaled_from=figure.scaled_from,
+            factor=figure.factor,
+            system=figure.system,
+        )
+    base = content.base
+    asked = {
+        "model": stated(base.model),
+        "workload": merged(base.workload, option.workload),
+        "system": stated(option.system) if option.system else {},
+        "plan": stated(option.plan),
+        "assumptions": merged(base.assumptions, option.assumptions),
+        "software": option.software or base.software,
+        "currency": base.currency,
+    }
+    return EstimateRequest.model_validate({name: part for name, part in asked.items() if part is not None})
+
+
+def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
+    """Return the name of each option by its key; those without one are named after count and system."""
+    found: dict[str, str] = {}
+    stated = {option.label for option in content.options if option.label}
+    for option in content.options:
+        name = option.label or _made(option, catalog)
+        if option.label is None and (name in found.values() or name in stated):
+            name = f"{name} ({option.key})"
+        found[option.key] = name
+    return found
+
+
+def _made(option: StudyOption, catalog: Catalog) -> str:
+    if option.system is not None:
+        return f"{option.system.count} × {catalog.items[option.system.id].name}"
+    figure = option.figure
+    if figure is not None and figure.system is not None:
+        return catalog.items[figure.system].name
+    return option.key

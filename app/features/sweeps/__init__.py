@@ -1,0 +1,1 @@
+"""Many estimates at once: points, rows, jobs, executors."""

@@ -1,0 +1,134 @@
+"""Server-sent events about a sweep: its state whenever it changes, until it has ended."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+
+import anyio
+from anyio.to_thread import run_sync
+from fastapi import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.errors import Message, TooMany
+from app.features.sweeps.rows import SweepState
+from app.platform.admission import Principal
+from app.platform.web.auth import get_principal
+
+MEDIA_TYPE = "text/event-stream"
+
+LOOK_SECONDS = 0.5
+"""How often is looked whether something has changed. [s]"""
+
+QUIET_SECONDS = 10.0
+"""After this long without an event a comment shows that the stream lives. [s]"""
+
+LONGEST = 300.0
+"""After this long a stream ends without its last event: who may follow no more does not come back. [s]"""
+
+MOST_STREAMS = 10
+"""Streams at once of a key or a person in one process; each holds one of its connections."""
+
+MOST_ALONE = 100
+"""Streams at once of who sits at a server without accounts: nobody else is kept waiting."""
+
+END = "end"
+"""Name and identifier of the last event."""
+
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def event(data: str, name: str = "", identifier: str = "") -> str:
+    r"""Return one event; without a name, htmx swaps its data in.
+
+    >>> event("a\nb", "progress")
+    'event: progress\ndata: a\ndata: b\n\n'
+    """
+    lines = [f"event: {name}"] if name else []
+    lines += [f"id: {identifier}"] if identifier else []
+    lines += [f"data: {line}" for line in data.split("\n")]
+    return "\n".join(lines) + "\n\n"
+
+
+class Streams:
+    """The streams of one process, by who follows them; all are of one event loop."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, principal: Principal) -> Iterator[None]:
+        """Hold the place of one stream."""
+        who = principal.key_id or principal.account_id or ""
+        most = MOST_STREAMS if who else MOST_ALONE
+        if self._open[who] >= most:
+            raise TooMany(Message("at most {most} streams of events are followed at once", {"most": most}))
+        self._open[who] += 1
+        try:
+            yield
+        finally:
+            self._open[who] -= 1
+            self._open += Counter()  # Whoever follows nothing is forgotten.
+
+
+class Followed(StreamingResponse):
+    """An answer of events that holds a place from its beginning to its end, however it ends."""
+
+    def __init__(self, events: AsyncIterator[str], streams: Streams, principal: Principal) -> None:
+        super().__init__(events, media_type=MEDIA_TYPE, headers=HEADERS)
+        self._streams = streams
+        self._principal = principal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        with self._streams.one(self._principal):
+            await super().__call__(scope, receive, send)
+
+
+async def stream(
+    read: Callable[[], SweepState],
+    write: Callable[[SweepState, SweepState | None], str],
+    stopping: Callable[[], bool] = lambda: False,
+) -> AsyncIterator[str]:
+    """Yield the events of a sweep, the last one named ``end``.
+
+    Where the server ends first, or the stream has lasted its time, it breaks off, and whoever follows
+    connects again.
+    """
+    before: SweepState | None = None
+    begun = said = time.monotonic()
+    while not stopping() and time.monotonic() - begun < LONGEST:
+        state = await run_sync(read)
+        if state != before:
+            yield write(state, before)
+            before, said = state, time.monotonic()
+        elif time.monotonic() - said >= QUIET_SECONDS:
+            yield ": nothing new\n\n"
+            said = time.monotonic()
+        if state.ended:
+            yield event(state.status, END, END)
+            return
+        await anyio.sleep(LOOK_SECONDS)
+
+
+def response(
+    request: Request,
+    read: Callable[[], SweepState],
+    write: Callable[[SweepState, SweepState | None], str],
+) -> Response:
+    """Answer with the events of a sweep.
+
+    A browser that connects again after the last event is told not to (HTML Living Standard, 9.2.3).
+    """
+    if read().ended and request.headers.get("last-event-id") == END:
+        return Response(status_code=204)
+    events = stream(read, write, request.app.state.stopping.is_set)
+    return Followed(events, request.app.state.streams, get_principal(request))
+
+
+def as_json(state: SweepState, before: SweepState | None = None) -> str:
+    """Return a state as an event of JSON."""
+    return event(state.model_dump_json(), "progress")

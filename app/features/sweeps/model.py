@@ -1,0 +1,136 @@
+"""What a sweep asks: lists of models, systems, prices and scenarios, and their combinations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.estimating.request import (
+    AssumptionsInput,
+    ModelInput,
+    Number,
+    PlanInput,
+    Schema,
+    Whole,
+    WorkloadInput,
+)
+
+MOST_POINTS = 20_000
+"""Largest product of the lists of one sweep."""
+
+MOST_COUNTS = 64
+"""Most counts of one system."""
+
+MOST_ENTRIES = 1_000
+"""Most entries of one list."""
+
+Label = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class SweepModel(Schema):
+    """A model with its workload."""
+
+    label: Label | None = None
+    """What to call it; left out, the identifier of its preset or profile."""
+    model: ModelInput
+    """What is trained."""
+    workload: WorkloadInput = WorkloadInput()
+    """How much of it, in which batches."""
+
+
+class SweepSystem(Schema):
+    """A system in one or several counts."""
+
+    label: Label | None = None
+    """What to call it; left out, its identifier."""
+    id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    count: Whole | None = None
+    """How many of the system; left out, 1."""
+    counts: list[Whole] | None = Field(
+        None, description="Several counts instead of one.", min_length=1, max_length=MOST_COUNTS
+    )
+    fabric: str | None = None
+    """Identifier of a fabric; left out, what the system comes with."""
+    ports_per_node: Whole | None = None
+    """Fabric ports of one node; left out, what the system comes with."""
+    streaming_memory_gb: Number | None = Field(
+        None, description="Streaming memory of each IPU machine where it is not the default. [GB]"
+    )
+    software: str | None = None
+    """Identifier of a software profile for this system; left out, the usual one for the model on its chip."""
+
+
+class Prices(Schema):
+    """Prices and how they are counted, in the currency of the sweep; what is left out is the catalogue's."""
+
+    acquisition: Literal["own", "rent"] | None = None
+    """Whether the system is bought or rented."""
+    system_price: Number | None = Field(
+        None, description="Price of one system in the currency of the sweep. [currency]"
+    )
+    hourly_price: Number | None = Field(
+        None, description="Rent of one system in the currency of the sweep. [currency/h]"
+    )
+    electricity_per_kwh: Number | None = Field(
+        None, description="Tariff in the currency of the sweep. [currency/kWh]"
+    )
+    amortisation_years: Number | None = None
+    """Years over which a bought system is written off. [a]"""
+    utilisation: Number | None = None
+    """Share of the time a bought system is in use."""
+    include: list[Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]] | None = None
+    """What the cost counts beside the machines."""
+    price_book_id: str | None = None
+    """Identifier of a workspace's own prices."""
+
+
+class SweepPrices(Prices):
+    """One price list: what holds for every system, and what differs by system."""
+
+    label: Label
+    """What to call it."""
+    by_system: dict[str, Prices] = Field(
+        default={},
+        description="Prices of single systems by identifier, before those that hold for all.",
+        max_length=MOST_ENTRIES,
+    )
+
+
+class SweepScenario(Schema):
+    """One set of circumstances; what it states goes before what models, systems and prices state."""
+
+    label: Label
+    """What to call it."""
+    workload: WorkloadInput = WorkloadInput()
+    """What is different about the workload."""
+    plan: PlanInput = PlanInput()
+    """How models are laid over the devices; what is left out is searched."""
+    software: str | None = None
+    """Identifier of a software profile."""
+    assumptions: AssumptionsInput = AssumptionsInput()
+    """What is taken for granted."""
+
+
+class SweepRequest(Schema):
+    """Estimates of every combination of the lists, in their order; the last list varies fastest."""
+
+    title: str | None = Field(None, max_length=200, description="What to call the sweep.")
+    models: list[SweepModel] = Field(
+        description="Models with their workloads.", min_length=1, max_length=MOST_ENTRIES
+    )
+    systems: list[SweepSystem] = Field(
+        description="Systems in their counts.", min_length=1, max_length=MOST_ENTRIES
+    )
+    prices: list[SweepPrices] = Field(
+        default=[],
+        description="Price lists; left out, the catalogue's prices alone.",
+        max_length=MOST_ENTRIES,
+    )
+    scenarios: list[SweepScenario] = Field(
+        default=[],
+        description="Circumstances; left out, the usual ones alone.",
+        max_length=MOST_ENTRIES,
+    )
+    currency: Literal["USD", "KRW"] = "USD"
+    """Currency of every price and cost."""

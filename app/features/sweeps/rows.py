@@ -1,0 +1,329 @@
+"""One point as one flat row: what was asked, what came of it, or why it was refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Literal, get_args
+
+from pydantic import BaseModel, Field, JsonValue
+
+from app import __version__
+from app.errors import AppError, Message
+from app.estimating.documents import Estimate, Text
+from app.estimating.schema import Document, Quantity
+from app.features.sweeps.points import SweepPoint
+from app.platform.tables import taken, written
+
+
+class SweepProblem(Document):
+    """Why a point has no estimate."""
+
+    field: str
+    """Dotted path in the estimate request of the point; empty where no field is to blame."""
+    message: str
+    """What is wrong and what is allowed, in English."""
+    text: Text
+    """The sentence with what a translation needs."""
+
+
+class SweepRow(Document):
+    """One point of a sweep. Where it has a problem or does not fit, figures are null."""
+
+    position: int
+    """Place in the order of the sweep, from 0."""
+    key: str
+    """Name of the point that follows from what is asked."""
+    model: str
+    """Label of the model."""
+    system: str
+    """Label of the system."""
+    count: int
+    """How many of the system."""
+    price: str
+    """Label of the price list; empty where there is none."""
+    scenario: str
+    """Label of the scenario; empty where there is none."""
+    model_id: str | None
+    """Identifier of the preset or profile."""
+    system_id: str
+    """Identifier of the system."""
+    fabric: str | None
+    """Identifier of the fabric."""
+    devices: int | None
+    """Accelerators in all."""
+    software: str | None
+    """Identifier of the software profile."""
+    precision_used: str | None
+    """Number format the system runs."""
+    fits: bool | None
+    """Whether the plan fits the memory; null where there is a problem."""
+    tensor: int | None
+    """Devices that share each layer."""
+    pipeline: int | None
+    """Pipeline stages."""
+    data: int | None
+    """Copies of the model."""
+    micro_batch: int | None
+    """Samples of one micro-batch."""
+    accumulation: int | None
+    """Micro-batches per step and copy."""
+    interleave: int | None
+    """Model chunks per pipeline stage."""
+    recompute: str | None
+    """Which activations the backward pass computes again."""
+    sharding: str | None
+    """What copies share instead of each holding it."""
+    offload: bool | None
+    """Whether the optimizer state lives off the device."""
+    global_batch: int | None
+    """Samples per step."""
+    steps: int | None
+    """Steps of the run."""
+    step_time: float | None
+    """Time of one step. [s]"""
+    time_to_train: float | None
+    """Time of the run. [s]"""
+    time_to_train_low: float | None
+    """10th percentile of it. [s]"""
+    time_to_train_high: float | None
+    """90th percentile of it. [s]"""
+    cost: float | None
+    """Cost of the run; null where no price is known. [currency]"""
+    cost_low: float | None
+    """10th percentile of it. [currency]"""
+    cost_high: float | None
+    """90th percentile of it. [currency]"""
+    capex: float | None
+    """Price of the system; null where it is rented. [currency]"""
+    currency: str
+    """Currency of every price and cost."""
+    energy: float | None
+    """Energy of the run. [J]"""
+    mfu: float | None
+    """Model FLOP per second over the peak."""
+    memory_share: float | None
+    """Share of the memory of the fullest device that is filled."""
+    status: str | None
+    """Whether measured runs reach as far: validated, extrapolated or unvalidated."""
+    warnings: list[str]
+    """Codes of the warnings of the estimate."""
+    engine_version: str
+    """Version of the formulas."""
+    catalog_version: str
+    """Version of the figures."""
+    problem: SweepProblem | None = Field(None, description="Why there is no estimate.")
+
+
+PLAN = (
+    "tensor", "pipeline", "data", "micro_batch", "accumulation", "interleave", "recompute", "sharding",
+    "offload", "global_batch",
+)  # fmt: skip
+"""Fields of a plan that have a column."""
+
+
+def row_of(point: SweepPoint, answer: Estimate) -> SweepRow:
+    """Return the row of a point that has an estimate."""
+    plan = answer.plan
+    memory, time = answer.memory, answer.time_to_train
+    cost = answer.cost.run if answer.cost else None
+    capex = answer.cost.capex if answer.cost else None
+    return SweepRow(
+        **_asked(point),
+        model_id=answer.model.id,
+        fabric=answer.system.fabric,
+        devices=answer.system.devices,
+        software=answer.software,
+        precision_used=answer.precision_used,
+        fits=answer.fits,
+        **{name: getattr(plan, name) if plan is not None else None for name in PLAN},
+        steps=answer.steps,
+        step_time=_value(answer.step_time),
+        time_to_train=_value(time),
+        time_to_train_low=time.low if time else None,
+        time_to_train_high=time.high if time else None,
+        cost=_value(cost),
+        cost_low=cost.low if cost else None,
+        cost_high=cost.high if cost else None,
+        capex=_value(capex),
+        energy=_value(answer.energy),
+        mfu=_value(answer.mfu),
+        memory_share=memory.per_device.value / memory.capacity.value if memory else None,
+        status=answer.validation.status,
+        warnings=list(dict.fromkeys(warning.code for warning in answer.warnings)),
+        engine_version=answer.engine_version,
+        catalog_version=answer.catalog_version,
+        problem=None,
+    )
+
+
+def refused_row(point: SweepPoint, error: AppError, catalog_version: str) -> SweepRow:
+    """Return the row of a point that has none, with the first thing that is wrong."""
+    field = error.errors[0].field if error.errors else ""
+    message = error.errors[0].message if error.errors else error.message
+    return problem_row(point, field, message, catalog_version)
+
+
+def problem_row(point: SweepPoint, field: str, message: Message, catalog_version: str) -> SweepRow:
+    """Return the row of a point without an estimate."""
+    asked = point.request
+    empty = {
+        name: None for name, one in SweepRow.model_fields.items() if type(None) in get_args(one.annotation)
+    }
+    return SweepRow(
+        **empty
+        | _asked(point)
+        | {
+            "model_id": asked.model.preset or asked.model.profile_id,
+            "fabric": asked.system.fabric,
+            "software": asked.software,
+            "warnings": [],
+            "engine_version": __version__,
+            "catalog_version": catalog_version,
+            "problem": SweepProblem(field=field, message=str(message), text=Text.of(message)),
+        }
+    )
+
+
+def _asked(point: SweepPoint) -> dict[str, object]:
+    return {
+        "position": point.position,
+        "key": point.key,
+        "model": point.model,
+        "system": point.system,
+        "count": point.request.system.count,
+        "price": point.price,
+        "scenario": point.scenario,
+        "system_id": point.request.system.id,
+        "currency": point.request.currency,
+    }
+
+
+def _value(quantity: Quantity | None) -> float | None:
+    return quantity.value if quantity is not None else None
+
+
+class SweepColumn(BaseModel):
+    """One column of the results as a table."""
+
+    name: str
+    kind: type
+    """Type of its values: str, int, float or bool."""
+
+
+def columns() -> list[SweepColumn]:
+    """Return the columns of the results: the fields of a row, a problem as two of them."""
+    found: list[SweepColumn] = []
+    for name, field in SweepRow.model_fields.items():
+        if name == "problem":
+            found += [SweepColumn(name="problem_field", kind=str), SweepColumn(name="problem", kind=str)]
+        elif name == "warnings":
+            found.append(SweepColumn(name=name, kind=str))
+        else:
+            kinds = [kind for kind in (get_args(field.annotation) or (field.annotation,)) if kind]
+            found.append(SweepColumn(name=name, kind=next(kind for kind in kinds if kind is not type(None))))
+    return found
+
+
+def cells(row: SweepRow) -> Iterator[str | int | float | bool | None]:
+    """Return the values of a row in the order of the columns."""
+    for name in SweepRow.model_fields:
+        value = getattr(row, name)
+        if name == "problem":
+            yield value.field if value else None
+            yield value.message if value else None
+        elif name == "warnings":
+            yield " ".join(value)
+        else:
+            yield value
+
+
+Status = Literal["queued", "running", "done", "cancelled", "failed"]
+
+ENDED = frozenset({"done", "cancelled", "failed"})
+"""Statuses that do not change by themselves."""
+
+
+class SweepState(Document):
+    """How far a sweep is."""
+
+    id: str
+    """Identifier of the sweep."""
+    title: str
+    """Its title."""
+    status: Status
+    """Whether it waits, is computed, or has ended."""
+    total: int
+    """Points there are."""
+    done: int
+    """Points that have a row."""
+    message: Text | None = None
+    """Why it failed."""
+    created_at: datetime
+    """When it was asked for."""
+    updated_at: datetime
+    """When a row last came or the status last changed."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the status will not change by itself."""
+        return self.status in ENDED
+
+
+class SweepAnswer(SweepState):
+    """A sweep with a stretch of its rows."""
+
+    refused: int
+    """Points whose row has a problem instead of an estimate."""
+    labels: dict[str, list[str]]
+    """Labels of models, systems, prices and scenarios, to narrow rows by."""
+    sizes: dict[str, int]
+    """How many of each are combined, systems in their counts."""
+    matching: int
+    """Rows that what was asked for leaves over."""
+    rows: list[SweepRow]
+    """Rows in the order asked for."""
+    next: str | None
+    """Cursor of the next rows; null at the end."""
+    request: dict[str, JsonValue]
+    """What was asked."""
+
+
+class Job(Document):
+    """Long work: how far it is, and where its result is."""
+
+    id: str = Field(description="Identifier of the job; that of what it makes.")
+    kind: Literal["sweep"] = Field(description="What is being made.")
+    status: Status = Field(description="Whether it waits, is under way, or has ended.")
+    total: int = Field(description="Steps there are.")
+    done: int = Field(description="Steps done.")
+    result: str = Field(description="Address of what it makes; complete once the status is “done”.")
+
+
+def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:
+    """Return the lines of a CSV file (RFC 4180), its head first.
+
+    Text that a spreadsheet would take for a formula begins with an apostrophe, as such programs mark
+    text themselves. Truth is written ``true`` or ``false``; what there is not is empty.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(column.name for column in columns())
+    for row in rows:
+        yield taken(buffer)
+        writer.writerow(written(value) for value in cells(row))
+    yield taken(buffer)
+
+
+def parquet(rows: Iterable[SweepRow]) -> bytes:
+    """Return a Parquet file with one column for each of the CSV, in their own types."""
+    import polars
+
+    types = {str: polars.String, int: polars.Int64, float: polars.Float64, bool: polars.Boolean}
+    schema = {column.name: types[column.kind] for column in columns()}
+    frame = polars.DataFrame([list(cells(row)) for row in rows], schema=schema, orient="row")
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,256 @@
+"""Make, follow, stop and read sweeps; who computes them is :mod:`app.features.sweeps.jobs`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from app.errors import BadInput, Conflict
+from app.features.sweeps.model import SweepRequest
+from app.features.sweeps.points import Sweep, UploadSet
+from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.repository import Repository
+from app.platform.store.sweep_queries import Label, Order, RowPlace, RowSelection
+from app.platform.store.tables import JobRecord, SweepRecord
+from app.platform.store.types import new_id, now
+from app.platform.workbench import Workbench, no_such
+
+RowOrder: TypeAlias = Order
+"""What rows can be sorted by."""
+
+MOST_POSITION = 2**31
+
+BATCH = 500
+"""Rows read at once where all are read."""
+
+
+def create_sweep(
+    bench: Workbench, workspace_id: str, request: SweepRequest, key: str | None = None
+) -> SweepState:
+    """Keep a sweep for whoever computes it."""
+
+    def make() -> tuple[SweepState, Save]:
+        sweep = Sweep.of(request)
+        UploadSet.of(request, bench.context(workspace_id))
+        record = SweepRecord(
+            id=new_id("swp"),
+            workspace_id=workspace_id,
+            title=title_of(request),
+            request=request.model_dump(mode="json", exclude_unset=True),
+        )
+        job = JobRecord(
+            id=record.id, workspace_id=workspace_id, kind="sweep", status="queued", total=sweep.total
+        )
+        return state_of(record, job), lambda repository: repository.add(record, job)
+
+    made = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
+    bench.ring(made.id)
+    return made
+
+
+def title_of(request: SweepRequest) -> str:
+    """Return what a sweep is called: its title, or what it combines."""
+    if request.title:
+        return request.title
+    names = [one.label or one.model.preset or one.model.profile_id or "" for one in request.models]
+    systems = dict.fromkeys(one.label or one.id for one in request.systems)
+    parts = [", ".join(filter(None, names)), ", ".join(systems)]
+    return " × ".join(filter(None, parts))[:200]
+
+
+def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
+    """Return how far a sweep is, as a document."""
+    return SweepState.model_validate(
+        {
+            "id": record.id,
+            "title": record.title,
+            "status": job.status,
+            "total": job.total,
+            "done": job.done,
+            "message": job.message,
+            "created_at": record.created_at,
+            "updated_at": job.updated_at,
+        }
+    )
+
+
+def current(repository: Repository, identifier: str) -> SweepState:
+    """Return how far a sweep is, or say that there is none."""
+    record, job = existing(repository, identifier), repository.get(JobRecord, identifier)
+    assert job is not None, "a sweep and its job are kept in one transaction"
+    return state_of(record, job)
+
+
+def list_sweeps(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[SweepState]:
+    """Return sweeps, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(SweepRecord, limit, read_cursor(cursor))
+        jobs = repository.named(JobRecord, (row.id for row in listing.rows))
+    return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
+
+
+def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+    """Return how far a sweep is."""
+    with bench.store.transaction(workspace_id) as repository:
+        return current(repository, identifier)
+
+
+def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
+    """Return the job that computes a sweep."""
+    with bench.store.transaction(workspace_id) as repository:
+        if repository.get(JobRecord, identifier) is None:
+            raise no_such("job", identifier)
+        return job_of(current(repository, identifier))
+
+
+def job_of(state: SweepState) -> Job:
+    """Return a sweep as a job."""
+    return Job(
+        id=state.id,
+        kind="sweep",
+        status=state.status,
+        total=state.total,
+        done=state.done,
+        result=f"/api/v1/sweeps/{state.id}",
+    )
+
+
+def get_sweep(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    *,
+    limit: int,
+    offset: int = 0,
+    after: RowPlace | None = None,
+    order: Order = "position",
+    labels: Mapping[Label, str] | None = None,
+) -> SweepAnswer:
+    """Return a sweep with the rows that are meant."""
+    narrowing = RowSelection(labels or {}, order)
+    with bench.store.transaction(workspace_id) as repository:
+        record, state = existing(repository, identifier), current(repository, identifier)
+        queries = repository.of_sweep(identifier)
+        matching = queries.count(narrowing)
+        found = queries.rows(narrowing, limit + 1, offset, after)
+        refused = queries.refused()
+    sweep = Sweep.of(SweepRequest.model_validate(record.request))
+    rows = [SweepRow.model_validate(row) for row in found[:limit]]
+    return SweepAnswer(
+        **dict(state),
+        refused=refused,
+        labels=sweep.labels(),
+        sizes=sweep.sizes(),
+        matching=matching,
+        rows=rows,
+        next=write_place(rows[-1], order) if len(found) > limit else None,
+        request=record.request,
+    )
+
+
+def write_place(row: SweepRow, order: Order) -> str:
+    """Return the place behind a row as text."""
+    value = None if order == "position" else getattr(row, order)
+    text = f"{order} {'-' if value is None else repr(value)} {row.position}"
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def read_place(cursor: str | None, order: Order) -> RowPlace | None:
+    """Return the place that :func:`write_place` wrote for the same order."""
+    if cursor is None:
+        return None
+    try:
+        found, value, position = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
+        place = RowPlace(int(position), None if value == "-" else float(value))
+    except (ValueError, binascii.Error):
+        found, place = "", RowPlace(0)
+    if found != order or not 0 <= place.position < MOST_POSITION or not math.isfinite(place.value or 0.0):
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    return place
+
+
+def stated(
+    model: str | None, system: str | None, price: str | None, scenario: str | None
+) -> dict[Label, str]:
+    """Return the labels that rows are narrowed by; an empty one narrows nothing."""
+    given: dict[Label, str | None] = {"model": model, "system": system, "price": price, "scenario": scenario}
+    return {name: label for name, label in given.items() if label}
+
+
+def best_rows(
+    bench: Workbench,
+    workspace_id: str,
+    identifier: str,
+    limit: int,
+    order: Order,
+    labels: Mapping[Label, str],
+) -> list[SweepRow]:
+    """Return the first rows that have a time to train, for a picture."""
+    with bench.store.transaction(workspace_id) as repository:
+        existing(repository, identifier)
+        found = repository.of_sweep(identifier).rows(RowSelection(labels, order, answered=True), limit)
+    return [SweepRow.model_validate(row) for row in found]
+
+
+def cancel_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+    """Stop a sweep and keep the rows it has; one that is cancelled already stays so."""
+    return _moved(bench, workspace_id, identifier, {"queued", "running"}, "cancelled")
+
+
+def resume_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+    """Go on with a sweep that was cancelled or failed; one that goes on already does so."""
+    found = _moved(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
+    bench.ring(found.id)
+    return found
+
+
+def _moved(
+    bench: Workbench, workspace_id: str, identifier: str, before: set[str], status: Status
+) -> SweepState:
+    with bench.store.transaction(workspace_id) as repository:
+        changed = repository.of_job(identifier).move(before, status, now())
+        state = current(repository, identifier)
+        if not changed and state.status != status and state.ended:
+            raise Conflict.at("id", "the sweep has ended: its status is “{status}”", status=state.status)
+        return state
+
+
+def sweep_csv(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[str]:
+    """Return the rows of a sweep as the lines of a CSV file."""
+    return csv_lines(_every_row(bench, workspace_id, identifier))
+
+
+def sweep_parquet(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
+    """Return the rows of a sweep as a Parquet file."""
+    return parquet(_every_row(bench, workspace_id, identifier))
+
+
+def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+    get_state(bench, workspace_id, identifier)
+
+    def rows() -> Iterator[SweepRow]:
+        last, more = -1, True
+        while more:
+            # A transaction each: who reads slowly must not hold one open.
+            with bench.store.transaction(workspace_id) as repository:
+                found = repository.of_sweep(identifier).rows_after(last, BATCH)
+            for document in found:
+                row = SweepRow.model_validate(document)
+                last = row.position
+                yield row
+            more = len(found) == BATCH
+
+    return rows()
+
+
+def existing(repository: Repository, identifier: str) -> SweepRecord:
+    """Return the record of a sweep or say that there is none."""
+    record = repository.get(SweepRecord, identifier)
+    if record is None:
+        raise no_such("sweep", identifier)
+    return record

@@ -1,0 +1,1 @@
+"""Sharing a cluster: partitions of pods and machines, queues of jobs."""

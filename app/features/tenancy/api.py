@@ -1,0 +1,34 @@
+"""Several teams on one system."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body
+
+from app.features.tenancy import service as tenancy
+from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
+from app.platform.web.api import ASK, api_router
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.examples import PARTITIONS, QUEUE, SLICES
+
+router = api_router("planning")
+
+
+@router.post("/partitions", summary="Share a system among teams", responses=ASK)
+def plan_partitions(
+    bench: BenchDep, body: Annotated[PartitionRequest, Body(examples=[PARTITIONS, SLICES])]
+) -> PartitionPlan:
+    """Who gets which devices, what stays free, and what does not keep teams apart.
+
+    409 names the nearest sizes allowed, who could move, and how many systems would do.
+    """
+    return tenancy.share_devices(bench, body)
+
+
+@router.post("/queues", summary="Waits of teams that share machines", responses=ASK)
+def simulate_queue(
+    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[QueueRequest, Body(examples=[QUEUE])]
+) -> QueueAnswer:
+    """Simulate a year of jobs: the wait each team sees, and the fewest systems that keep it short."""
+    return tenancy.share_time(bench, workspace, body)

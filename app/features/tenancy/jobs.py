@@ -1,0 +1,274 @@
+"""From a request to streams of jobs: sizes a system can place, durations, what failures cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.catalog.catalog import Catalog
+from app.catalog.entries import ChipKind
+from app.engine.partition import (
+    BuddyPool,
+    NodePool,
+    Pool,
+    is_partition_size,
+    nearest_partition_sizes,
+    session_parts,
+)
+from app.engine.records import Floats
+from app.engine.units import DAY, HOUR, MONTH
+from app.errors import BadInput, Conflict, Message
+from app.estimating.documents import Estimate
+from app.features.tenancy.model import MOST_COUNT, MOST_DEVICES, QueueRequest, TeamLoad
+from app.features.tenancy.room import Site, conflict
+
+SPARE = 6.0
+"""Standard deviations of a Poisson count that are drawn ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interruptions:
+    """What failing machines cost a job."""
+
+    rate: float
+    """Failures of one machine. [1/s]"""
+    lost: float
+    """Work and time lost by one: half a checkpoint interval and the restart. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Jobs of one team."""
+
+    team: str
+    rate: float
+    """Arrivals. [1/s]"""
+    mean: float
+    """Mean duration. [s]"""
+    deviation: float | None
+    """Standard deviation of a lognormal duration. [s]"""
+    distribution: str
+    devices: int
+    held: int
+    """Accelerators it keeps others from: whole nodes where it takes several."""
+    machines: int
+    """Machines whose failures interrupt it."""
+
+    @property
+    def squared_variation(self) -> float:
+        """Variance of the duration over its squared mean."""
+        if self.distribution == "fixed":
+            return 0.0
+        return 1.0 if self.deviation is None else (self.deviation / self.mean) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class JobSequence:
+    """Jobs of one run in the order they come."""
+
+    arrival: Floats
+    duration: Floats
+    stream: npt.NDArray[np.int64]
+    """Which stream each is of."""
+
+
+def draw(
+    streams: Sequence[Stream], horizon: float, seed: tuple[int, int], broken: Interruptions | None
+) -> JobSequence:
+    """Draw the jobs of one run: Poisson arrivals, durations of each stream, interruptions within them.
+
+    Each stream has random numbers of its own, so that a change to one leaves the others as they were.
+    """
+    arrivals, durations = [], []
+    for index, stream in enumerate(streams):
+        random = np.random.default_rng((*seed, index))
+        came = poisson_times(random, stream.rate, horizon)
+        took = durations_of(random, stream, len(came))
+        if broken is not None:
+            failures = random.poisson(took * stream.machines * broken.rate)
+            took = took + failures * broken.lost
+        arrivals.append(came)
+        durations.append(took)
+    arrival = np.concatenate(arrivals)
+    order = np.argsort(arrival, kind="stable")
+    owner = np.repeat(np.arange(len(streams)), [len(one) for one in arrivals])
+    return JobSequence(arrival[order], np.concatenate(durations)[order], owner[order])
+
+
+def poisson_times(random: np.random.Generator, rate: float, horizon: float) -> Floats:
+    """Return the times of a Poisson process up to the horizon."""
+    expected = rate * horizon
+    ahead = int(expected + SPARE * np.sqrt(expected) + SPARE)
+    times = np.cumsum(random.exponential(1.0 / rate, ahead))
+    while times[-1] < horizon:
+        times = np.concatenate([times, times[-1] + np.cumsum(random.exponential(1.0 / rate, ahead))])
+    return times[times < horizon]
+
+
+def durations_of(random: np.random.Generator, stream: Stream, count: int) -> Floats:
+    """Return durations of a stream."""
+    if stream.distribution == "fixed":
+        return np.full(count, stream.mean)
+    if stream.distribution == "exponential":
+        return random.exponential(stream.mean, count)
+    spread = np.sqrt(np.log1p(stream.squared_variation))
+    return random.lognormal(np.log(stream.mean) - spread**2 / 2.0, spread, count)
+
+
+MOST_JOBS = 50_000
+"""Jobs of one run."""
+
+WARM_UP = 0.25
+"""Time simulated before a run is counted, over the length of the run."""
+
+
+def path(index: int, name: str) -> str:
+    """Return the place of a field of one team."""
+    return f"teams.{index}.{name}"
+
+
+def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estimate]) -> list[Stream]:
+    """Return the jobs of each team as they will be placed."""
+    found = [stream_of(index, one, site, estimates.get(index)) for index, one in enumerate(request.teams)]
+    horizon = (1.0 + WARM_UP) * request.days * DAY
+    expected = sum(one.rate for one in found) * horizon
+    if expected > MOST_JOBS:
+        raise BadInput.at(
+            "days",
+            "some {expected} jobs, with those before the run is counted; at most {most} are simulated: "
+            "shorten the run to {days} days, or leave small jobs out",
+            expected=round(expected),
+            most=MOST_JOBS,
+            days=math.floor(request.days * MOST_JOBS / expected),
+        )
+    for index, one in enumerate(found):
+        check_size(index, one, request, site)
+    return found
+
+
+def stream_of(index: int, one: TeamLoad, site: Site, estimate: Estimate | None) -> Stream:
+    """Return the jobs of one team; what is left out comes from its estimate."""
+    hours, devices = one.hours, one.devices
+    if estimate is not None:
+        fits_system(index, estimate, site)
+        if hours is None:
+            assert estimate.time_to_train is not None, "an estimate that does not fit is refused"
+            hours = estimate.time_to_train.value / HOUR
+        devices = estimate.system.devices if devices is None else devices
+    if hours is None or devices is None:
+        name = "hours" if hours is None else "devices"
+        raise BadInput.at(path(index, name), "give it, or an estimate that says it")
+    if one.hours_deviation is not None and one.distribution not in (None, "lognormal"):
+        raise BadInput.at(
+            path(index, "hours_deviation"),
+            "a deviation belongs to the lognormal distribution; leave it out for {distribution}",
+            distribution=one.distribution,
+        )
+    if one.distribution == "lognormal" and one.hours_deviation is None:
+        raise BadInput.at(path(index, "hours_deviation"), "a lognormal distribution needs its deviation")
+    usual = "exponential" if one.hours_deviation is None else "lognormal"
+    nodes = -(-devices // site.size)
+    # The time of an estimate has its failures in it.
+    stated = one.hours is not None
+    machines = -(-devices // site.entry.devices_per_machine) if stated else 0
+    return Stream(
+        team=one.team,
+        rate=one.jobs_per_month / MONTH,
+        mean=hours * HOUR,
+        deviation=None if one.hours_deviation is None else one.hours_deviation * HOUR,
+        distribution=one.distribution or usual,
+        devices=devices,
+        held=devices if site.ipus or nodes == 1 else nodes * site.size,
+        machines=machines,
+    )
+
+
+def fits_system(index: int, estimate: Estimate, site: Site) -> None:
+    """Refuse an estimate that says nothing of this system."""
+    if estimate.time_to_train is None:
+        raise Conflict.at(
+            path(index, "estimate_id"), "this estimate has no time to train: its plan does not fit the memory"
+        )
+    if estimate.system.chip != site.entry.chip:
+        raise Conflict.at(
+            path(index, "estimate_id"),
+            "this estimate is of {other}, whose chip {system} does not have; estimate it there first",
+            other=estimate.system.name,
+            system=site.entry.name,
+        )
+
+
+def check_size(index: int, stream: Stream, request: QueueRequest, site: Site) -> None:
+    """Refuse jobs of a size that can never be placed."""
+    values: dict[str, object] = {"team": stream.team, "asked": stream.devices, "system": site.entry.name}
+    if stream.held > site.devices:
+        message = Message(
+            "a job of {team} takes {asked} accelerators; {count} × {system} has {available}",
+            values | {"count": request.count, "available": site.devices},
+        )
+        needed = -(-stream.held // site.entry.devices)
+        hint = Message("{needed} × {system} would hold it", values | {"needed": needed})
+        raise _refused(index, message, ("count", hint))
+    if not site.ipus or session_parts(stream.devices, site.size, site.pods) is not None:
+        return
+    below, above = (int(size) for size in nearest_partition_sizes(stream.devices, site.size))
+    if bool(is_partition_size(stream.devices)) or below == above:
+        message = Message(
+            "a job of {team} takes {asked} IPUs, which do not divide into equal partitions over pods of "
+            "{size}",
+            values | {"size": site.size},
+        )
+        raise _refused(
+            index, message, (path(index, "devices"), Message("{below} would do", {"below": below}))
+        )
+    message = Message(
+        "a job of {team} takes {asked} IPUs; the size of a partition is a power of two: the nearest sizes "
+        "allowed are {below} and {above}",
+        values | {"below": below, "above": above},
+    )
+    raise _refused(index, message)
+
+
+def _refused(index: int, message: Message, *hints: tuple[str, Message]) -> Conflict:
+    return conflict(message, path(index, "devices"), hints)
+
+
+def pool_of(site: Site) -> Pool:
+    """Return the empty devices of a system."""
+    return BuddyPool(site.pods, site.size) if site.ipus else NodePool(site.pods, site.size)
+
+
+def least_count(streams: Sequence[Stream], site: Site) -> int:
+    """Return the fewest systems that hold each job and keep up with the work."""
+    load = offered(streams) / site.entry.devices
+    count = max(1, math.floor(load) + 1, *(-(-one.held // site.entry.devices) for one in streams))
+    if site.ipus:
+        # A session wants each of its partitions on a pod of its own.
+        while any(session_parts(one.devices, site.size, count) is None for one in streams):
+            count += 1
+    return count
+
+
+def offered(streams: Sequence[Stream]) -> float:
+    """Return the accelerators that the work keeps busy."""
+    return sum(one.rate * one.mean * one.held for one in streams)
+
+
+def most_count(site: Site) -> int:
+    """Return the most systems that are tried."""
+    return min(MOST_COUNT, MOST_DEVICES // site.entry.devices)
+
+
+def interruptions(request: QueueRequest, site: Site, catalog: Catalog) -> Interruptions | None:
+    """Return what failures cost, from the catalogue; None where they are left out."""
+    if not request.failures:
+        return None
+    known = catalog.reliability_defaults(site.entry.chip_kind)
+    # Nobody publishes how often jobs on IPUs write a checkpoint; they are taken to do as on GPUs.
+    interval = known.checkpoint_interval or catalog.reliability_defaults(ChipKind.GPU).checkpoint_interval
+    half = 0.0 if interval is None else interval.si / 2.0
+    return Interruptions(rate=known.failure_rate.si, lost=half + known.restart.si)

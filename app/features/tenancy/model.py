@@ -1,0 +1,285 @@
+"""What is answered: who gets which devices, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.estimating.documents import CheckWarning
+from app.estimating.request import Number, Schema, Whole
+from app.estimating.schema import Document, Quantity, SourceRef
+
+MOST_REQUESTS = 200
+
+MOST_COUNT = 1024
+
+MOST_TEAMS = 20
+
+MOST_DEVICES = 65_536
+
+SHORTEST = 0.001
+"""Shortest duration that is taken for a job and not for a slip of the unit. [h]"""
+
+Team = Annotated[str, Field(min_length=1, max_length=60)]
+
+
+class TeamRequest(Schema):
+    """Devices for one team."""
+
+    team: Team = Field(description="Who asks.", examples=["vision"])
+    devices: Whole = Field(
+        ge=1, le=MOST_DEVICES, description="Accelerators; with `slice`, instances of that profile."
+    )
+    slice: str | None = Field(
+        None, max_length=40, description="MIG profile, where parts of a GPU will do.", examples=["1g.10gb"]
+    )
+    spanning: bool | None = Field(
+        None,
+        description="True for a session over several pods, which an orchestrator must join. Left out, it is "
+        "one where a pod is too small and the orchestrator can.",
+    )
+    pod: Whole | None = Field(
+        None,
+        ge=0,
+        le=MOST_DEVICES,
+        description="Pod or node the team already runs on, from 0; with `first_device`.",
+    )
+    first_device: Whole | None = Field(
+        None, ge=0, le=MOST_DEVICES, description="First device it holds there, from 0."
+    )
+
+
+class PartitionRequest(Schema):
+    """Teams that are to share a system."""
+
+    system: str = Field(description="Identifier of a system.", examples=["bow-pod64"])
+    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system.")
+    isolation: Literal["none", "strict"] = Field(
+        "none", description="Whether teams must be kept apart from each other."
+    )
+    orchestrator: Literal["none", "gc-docker", "backend.ai"] = Field(
+        "none", description="What starts the containers of the teams."
+    )
+    requests: list[TeamRequest] = Field(
+        min_length=1, max_length=MOST_REQUESTS, description="What each team asks for."
+    )
+
+
+class TeamLoad(Schema):
+    """Jobs of one team, arriving at random."""
+
+    team: Team = Field(description="Whose jobs.", examples=["vision"])
+    jobs_per_month: Number = Field(
+        gt=0, le=100_000, description="Jobs that arrive in a month of 30.4375 days on average. [1/month]"
+    )
+    devices: Whole | None = Field(
+        None,
+        ge=1,
+        le=MOST_DEVICES,
+        description="Accelerators of one job; left out, those of the estimate.",
+    )
+    hours: Number | None = Field(
+        None,
+        ge=SHORTEST,
+        le=8766,
+        description="Mean duration; left out, the time to train of the estimate. [h]",
+    )
+    hours_deviation: Number | None = Field(
+        None, ge=SHORTEST, le=87_660, description="Standard deviation of the duration, for “lognormal”. [h]"
+    )
+    distribution: Literal["exponential", "lognormal", "fixed"] | None = Field(
+        None,
+        description="Of the duration. Left out: lognormal where a deviation is given, else exponential.",
+    )
+    estimate_id: str | None = Field(
+        None, max_length=60, description="Identifier of an estimate that says how long a job takes."
+    )
+
+
+class QueueRequest(Schema):
+    """Teams whose jobs share machines over time."""
+
+    system: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    count: Whole = Field(1, ge=1, le=MOST_COUNT, description="How many of the system.")
+    teams: list[TeamLoad] = Field(min_length=1, max_length=MOST_TEAMS, description="Who sends which jobs.")
+    discipline: Literal["fifo", "backfill", "fair"] = Field(
+        "fifo",
+        description="Order of the line: as they came; as they came, but short jobs may pass where they delay "
+        "nobody in front; the team that has used least first, with passing.",
+    )
+    failures: bool = Field(
+        False, description="Whether failing machines interrupt jobs, at the catalogue's rate."
+    )
+    days: Number = Field(365, ge=7, le=1830, description="Length of the run that is counted. [day]")
+    target_wait_hours: Number = Field(
+        24, gt=0, le=8766, description="Wait that nine jobs in ten of every team shall not exceed. [h]"
+    )
+    seed: Whole = Field(1, ge=0, le=2**31 - 1, description="Start of the random numbers.")
+
+
+class Placement(Document):
+    """Devices of one team on one pod or node."""
+
+    request: int = Field(description="Position of the request, from 0.")
+    team: str = Field(description="Who has them.")
+    devices: int = Field(description="Accelerators; one for an instance of a GPU.")
+    pod: int = Field(description="Pod or node, from 0.")
+    first_device: int = Field(description="First device on it, from 0.")
+    partition: str = Field(description="Name of the partition, unique in the plan.")
+    part: int = Field(description="Which part of its request this is, from 1.")
+    parts: int = Field(description="Parts of the request.")
+    slice: str | None = Field(description="MIG profile; null for whole accelerators.")
+    first_slice: int | None = Field(description="First memory slice of the instance; null for whole ones.")
+    memory_slices: int | None = Field(description="Memory slices of the instance; null for whole ones.")
+
+
+class FreeBlock(Document):
+    """Devices nobody has, one after the other."""
+
+    pod: int = Field(description="Pod or node, from 0.")
+    first_device: int = Field(description="First of them, from 0.")
+    devices: int = Field(description="How many; on a pod a power of two.")
+
+
+class SliceRoom(Document):
+    """Room for further instances on GPUs that are already cut."""
+
+    slice: str = Field(description="MIG profile.")
+    more: int = Field(description="Instances of it alone that still fit on those GPUs.")
+
+
+class OtherClaim(Document):
+    """A published value that is not used."""
+
+    value: float = Field(description="Value in the unit stated.")
+    unit: str = Field(description="Unit as stated.")
+    source: SourceRef = Field(description="Who states it.")
+    reason: str = Field(description="Why it is not used.")
+
+
+class PlanFigure(Document):
+    """A figure of the system with where it comes from."""
+
+    name: str = Field(description="Identifier of the figure.")
+    quantity: Quantity = Field(description="Its value.")
+    source: SourceRef = Field(description="Where it comes from.")
+    url: str = Field(description="Page of the catalogue that has it.")
+    rejected: list[OtherClaim] = Field(description="Competing claims.")
+
+
+class PlanRule(Document):
+    """A statement that the plan follows, or that a warning rests on."""
+
+    id: str = Field(description="Identifier of the claim in the catalogue.")
+    code: str = Field(description="Warning that rests on it; empty for a rule of the plan.")
+    statement: str = Field(description="What the source says.")
+    verdict: str = Field(description="What we make of it.")
+    source: SourceRef = Field(description="Who says so.")
+
+
+class PartitionPlan(Document):
+    """Who gets which devices of a system."""
+
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it.")
+    isolation: str = Field(description="Whether teams are kept apart.")
+    orchestrator: str = Field(description="What starts the containers.")
+    devices: int = Field(description="Accelerators in all.")
+    pods: int = Field(description="Pods or nodes inside which partitions lie.")
+    devices_per_pod: int = Field(description="Accelerators of each.")
+    devices_per_machine: int = Field(description="Accelerators of one machine.")
+    ipus: bool = Field(description="True for pods of IPUs, false for nodes of GPUs.")
+    allocated: int = Field(description="Accelerators that teams hold.")
+    free: int = Field(description="Accelerators nobody holds.")
+    largest_free: int = Field(description="Largest single request that still fits.")
+    fragmentation: float = Field(description="1 − largest_free / free; 0 where nothing is free.")
+    utilisation: float = Field(description="Share of the accelerators that teams hold.")
+    placements: list[Placement] = Field(description="In the order of the requests.")
+    free_blocks: list[FreeBlock] = Field(description="What is free, by pod.")
+    slice_room: list[SliceRoom] = Field(description="Room on GPUs that are cut; empty where none is.")
+    figures: list[PlanFigure] = Field(description="What the system is made of.")
+    rules: list[PlanRule] = Field(description="What the plan and its warnings rest on.")
+    warnings: list[CheckWarning] = Field(description="What to beware of.")
+
+
+class TeamWait(Document):
+    """Wait of one team over the run."""
+
+    team: str = Field(description="Whose jobs.")
+    devices: int = Field(description="Accelerators of one job.")
+    hours: float = Field(description="Mean duration of a job as it was asked for. [h]")
+    distribution: str = Field(description="Of the duration.")
+    jobs: Quantity = Field(description="Jobs that arrived in a run.")
+    finished: Quantity = Field(description="Of those, jobs finished before it ended.")
+    mean_wait: Quantity = Field(description="Mean wait.")
+    median_wait: Quantity = Field(description="Wait that half of the jobs do not exceed.")
+    ninetieth_wait: Quantity = Field(description="Wait that nine jobs in ten do not exceed.")
+    longest_wait: Quantity = Field(description="Longest wait of a run.")
+    at_once: Quantity = Field(description="Share of the jobs that need not wait.")
+    meets: bool = Field(description="Whether nine jobs in ten wait no longer than the target.")
+
+
+class LinePoint(Document):
+    """The line at one time."""
+
+    day: float = Field(description="Since the start. [day]")
+    jobs: Quantity = Field(description="Jobs that wait, mean over the interval.")
+    busy: Quantity = Field(description="Share of the accelerators at work, mean over the interval.")
+
+
+class CountPoint(Document):
+    """Waits with another number of machines."""
+
+    count: int = Field(description="How many of the system.")
+    devices: int = Field(description="Accelerators in all.")
+    worst_wait: Quantity = Field(description="Wait nine jobs in ten do not exceed, of the team worst off.")
+    worst_team: str = Field(description="The team worst off.")
+    mean_wait: Quantity = Field(description="Mean wait of all jobs.")
+    utilisation: Quantity = Field(description="Share of the accelerators at work.")
+    meets: bool = Field(description="Whether every team meets the target.")
+
+
+class ClosedForm(Document):
+    """What Erlang's formula says, where jobs are alike enough for it."""
+
+    servers: int = Field(description="Jobs that run side by side.")
+    offered_load: float = Field(description="Of those, how many the work keeps busy.")
+    waiting_probability: float = Field(description="Share of the jobs that wait.")
+    mean_wait: float = Field(description="Mean wait. [s]")
+    ninetieth_wait: float = Field(description="Wait that nine jobs in ten do not exceed. [s]")
+
+
+class QueueAnswer(Document):
+    """A simulated time of teams that share machines."""
+
+    system: str = Field(description="Identifier of the system.")
+    name: str = Field(description="Name of the system.")
+    count: int = Field(description="How many of it.")
+    devices: int = Field(description="Accelerators in all.")
+    discipline: str = Field(description="Order of the line.")
+    days: float = Field(description="Length of a run. [day]")
+    warm_up_days: float = Field(description="Before it, simulated and not counted. [day]")
+    runs: int = Field(description="Runs simulated, each with other arrivals.")
+    batches: int = Field(description="Pieces of these runs, over which the ranges are taken.")
+    seed: int = Field(description="Start of the random numbers.")
+    failures_per_1000_node_days: float | None = Field(
+        description="Rate at which a machine interrupts its job; null where failures are left out."
+    )
+    offered_load: float = Field(description="Accelerators that the work keeps busy, held ones included.")
+    utilisation: Quantity = Field(description="Share of the accelerators at work.")
+    mean_line: Quantity = Field(description="Jobs that wait, mean over time.")
+    target_wait: float = Field(description="Wait nine jobs in ten shall not exceed. [s]")
+    meets: bool = Field(description="Whether every team meets it.")
+    teams: list[TeamWait] = Field(description="Wait of each team.")
+    line: list[LinePoint] = Field(description="The line over time.")
+    machines_needed: int | None = Field(
+        description="Fewest systems with which every team meets the target; null where none tried do."
+    )
+    most_searched: int = Field(description="Most systems that were tried.")
+    by_count: list[CountPoint] = Field(description="Waits with other numbers of systems, rising.")
+    closed_form: ClosedForm | None = Field(
+        description="Erlang's formula beside it, where all jobs are of one size, exponential and in order."
+    )
+    warnings: list[CheckWarning] = Field(description="What to beware of.")

@@ -1,0 +1,213 @@
+"""A waiting line as a form: how long each team waits over a year, and how many machines keep it short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+
+from app.engine.units import HOUR
+from app.features.tenancy.charts import line_over_time, wait_scale, waits_by_count, waits_by_team
+from app.features.tenancy.drawings import PodDrawing, placement_rows, pod_drawing, pod_file
+from app.features.tenancy.model import (
+    MOST_REQUESTS,
+    MOST_TEAMS,
+    PartitionPlan,
+    PartitionRequest,
+    QueueAnswer,
+    QueueRequest,
+)
+from app.features.tenancy.service import share_devices, share_time, slice_names
+from app.features.tenancy.views import PartitionsPage, PlacedTeam, QueuesPage
+from app.platform.web import choices
+from app.platform.web.contexts import SEVERITIES, Choice, DrawingView, FigureView, grouped, view
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.documents import available
+from app.platform.web.locale import voice_of
+from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.wording.scales import Scale
+from app.platform.wording.voice import Voice
+from app.platform.workbench import Workbench
+
+router = page_router()
+
+GROUP = "requests"
+
+
+def example(system: str, rows: Sequence[tuple[str, str, str]], **more: str) -> dict[str, str]:
+    """Return the fields of a ready-made question."""
+    found = {"system": system, "count": "1", "isolation": "strict", "orchestrator": "backend.ai"} | more
+    for at, (team, devices, profile) in enumerate(rows):
+        found |= {f"{GROUP}.{at}.team": team, f"{GROUP}.{at}.devices": devices}
+        if profile:
+            found[f"{GROUP}.{at}.slice"] = profile
+    return found
+
+
+POD64 = example(
+    "bow-pod64", [(name, size, "") for name, size in zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True)]
+)
+
+PARTITION_EXAMPLES = {
+    "Bow Pod64: 16 + 16 + 8 + 4 + 16": POD64,
+    "2 × Bow Pod64: 128": example("bow-pod64", [("A", "128", "")], count="2"),
+    "DGX A100: MIG": example(
+        "dgx-a100-640gb",
+        [("A", "4", ""), ("B", "5", "1g.10gb"), ("C", "2", "3g.40gb"), ("D", "2", "2g.20gb")],
+        orchestrator="none",
+        isolation="none",
+    ),
+}
+"""Name → fields of the form; the first is shown to who asks for nothing."""
+
+PARTITION_FORM = QueryForm(PartitionRequest, POD64, rows=("requests", "team", MOST_REQUESTS))
+
+
+def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
+    """Return what each request got."""
+    found = []
+    for index in sorted({one.request for one in plan.placements}):
+        mine = [one for one in plan.placements if one.request == index]
+        places = [(one.pod, one.first_device, one.first_device + one.devices - 1) for one in mine]
+        profile = mine[0].slice or ""
+        devices = len(mine) if profile else sum(one.devices for one in mine)
+        found.append(PlacedTeam(mine[0].team, devices, profile, list(dict.fromkeys(places))))
+    return found
+
+
+def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> DrawingView:
+    """Return the drawing of a plan as a file."""
+    title = voice.gettext("Who sits where")
+    return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
+
+
+def partitions_page(bench: Workbench, voice: Voice, found: Answered[PartitionPlan]) -> PartitionsPage:
+    """Return the page of a plan, of an earlier one where this one is refused."""
+    form, plan = found.form, found.answer
+    rows = PARTITION_FORM.shown_rows(form.firsts)
+    drawing = None if plan is None else pod_drawing(plan, voice)
+    return PartitionsPage(
+        data_url="" if found.stale else f"/partitions.json?{found.query}",
+        documents=available(),
+        form=form,
+        message=found.message,
+        rows=rows,
+        systems=choices.system_names(bench.catalogue),
+        slices=slice_names(bench, form.get("system")),
+        pinned=any(
+            form.get(f"{GROUP}.{row}.pod") or form.wrong(f"{GROUP}.{row}.first_device") for row in rows
+        ),
+        examples=[Choice(urlencode(fields), name) for name, fields in PARTITION_EXAMPLES.items()],
+        plan=plan,
+        stale=found.stale,
+        previous=found.query,
+        drawing=drawing,
+        picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
+        placed=[] if plan is None else placed_teams(plan),
+        warnings=[] if plan is None else grouped(("", warning) for warning in plan.warnings),
+    )
+
+
+@router.get("/partitions.json")
+def show_partitions_data(request: Request, bench: BenchDep) -> PartitionPlan:
+    """Return the plan of the page of the same address."""
+    return share_devices(bench, PARTITION_FORM.request(PARTITION_FORM.values(request.query_params)))
+
+
+@router.get("/partitions", response_class=HTMLResponse)
+def show_partitions(request: Request, bench: BenchDep, previous: str = "") -> Response:
+    """Show who gets which devices; a refused question beside the last that was possible."""
+    found = PARTITION_FORM.ask(request.query_params, previous, lambda wanted: share_devices(bench, wanted))
+    page = partitions_page(bench, voice_of(request), found)
+    return render(request, "partitions.html", page, status=found.status)
+
+
+MOST_BARS = 8
+
+DGX = {
+    "system": "dgx-a100-640gb",
+    "count": "4",
+    "discipline": "backfill",
+    "days": "365",
+    "target_wait_hours": "24",
+    "seed": "1",
+    "teams.0.team": "A",
+    "teams.0.jobs_per_month": "20",
+    "teams.0.devices": "8",
+    "teams.0.hours": "24",
+    "teams.1.team": "B",
+    "teams.1.jobs_per_month": "4",
+    "teams.1.devices": "16",
+    "teams.1.hours": "72",
+    "teams.1.hours_deviation": "48",
+    "teams.2.team": "C",
+    "teams.2.jobs_per_month": "60",
+    "teams.2.devices": "4",
+    "teams.2.hours": "6",
+}
+
+POD = DGX | {"system": "bow-pod64", "count": "1", "teams.1.devices": "32", "teams.0.devices": "16"}
+
+QUEUE_EXAMPLES = {"4 × DGX A100": DGX, "Bow Pod64": POD, "4 × DGX A100, FIFO": DGX | {"discipline": "fifo"}}
+"""Name → fields of the form; the first is shown to who asks for nothing."""
+
+QUEUE_FORM = QueryForm(QueueRequest, DGX, rows=("teams", "team", MOST_TEAMS))
+
+
+def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
+    """Return the charts of an answer."""
+    size = f"rows-{min(len(answer.teams) + 1, MOST_BARS)}"
+    return [
+        view("teams", voice.gettext("Wait by team"), size, waits_by_team(answer, voice), "waits"),
+        view(
+            "counts",
+            voice.gettext("Wait by number of systems"),
+            "square",
+            waits_by_count(answer, voice),
+            "counts",
+            voice.gettext("Waits far above the target leave the plot; the table has them."),
+        ),
+        view("line", voice.gettext("The line over time"), "square", line_over_time(answer, voice), "waits"),
+    ]
+
+
+def queues_page(bench: Workbench, voice: Voice, found: Answered[QueueAnswer]) -> QueuesPage:
+    """Return the page of an answer, of an earlier one where this question is refused."""
+    form, answer = found.form, found.answer
+    groups = [] if answer is None else grouped(("", warning) for warning in answer.warnings)
+    return QueuesPage(
+        data_url="" if found.stale else f"/queues.json?{found.query}",
+        documents=available(),
+        form=form,
+        message=found.message,
+        rows=QUEUE_FORM.shown_rows(form.firsts),
+        systems=choices.system_names(bench.catalogue),
+        examples=[Choice(urlencode(fields), name) for name, fields in QUEUE_EXAMPLES.items()],
+        answer=answer,
+        stale=found.stale,
+        previous=found.query,
+        scale=Scale(HOUR, "h") if answer is None else wait_scale(answer),
+        figures=[] if answer is None else figures_of(answer, voice),
+        warnings=[group for group in groups if group.severity != SEVERITIES[0]],
+        serious=[group for group in groups if group.severity == SEVERITIES[0]],
+    )
+
+
+@router.get("/queues.json")
+def show_queue_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> QueueAnswer:
+    """Return the answer of the page of the same address."""
+    return share_time(bench, workspace, QUEUE_FORM.request(QUEUE_FORM.values(request.query_params)))
+
+
+@router.get("/queues", response_class=HTMLResponse)
+def show_queue(request: Request, bench: BenchDep, workspace: WorkspaceDep, previous: str = "") -> Response:
+    """Show the waits of each team; a refused question beside the last that was answered."""
+    found = QUEUE_FORM.ask(
+        request.query_params, previous, lambda wanted: share_time(bench, workspace, wanted)
+    )
+    page = queues_page(bench, voice_of(request), found)
+    return render(request, "queues.html", page, status=found.status)

@@ -1,0 +1,48 @@
+"""Several teams on one system: partitions side by side, a waiting line over time."""
+
+from __future__ import annotations
+
+from app.errors import FieldError, NotFound
+from app.estimating.documents import Estimate
+from app.features.estimates.service import get_estimate
+from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
+from app.features.tenancy.nodes import profiles_of
+from app.features.tenancy.partitions import plan_partitions
+from app.features.tenancy.queue import simulate
+from app.platform.workbench import Workbench, key_of
+
+
+def share_devices(bench: Workbench, request: PartitionRequest) -> PartitionPlan:
+    """Return who gets which devices of a system."""
+    return plan_partitions(request, bench.sizing.catalog)
+
+
+def share_time(bench: Workbench, workspace_id: str, request: QueueRequest) -> QueueAnswer:
+    """Return the waits of teams whose jobs share machines; estimates may say how long jobs take."""
+
+    def run() -> QueueAnswer:
+        return simulate(request, bench.sizing.catalog, estimates)
+
+    estimates = {
+        index: _estimate(bench, workspace_id, index, team.estimate_id)
+        for index, team in enumerate(request.teams)
+        if team.estimate_id is not None
+    }
+    found: QueueAnswer = bench.queues.get(key_of(workspace_id, request), run)
+    return found
+
+
+def slice_names(bench: Workbench, system: str) -> list[str]:
+    """Return the MIG profiles of a system's GPUs, the smallest first; none for other systems."""
+    catalog = bench.sizing.catalog
+    if system not in catalog.names("system"):
+        return []
+    return list(profiles_of(catalog, catalog.system(system).chip))
+
+
+def _estimate(bench: Workbench, workspace_id: str, index: int, identifier: str) -> Estimate:
+    try:
+        return get_estimate(bench, workspace_id, identifier)
+    except NotFound as error:
+        field = FieldError(f"teams.{index}.estimate_id", error.message)
+        raise NotFound(error.message, [field]) from None

@@ -1,0 +1,102 @@
+"""Who did what in the workspace, for its owners."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends, Query
+from fastapi.responses import StreamingResponse
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+from starlette.responses import Response
+
+from app.features.trail import service as trail
+from app.features.trail.model import TrailEvent
+from app.platform.listing import Page
+from app.platform.web.api import LIST, api_router
+from app.platform.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, WorkspaceDep
+from app.platform.web.locale import CSV
+
+
+def as_written(value: object) -> object:
+    """Return a moment that is written as a date with a time; a bare number is none."""
+    if isinstance(value, str) and "-" not in value[1:]:
+        raise PydanticCustomError("datetime_type", "must be a moment such as 2026-11-01T00:00:00Z")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(as_written)]
+
+router = api_router("audit", "/audit-events")
+
+
+class TrailParameters:
+    """Which events are meant: parameters of the address."""
+
+    def __init__(
+        self,
+        action: Annotated[
+            str | None, Query(max_length=80, description="Only this action.", examples=["proposal.frozen"])
+        ] = None,
+        actor_kind: Annotated[
+            str | None, Query(max_length=80, description="Only what this kind did.", examples=["link"])
+        ] = None,
+        actor_id: Annotated[
+            str | None,
+            Query(max_length=80, description="Only what this did.", examples=["acc_a2b3c4d5e6f7g2h3"]),
+        ] = None,
+        object_kind: Annotated[
+            str | None,
+            Query(max_length=80, description="Only what was done to this kind.", examples=["proposal"]),
+        ] = None,
+        object_id: Annotated[
+            str | None,
+            Query(
+                max_length=80, description="Only what was done to this.", examples=["prp_a2b3c4d5e6f7g2h3"]
+            ),
+        ] = None,
+        since: Annotated[
+            Moment | None,
+            Query(description="From this moment on.", examples=["2026-11-01T00:00:00Z"]),
+        ] = None,
+        until: Annotated[
+            Moment | None, Query(description="Before this moment.", examples=["2026-12-01T00:00:00Z"])
+        ] = None,
+    ) -> None:
+        given = {
+            "action": action, "actor_kind": actor_kind, "actor_id": actor_id, "object_kind": object_kind,
+            "object_id": object_id,
+        }  # fmt: skip
+        self.chosen = trail.asked(given, since, until)
+
+
+NarrowingDep = Annotated[TrailParameters, Depends()]
+
+
+@router.get("", summary="Who did what", responses=LIST)
+def list_audit_events(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    narrowing: NarrowingDep,
+    limit: LimitQuery = USUAL,
+    cursor: CursorQuery = None,
+) -> Page[TrailEvent]:
+    """List what was done in the workspace, by whom and from where, newest first; owners only, no key."""
+    return trail.list_events(bench, workspace, narrowing.chosen, limit, cursor)
+
+
+@router.get(
+    ".csv",
+    summary="Who did what, as CSV",
+    responses={**LIST, 200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    response_class=StreamingResponse,
+)
+def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
+    """Read every event that is meant as a file, newest first.
+
+    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    lines = trail.events_csv(bench, workspace, narrowing.chosen)
+    headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
+    return StreamingResponse(lines, media_type=CSV, headers=headers)

@@ -1,0 +1,191 @@
+"""The audit trail as a page: who did what, when and from where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Depends, Query, Request
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
+
+from app.errors import BadInput
+from app.features.trail import service as trail
+from app.features.trail.model import TrailEvent
+from app.platform.listing import USUAL_ITEMS, Page
+from app.platform.web.contexts import BasePage, Choice, Form
+from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep
+from app.platform.web.documents import available
+from app.platform.web.locale import CSV, voice_of
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
+from app.platform.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class TrailLine:
+    """An event as a line of the table."""
+
+    at: str
+    action: str
+    actor: str
+    """Name, or what kind of actor it is."""
+    actor_kind: str
+    named: bool
+    """Whether the actor is known by more than its kind."""
+    object_kind: str
+    object_id: str
+    object_url: str
+    """Where the object is looked at; empty where it is not."""
+    address: str
+    detail: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailPage(BasePage):
+    """The audit trail, perhaps narrowed."""
+
+    form: Form
+    actions: Sequence[str]
+    lines: Sequence[TrailLine]
+    next: Choice | None
+    """Address of older events."""
+    csv_url: str
+
+
+router = page_router()
+
+PLACES = {
+    "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",
+    "sizing": "/sizings", "price-book": "/price-books", "bill": "/boms", "sweep": "/sweeps",
+    "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
+}  # fmt: skip
+"""Kind of object → where it is looked at."""
+
+
+class TrailQuery:
+    """Which events the address asks for; days are of UTC."""
+
+    def __init__(
+        self,
+        action: Annotated[str, Query(max_length=80)] = "",
+        actor: Annotated[str, Query(max_length=80)] = "",
+        object_id: Annotated[str, Query(max_length=80, alias="object")] = "",
+        since: Annotated[str, Query(max_length=10)] = "",
+        until: Annotated[str, Query(max_length=10)] = "",
+    ) -> None:
+        stated = {"action": action, "actor": actor, "object": object_id, "since": since, "until": until}
+        self.values = {name: text.strip() for name, text in stated.items() if text.strip()}
+        kind = {"actor_kind" if actor in KINDS else "actor_id": actor}
+        self.chosen = trail.asked(
+            {"action": action, "object_id": object_id, **kind}, day(since, "since"), day(until, "until")
+        )
+
+
+HASH = re.compile(r"[0-9a-f]{64}")
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+KINDS = ("person", "key", "link", "local", "operator", "system")
+
+AskedDep = Annotated[TrailQuery, Depends()]
+
+
+def day(text: str, field: str) -> datetime | None:
+    """Return the beginning of a day."""
+    if not text.strip():
+        return None
+    try:
+        return datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise BadInput.at(field, "give a day as 2026-11-02") from None
+
+
+@router.get("/audit.json")
+def show_trail_data(
+    bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
+) -> Page[TrailEvent]:
+    """Return the events of the page of the same address."""
+    return trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
+
+
+@router.get("/audit.csv")
+def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep) -> Response:
+    """Return every event that is meant as a file."""
+    headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
+    lines = trail.events_csv(bench, workspace, asked.chosen)
+    return StreamingResponse(lines, media_type=CSV, headers=headers)
+
+
+@router.get("/audit", response_class=HTMLResponse)
+def show_trail(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, asked: AskedDep, cursor: CursorQuery = None
+) -> Response:
+    """Show who did what, newest first."""
+    found = trail.list_events(bench, workspace, asked.chosen, USUAL_ITEMS, cursor)
+    return render(request, "audit.html", trail_page(bench, workspace, asked.values, found, voice_of(request)))
+
+
+def trail_page(
+    bench: Workbench, workspace: str, values: Mapping[str, str], found: Page[TrailEvent], voice: Voice
+) -> TrailPage:
+    """Return the page of a stretch of events."""
+    query = urlencode(values)
+    older = urlencode({**values, "cursor": found.next}) if found.next else ""
+    return TrailPage(
+        data_url="/audit.json" + (f"?{query}" if query else ""),
+        documents=available(),
+        form=Form({name: [text] for name, text in values.items()}),
+        actions=trail.actions(bench, workspace),
+        lines=[line_of(event, voice) for event in found.items],
+        next=Choice(f"/audit?{older}", "") if older else None,
+        csv_url="/audit.csv" + (f"?{query}" if query else ""),
+    )
+
+
+def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
+    """Return an event as a line."""
+    place = PLACES.get(event.object.kind)
+    return TrailLine(
+        at=event.at.strftime("%Y-%m-%d %H:%M:%S"),
+        action=event.action,
+        actor=event.actor.name or event.actor.id or voice.label(event.actor.kind, "actor"),
+        actor_kind=event.actor.kind,
+        named=bool(event.actor.name or event.actor.id),
+        object_kind=event.object.kind,
+        object_id=event.object.id,
+        object_url=f"{place}/{event.object.id}" if place else "",
+        address=event.address,
+        detail=detail_of(event.detail, voice),
+        request_id=event.request_id,
+    )
+
+
+def detail_of(detail: Mapping[str, Any], voice: Voice) -> str:
+    """Return what is known beside as one line: the name first, then the rest by name."""
+    name = [str(detail["name"])] if "name" in detail else []
+    rest = [
+        f"{voice.label(key, 'detail')}: {value_of(key, value, voice)}"
+        for key, value in sorted(detail.items())
+        if key != "name"
+    ]
+    return " · ".join([*name, *rest])
+
+
+def value_of(key: str, value: Any, voice: Voice) -> str:
+    """Return a value of a detail; several are listed, of a hash the beginning is enough."""
+    if isinstance(value, list):
+        return ", ".join(voice.label(str(one), "detail") for one in value)
+    if isinstance(value, bool):
+        return voice.gettext("yes") if value else voice.gettext("no")
+    text = str(value)
+    if HASH.fullmatch(text):
+        return f"{text[:12]}…"
+    if MOMENT.match(text):
+        return f"{text[:10]} {text[11:16]} UTC"
+    return voice.label(text, key) if key in {"form", "role"} else text

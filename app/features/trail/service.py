@@ -1,0 +1,107 @@
+"""The audit trail: read, narrowed and exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from app.errors import BadInput
+from app.features.trail.model import TrailActor, TrailEvent, TrailObject
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.repository import After
+from app.platform.store.tables import AuditEvent
+from app.platform.store.trail import TrailFilter
+from app.platform.tables import taken, written
+from app.platform.workbench import Workbench
+
+BATCH = 500
+"""Events read at once where all are read."""
+
+COLUMNS = (
+    "at", "action", "actor_kind", "actor_id", "actor_name", "object_kind", "object_id", "address",
+    "request_id", "detail",
+)  # fmt: skip
+
+NARROWED = ("action", "actor_kind", "actor_id", "object_kind", "object_id")
+"""Columns that events are narrowed by."""
+
+
+def asked(
+    given: Mapping[str, str | None], since: datetime | None = None, until: datetime | None = None
+) -> TrailFilter:
+    """Return which events are meant; what is empty narrows nothing."""
+    for name, moment in (("since", since), ("until", until)):
+        if moment is not None and moment.tzinfo is None:
+            raise BadInput.at(name, "give the moment with its time zone, such as 2026-11-02T00:00:00Z")
+    return TrailFilter(
+        {name: text for name in NARROWED if (text := given.get(name))},
+        in_utc("since", since),
+        in_utc("until", until),
+    )
+
+
+def in_utc(field: str, moment: datetime | None) -> datetime | None:
+    """Return a moment of the calendar in UTC, which has none before the year 1 or after 9999."""
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise BadInput.at(field, "must be a moment between the years 1 and 9999 in UTC") from None
+
+
+def list_events(
+    bench: Workbench, workspace_id: str, chosen: TrailFilter, limit: int, cursor: str | None
+) -> Page[TrailEvent]:
+    """Return events, newest first."""
+    after = read_cursor(cursor)
+    place = None if after is None else (after.created_at, after.id)
+    with bench.store.transaction(workspace_id) as repository:
+        rows, following = repository.trail.listing(chosen, limit, place)
+    return Page(
+        items=[document_of(row) for row in rows],
+        next=write_cursor(None if following is None else After(*following)),
+    )
+
+
+def document_of(row: AuditEvent) -> TrailEvent:
+    """Return an event as an answer."""
+    return TrailEvent(
+        id=row.id,
+        at=row.at,
+        action=row.action,
+        actor=TrailActor(kind=row.actor_kind, id=row.actor_id, name=row.actor_name),
+        object=TrailObject(kind=row.object_kind, id=row.object_id),
+        address=row.address,
+        request_id=row.request_id,
+        detail=row.detail,
+    )
+
+
+def actions(bench: Workbench, workspace_id: str) -> list[str]:
+    """Return the actions there have been."""
+    with bench.store.transaction(workspace_id) as repository:
+        return list(repository.trail.actions())
+
+
+def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[str]:
+    """Return events as the lines of a CSV file, newest first.
+
+    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(COLUMNS)
+    place: tuple[datetime, str] | None = None
+    while True:
+        # A transaction each: who reads slowly must not hold one open.
+        with bench.store.transaction(workspace_id) as repository:
+            rows, place = repository.trail.listing(chosen, BATCH, place)
+        for row in rows:
+            cells = [getattr(row, name) for name in COLUMNS[1:-1]]
+            detail = json.dumps(row.detail, ensure_ascii=False, sort_keys=True)
+            writer.writerow([row.at.isoformat(), *(written(one) for one in cells), detail])
+        yield taken(buffer)
+        if place is None:
+            return

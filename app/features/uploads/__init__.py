@@ -1,0 +1,1 @@
+"""Models and samples of data that customers bring."""

@@ -1,0 +1,187 @@
+"""What customers bring: model profiles and samples of their data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, Path, Request, Response
+from pydantic import TypeAdapter, ValidationError
+
+from app.errors import Unprocessable
+from app.features.uploads import service as uploads
+from app.features.uploads.model import KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.platform.json_bodies import from_validation
+from app.platform.listing import Page
+from app.platform.web.api import (
+    ASK,
+    CHANGE,
+    LIST,
+    READ,
+    Upload,
+    api_router,
+    form_body,
+    read_upload,
+    read_upload_or_json,
+)
+from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.examples import CONFIG, TRANSFORMER
+
+router = api_router("uploads")
+
+PROFILE: TypeAdapter[ProfileRequest] = TypeAdapter(ProfileRequest)
+
+PROFILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/ProfileRequest"},
+                "examples": {"config": {"value": CONFIG}, "transformer": {"value": TRANSFORMER}},
+            },
+            **form_body(),
+        },
+    }
+}
+
+SEQ_LEN = {"type": "integer", "description": "Length of a row; left out, enough for the longest sample."}
+
+FILE = {
+    **READ,
+    200: {
+        "description": "The file as it was uploaded.",
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "{…}"}
+        },
+    },
+}
+
+WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body({"seq_len": SEQ_LEN})}}
+
+
+async def workload_upload(request: Request) -> Upload:
+    """Read a sample of the data."""
+    return await read_upload(request, known=("seq_len",))
+
+
+def profile_request(body: Any) -> ProfileRequest:
+    """Return a model described in JSON."""
+    try:
+        return PROFILE.validate_python(body)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from None
+
+
+def attachment(name: str, content: bytes) -> Response:
+    """Return a customer's file as one to be saved, never to be shown."""
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+def row_length(upload: Upload) -> int | None:
+    """Return the field ``seq_len`` of a form."""
+    text = upload.fields.get("seq_len", "")
+    if text and (not text.isdecimal() or len(text) > 9):
+        raise Unprocessable.at("seq_len", "must be a whole number")
+    return int(text) if text else None
+
+
+@router.post(
+    "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
+)
+def create_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    upload: Annotated[Any, Depends(read_upload_or_json)],
+    key: KeyHeader = None,
+) -> KeptProfile:
+    """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and keep it."""
+    if isinstance(upload, Upload):
+        return uploads.upload_profile(bench, workspace, upload.name, upload.content, key)
+    return uploads.describe_profile(bench, workspace, profile_request(upload), key)
+
+
+@router.get("/profiles", summary="Models uploaded so far", responses=LIST)
+def list_profiles(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[UploadSummary]:
+    """List identifiers and names, newest first."""
+    return uploads.list_profiles(bench, workspace, limit, cursor)
+
+
+@router.get("/profiles/{id}", summary="Read an uploaded model", responses=READ)
+def get_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+) -> KeptProfile:
+    """Read a model as it was understood, with its operators."""
+    return uploads.get_profile(bench, workspace, identifier)
+
+
+@router.get("/profiles/{id}/file", summary="The file of an uploaded model", responses=FILE)
+def get_profile_file(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+) -> Response:
+    """Send the file as it was uploaded; models described in JSON have none."""
+    name, content = uploads.original_file(bench, workspace, identifier)
+    return attachment(name, content)
+
+
+@router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
+def delete_profile(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["prf_a2b3c4d5e6f7g2h3"])],
+) -> None:
+    """Delete a model and its file; answers made of it stay.
+
+    Refused while a study or an open sweep asks for it.
+    """
+    uploads.delete_profile(bench, workspace, identifier)
+
+
+@router.post(
+    "/workloads", status_code=201, summary="Upload a data sample", responses=ASK, openapi_extra=WORKLOAD_BODY
+)
+def create_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    upload: Annotated[Upload, Depends(workload_upload)],
+    key: KeyHeader = None,
+) -> KeptWorkload:
+    """Count the lengths in JSON lines, CSV, text or Parquet; the text is let go after counting."""
+    return uploads.upload_workload(bench, workspace, upload.name, upload.content, row_length(upload), key)
+
+
+@router.get("/workloads", summary="Samples uploaded so far", responses=LIST)
+def list_workloads(
+    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+) -> Page[UploadSummary]:
+    """List identifiers and names, newest first."""
+    return uploads.list_workloads(bench, workspace, limit, cursor)
+
+
+@router.get("/workloads/{id}", summary="Read an uploaded sample", responses=READ)
+def get_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
+) -> KeptWorkload:
+    """Read what was counted in a sample of the data."""
+    return uploads.get_workload(bench, workspace, identifier)
+
+
+@router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)
+def delete_workload(
+    bench: BenchDep,
+    workspace: WorkspaceDep,
+    identifier: Annotated[str, Path(alias="id", description=ID, examples=["wkl_a2b3c4d5e6f7g2h3"])],
+) -> None:
+    """Delete what was counted in a sample; answers made of it stay.
+
+    Refused while a study or an open sweep asks for it.
+    """
+    uploads.delete_workload(bench, workspace, identifier)

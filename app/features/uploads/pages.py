@@ -1,0 +1,129 @@
+"""What was uploaded, and deleting it or an archived study: a plain question first, without JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+
+from app.errors import AppError, Message
+from app.features.uploads import service as uploads
+from app.features.uploads.api import attachment
+from app.features.uploads.model import UploadSummary
+from app.features.uploads.service import Uploads
+from app.platform.listing import USUAL_ITEMS
+from app.platform.web.contexts import BasePage
+from app.platform.web.deletion import FOR_GOOD, DeletePage, deleted
+from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.documents import available
+from app.platform.web.rendering import render
+from app.platform.web.rights import page_router
+from app.platform.workbench import Workbench, no_such
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadsPage(BasePage):
+    """What was uploaded."""
+
+    models: Sequence[UploadSummary]
+    samples: Sequence[UploadSummary]
+    more_models: str
+    """Address of older models; empty at the end."""
+    more_samples: str
+    """Address of older samples; empty at the end."""
+
+
+router = page_router()
+
+
+def listed(request: Request, bench: Workbench, workspace: str) -> Uploads:
+    """Return the stretches of both lists that are asked for."""
+    query = request.query_params
+    models, samples = query.get("models") or None, query.get("samples") or None
+    return Uploads(
+        models=uploads.list_profiles(bench, workspace, USUAL_ITEMS, models),
+        samples=uploads.list_workloads(bench, workspace, USUAL_ITEMS, samples),
+    )
+
+
+@router.get("/uploads.json")
+def show_uploads_data(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Uploads:
+    """Return the uploads of the page of the same address."""
+    return listed(request, bench, workspace)
+
+
+@router.get("/uploads", response_class=HTMLResponse)
+def show_uploads(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+    """Show what was uploaded."""
+    found, query = listed(request, bench, workspace), dict(request.query_params)
+    kept = {name: query[name] for name in ("models", "samples") if query.get(name)}
+    page = UploadsPage(
+        data_url="/uploads.json" + (f"?{urlencode(kept)}" if kept else ""),
+        documents=available(),
+        models=found.models.items,
+        samples=found.samples.items,
+        more_models=older(kept, "models", found.models.next),
+        more_samples=older(kept, "samples", found.samples.next),
+    )
+    return render(request, "uploads.html", page)
+
+
+def older(kept: dict[str, str], name: str, cursor: str | None) -> str:
+    """Return the address at which a list goes on; the other one stays where it is."""
+    return f"/uploads?{urlencode({**kept, name: cursor})}" if cursor else ""
+
+
+@router.get("/uploads/{identifier}/file")
+def send_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Send the file that a model was read from."""
+    return attachment(*uploads.original_file(bench, workspace, identifier))
+
+
+@router.get("/uploads/{identifier}/delete", response_class=HTMLResponse)
+def ask_about_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Ask whether an upload is really to be deleted."""
+    return render(request, "delete.html", upload_question(bench, workspace, identifier))
+
+
+@router.post("/uploads/{identifier}/delete", response_class=HTMLResponse)
+def delete_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Delete an upload and go to the list."""
+    delete = uploads.delete_workload if is_sample(identifier) else uploads.delete_profile
+    return deleted(
+        request,
+        lambda: delete(bench, workspace, identifier),
+        lambda error: upload_question(bench, workspace, identifier, error),
+        "/uploads",
+    )
+
+
+def is_sample(identifier: str) -> bool:
+    """Tell whether an identifier is that of a sample of the data."""
+    return identifier.startswith("wkl_")
+
+
+def upload_question(
+    bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
+) -> DeletePage:
+    """Return the question about an upload."""
+    if is_sample(identifier):
+        name = uploads.get_workload(bench, workspace, identifier).name
+        goes = Message("The lengths that were counted in it are deleted; its text was never kept.")
+    elif identifier.startswith("prf_"):
+        name = uploads.get_profile(bench, workspace, identifier).name
+        goes = Message("What was read from the file, and the file itself, are deleted.")
+    else:
+        raise no_such("upload", identifier)
+    stays = Message("Estimates, comparisons and proposals made of it stay, but cannot be made anew.")
+    return DeletePage(
+        documents=available(),
+        title=Message("Delete the upload?"),
+        name=name,
+        consequences=[goes, stays, FOR_GOOD],
+        action=f"/uploads/{identifier}/delete",
+        back="/uploads",
+        refused=error.message if error else None,
+    )

@@ -1,0 +1,235 @@
+"""Keep what customers bring: model profiles, and the lengths of a sample of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+
+from pydantic import Field
+
+from app.errors import Conflict, Message, NotFound, Unprocessable
+from app.estimating.documents import CheckWarning
+from app.estimating.request import ModelInput
+from app.estimating.schema import Document, Quantity
+from app.estimating.workload import resolve_model
+from app.features.uploads.model import Bin, KeptProfile, KeptWorkload, ProfileRequest, UploadSummary
+from app.platform.catalogue import operators
+from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.store.repository import After, Repository
+from app.platform.store.tables import Profile
+from app.platform.store.tables import WorkloadSample as SampleRow
+from app.platform.store.types import new_id
+from app.platform.workbench import Workbench, no_such, remove_files
+from app.profiles.documents import printable
+from app.profiles.model import ModelProfile
+from app.profiles.readers import read_profile
+from app.profiles.samples import LengthSample, read_sample
+
+MAX_NAME = 200
+
+
+class Uploads(Document):
+    """What was uploaded to a workspace."""
+
+    models: Page[UploadSummary] = Field(description="Models, newest first.")
+    samples: Page[UploadSummary] = Field(description="Samples of the data, newest first.")
+
+
+def upload_profile(
+    bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
+) -> KeptProfile:
+    """Read a model from a file and keep it."""
+    once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
+    return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content), (name, content))
+
+
+def describe_profile(
+    bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
+) -> KeptProfile:
+    """Keep a model described in JSON."""
+    given = request.model_dump(exclude={"name"}, exclude_none=True)
+    if len(given) != 1:
+        raise Unprocessable.at("model", "exactly one of config, transformer and layers is needed")
+    asked = ModelInput(**given)
+
+    def read() -> ModelProfile:
+        profile = resolve_model(asked, bench.sizing)
+        return replace(profile, name=request.name) if request.name else profile
+
+    return keep_profile(bench, workspace_id, IdempotentCall.of("profiles", key, request), read)
+
+
+def keep_profile(
+    bench: Workbench,
+    workspace_id: str,
+    once: IdempotentCall | None,
+    read: Callable[[], ModelProfile],
+    file: tuple[str, bytes] | None = None,
+) -> KeptProfile:
+    """Keep a model under a new identifier, with the name and content of the file it was read from."""
+    files = bench.files
+
+    def make() -> tuple[KeptProfile, Save]:
+        profile = replace(read(), id=new_id("prf"))
+        document = profile.to_json()
+
+        def save(repository: Repository) -> None:
+            repository.add(
+                Profile(id=profile.id, name=profile.name[:MAX_NAME], kind=profile.origin, document=document)
+            )
+            if files is not None and file is not None:
+                name, content = file
+                sha256 = files.put(workspace_id, content)
+                title = printable(name, MAX_NAME) or "file"
+                repository.uploads.add_file(profile.id, sha256, title, len(content))
+
+        return profile_document(profile), save
+
+    # The lock is left once the row that names the file is there for good.
+    with files.shared() if files is not None and file is not None else nullcontext():
+        return keep(bench, workspace_id, once, KeptProfile, make)
+
+
+def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple[str, bytes]:
+    """Return the name and content of the file that a model was read from."""
+    with bench.store.transaction(workspace_id) as repository:
+        if not repository.uploads.has_profile(identifier):
+            raise no_such("uploaded profile", identifier)
+        row = repository.uploads.file(identifier)
+    content = None if row is None or bench.files is None else bench.files.read(workspace_id, row.sha256)
+    if row is None or content is None:
+        raise NotFound(Message("no file is kept of this model"))
+    return row.name, content
+
+
+def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
+    """Return an uploaded model."""
+    return profile_document(bench.profile(workspace_id, identifier))
+
+
+def list_profiles(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[UploadSummary]:
+    """Return uploaded models, newest first."""
+    after = read_cursor(cursor)
+    place = None if after is None else (after.created_at, after.id)
+    with bench.store.transaction(workspace_id) as repository:
+        rows, following = repository.uploads.models(limit, place)
+    items = [
+        UploadSummary(id=identifier, name=name, created_at=created_at, size=size)
+        for identifier, name, _, created_at, size in rows
+    ]
+    return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+
+
+def upload_workload(
+    bench: Workbench,
+    workspace_id: str,
+    name: str,
+    content: bytes,
+    seq_len: int | None = None,
+    key: str | None = None,
+) -> KeptWorkload:
+    """Count the lengths in a sample of the data and keep the counts; the text is let go."""
+    # Names are shown in lists and messages, and PostgreSQL keeps no U+0000.
+    title = printable(name, MAX_NAME) or "file"
+
+    def make() -> tuple[KeptWorkload, Save]:
+        identifier, sample = new_id("wkl"), read_sample(title, content, seq_len=seq_len)
+        document = sample.to_json()
+        return workload_document(identifier, title, sample), lambda repository: repository.add(
+            SampleRow(id=identifier, name=title, document=document)
+        )
+
+    once = IdempotentCall.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
+    return keep(bench, workspace_id, once, KeptWorkload, make)
+
+
+def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWorkload:
+    """Return what was counted in a sample of the data."""
+    sample = bench.workload_sample(workspace_id, identifier)
+    with bench.store.transaction(workspace_id) as repository:
+        row = repository.get(SampleRow, identifier)
+        name = row.name if row else ""
+    return workload_document(identifier, name, sample)
+
+
+def list_workloads(
+    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
+) -> Page[UploadSummary]:
+    """Return uploaded samples, newest first."""
+    with bench.store.transaction(workspace_id) as repository:
+        listing = repository.page(SampleRow, limit, read_cursor(cursor))
+    items = [UploadSummary(id=row.id, name=row.name, created_at=row.created_at) for row in listing.rows]
+    return Page(items=items, next=write_cursor(listing.next))
+
+
+def profile_document(profile: ModelProfile) -> KeptProfile:
+    """Return a model profile as a document."""
+    return KeptProfile(
+        id=profile.id,
+        kind=profile.origin,
+        name=profile.name,
+        parameters=profile.parameters,
+        forward_flop_per_sample=profile.forward_flop_per_sample,
+        seq_len=profile.usual_seq_len,
+        image_size=profile.default_image_size,
+        operators=operators(profile),
+        warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],
+    )
+
+
+def workload_document(identifier: str, name: str, sample: LengthSample) -> KeptWorkload:
+    """Return the counts of a sample as a document."""
+    return KeptWorkload(
+        id=identifier,
+        name=name,
+        samples=sample.samples,
+        tokens=sample.tokens,
+        mean_tokens=Quantity(value=sample.mean_tokens, low=sample.mean_low, high=sample.mean_high, unit="1"),
+        p50=sample.p50,
+        p95=sample.p95,
+        max=sample.max,
+        seq_len=sample.seq_len,
+        padding_share=sample.padding_share,
+        packing_factor=sample.packing_factor,
+        histogram=[Bin(low=low, high=high, samples=count) for low, high, count in sample.histogram],
+        warnings=[CheckWarning.of("assumed", "info", message) for message in sample.assumptions],
+    )
+
+
+def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    """Delete an uploaded model and its file; refused while a study or an open sweep asks for it."""
+    with bench.store.transaction(workspace_id) as repository:
+        if not repository.uploads.has_profile(identifier):
+            raise no_such("uploaded profile", identifier)
+        check_unused(repository, identifier)
+        sha256 = repository.uploads.delete_profile(identifier)
+    bench.forget_uploads()
+    remove_files(bench, workspace_id, [sha256])
+
+
+def delete_workload(bench: Workbench, workspace_id: str, identifier: str) -> None:
+    """Delete what was counted in a sample; refused while a study or an open sweep asks for it."""
+    with bench.store.transaction(workspace_id) as repository:
+        if not repository.uploads.has_sample(identifier):
+            raise no_such("uploaded sample", identifier)
+        check_unused(repository, identifier)
+        repository.uploads.delete_sample(identifier)
+    bench.forget_uploads()
+
+
+def check_unused(repository: Repository, identifier: str) -> None:
+    """Refuse to delete what could not be answered without."""
+    studies, sweeps = repository.uploads.in_use(identifier)
+    if studies:
+        message = "a study asks for it: {names}; delete the study, or change its model or workload first"
+        raise Conflict(Message(message, {"names": listed(studies)}))
+    if sweeps:
+        message = "a sweep is being computed from it: {names}; wait for its end or cancel it first"
+        raise Conflict(Message(message, {"names": listed(sweeps)}))
+
+
+def listed(names: list[str]) -> str:
+    """Return some names in a row."""
+    return ", ".join(f"“{name[:80]}”" for name in names[:3]) + (" …" if len(names) > 3 else "")

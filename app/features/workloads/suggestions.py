@@ -1,0 +1,178 @@
+"""What a form starts from: how a model was trained, and systems that finish it in sensible time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.catalog.catalog import Catalog
+from app.catalog.figures import Source
+from app.errors import Message
+from app.estimating.context import SizingContext
+from app.estimating.estimate import seconds_to_train
+from app.estimating.ranges import count_of, duration
+from app.estimating.request import EstimateRequest
+from app.estimating.workload import targets_of
+from app.platform.workbench import Workbench
+from app.profiles.model import ModelProfile
+from app.profiles.presets import preset
+
+DEFAULTS = "study-defaults"
+
+LANGUAGE = ("gpt", "llama", "t5", "bert")
+
+IMAGES = ("resnet50", "resnext101", "efficientnet", "vit", "swin", "cnn")
+
+IMAGENET = "mlperf-resnet50"
+
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Counts that are tried, the smallest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsualTraining:
+    """What is trained where nobody says so."""
+
+    workload: Mapping[str, str | int | float]
+    """Fields of a request; empty where nothing is known."""
+    why: Message | None = None
+    """The amount in words and where it comes from."""
+    assumed: bool = False
+    """True where nobody published it."""
+    global_batch: int | None = None
+    """Batch of that training, which is left to the search; None where a target stops it. [samples]"""
+    source: Source | None = None
+    """Where it was read; None where it is an assumption."""
+
+
+def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
+    """Return how a model was trained as published; else what is usual for its family, marked as assumed."""
+    published = profile.published
+    if published.amount is None:
+        return _of_family(profile, catalog)
+    amount, figure = _amount(profile, catalog), published.amount
+    why = amount
+    if published.assumed:
+        why = Message("{amount}, an assumption: {note}", {"amount": amount, "note": Message(figure.note)})
+    elif figure.recalled:
+        why = Message("{amount}; recalled, unverified", {"amount": amount})
+    batch = None if published.target else published.global_batch
+    source = None if published.assumed else figure.source
+    return UsualTraining(published.workload, why, published.assumed, batch, source)
+
+
+def _amount(profile: ModelProfile, catalog: Catalog) -> Message:
+    """Return how much is trained, in words."""
+    published = profile.published
+    if published.target:
+        return Message("trained to {target}", {"target": catalog.items[published.target].name})
+    if published.tokens and published.seq_len:
+        return Message(
+            "{tokens} tokens in sequences of {seq_len}",
+            {"tokens": count_of(published.tokens), "seq_len": published.seq_len},
+        )
+    if published.epochs and published.dataset_samples:
+        return Message(
+            "{epochs} epochs of {samples} samples",
+            {"epochs": published.epochs, "samples": count_of(published.dataset_samples)},
+        )
+    return Message("{samples} samples", {"samples": count_of(published.samples or 0.0)})
+
+
+def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
+    """Return what is usual for the family of a model of which no training is published."""
+    if profile.family in LANGUAGE and profile.usual_seq_len:
+        figure = catalog.figure(DEFAULTS, "tokens_per_parameter")
+        tokens = round(float(f"{figure.si * profile.parameters:.3g}"))
+        values = {"amount": count_of(tokens), "count": figure.si, "publisher": figure.source.publisher}
+        why = Message("{amount} tokens, an assumption: {count} per parameter, {publisher}", values)
+        return UsualTraining({"seq_len": profile.usual_seq_len, "tokens": tokens}, why, assumed=True)
+    if profile.family in IMAGES:
+        figure = catalog.figure(DEFAULTS, "image_epochs")
+        images = catalog.figure(IMAGENET, "dataset_samples")
+        values = {"count": figure.si, "publisher": figure.source.publisher}
+        why = Message("{count} epochs of ImageNet, an assumption: {publisher}", values)
+        workload = {"epochs": round(figure.si), "dataset_samples": round(images.si)}
+        return UsualTraining(workload, why, assumed=True)
+    return UsualTraining({})
+
+
+def starting_counts(
+    model: str, workload: Mapping[str, object], systems: Iterable[str], context: SizingContext
+) -> dict[str, int]:
+    """Return systems with the smallest count tried that finishes in the time a start should take.
+
+    Where none does, the largest that holds the model is taken; systems that never hold it are left out.
+    """
+    limit = context.catalog.figure(DEFAULTS, "start_time").si
+    found: dict[str, int] = {}
+    for system in systems:
+        wanted = 1.0
+        for count in COUNTS:
+            if count < wanted:
+                continue
+            seconds = _seconds(model, workload, system, count, context)
+            if seconds is not None:
+                found[system] = count
+                if seconds <= limit:
+                    break
+                # Twice as many are hardly ever more than twice as fast: counts that cannot do are left out.
+                wanted = count * seconds / limit / 2.0
+    return found
+
+
+def finishes_alone(model: str, workload: Mapping[str, object], system: str, context: SizingContext) -> bool:
+    """Return True where one of a system finishes in the time a start should take."""
+    seconds = _seconds(model, workload, system, 1, context)
+    return seconds is not None and seconds <= context.catalog.figure(DEFAULTS, "start_time").si
+
+
+def _seconds(
+    model: str, workload: Mapping[str, object], system: str, count: int, context: SizingContext
+) -> float | None:
+    request = {"model": {"preset": model}, "workload": workload, "system": {"id": system, "count": count}}
+    return seconds_to_train(EstimateRequest.model_validate(request), context)
+
+
+SYSTEMS = ("dgx-a100-640gb", "ipu-pod16", "bow-pod16")
+
+LARGE_SYSTEMS = ("dgx-a100-640gb", "aws-p4de")
+"""Suggested where one of the first does not do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What the guide fills in."""
+
+    training: UsualTraining
+    systems: Mapping[str, int]
+    """Count by system, the smallest that finishes in sensible time."""
+    within: Message | None
+    """Time within which the counts finish; None where one of each system does."""
+
+
+def suggested(bench: Workbench, model: str) -> Suggestion:
+    """Return what to start from with a model preset."""
+    training = training_of(bench, preset(model))
+    found = _systems(bench, model, training)
+    limit = duration(bench.sizing.catalog.figure(DEFAULTS, "start_time").si)
+    return Suggestion(training, found, limit if any(count > 1 for count in found.values()) else None)
+
+
+def training_of(bench: Workbench, profile: ModelProfile) -> UsualTraining:
+    """Return the training of a model: as published, else what is usual for its family."""
+    return usual_training(profile, bench.sizing.catalog)
+
+
+def targets_for(bench: Workbench, profile: ModelProfile | None) -> list[str]:
+    """Return the targets that are defined for a model; all where none is known yet."""
+    catalog = bench.sizing.catalog
+    return list(catalog.names("target")) if profile is None else targets_of(profile, catalog)
+
+
+def _systems(bench: Workbench, model: str, training: UsualTraining) -> dict[str, int]:
+    asked = dict(training.workload) or {"samples": 1_000_000}
+    single = {name: 1 for name in SYSTEMS if finishes_alone(model, asked, name, bench.sizing)}
+    if len(single) > 1:
+        return single
+    return starting_counts(model, asked, LARGE_SYSTEMS, bench.sizing) or {SYSTEMS[0]: 1}

@@ -1,0 +1,334 @@
+"""The catalogue as documents: chips, machines, systems, fabrics, models, software, sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, Generic
+
+from app.catalog.catalog import Catalog
+from app.catalog.entries import Entry, SystemPart
+from app.catalog.figures import Derived, Figure, Source, Spread
+from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figure_unit
+from app.errors import NotFound
+from app.estimating.context import SizingContext
+from app.estimating.nearest import MeasuredRun
+from app.estimating.schema import Quantity, SourceRef
+from app.platform.catalogue_model import (
+    BillOfSystem,
+    CatalogueFigure,
+    Chip,
+    DerivedFigure,
+    Fabric,
+    Machine,
+    Model,
+    ModelSource,
+    ModelWithOperators,
+    OperatorSummary,
+    PublishedParameters,
+    PublishedTraining,
+    Software,
+    SoftwareFigure,
+    Statement,
+    System,
+)
+from app.platform.listing import Item, Page, stretch
+from app.profiles.model import ModelProfile, Published
+from app.profiles.presets import presets
+
+NINETIETH = NormalDist().inv_cdf(0.9)
+"""Deviations from the centre to the 90th percentile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf(Generic[Item]):
+    """All documents of one kind."""
+
+    kind: str
+    documents: Mapping[str, Item]
+
+    def page(self, limit: int, cursor: str | None) -> Page[Item]:
+        """Return a stretch of them."""
+        return stretch(list(self.documents.values()), limit, cursor)
+
+    def get(self, identifier: str) -> Item:
+        """Return one of them, or name its close relatives."""
+        if identifier not in self.documents:
+            raise NotFound.named(self.kind, identifier, self.documents)
+        return self.documents[identifier]
+
+
+class Catalogue:
+    """The catalogue as documents, each kind built when it is first asked for."""
+
+    def __init__(self, context: SizingContext) -> None:
+        self.catalog = context.catalog
+        self.profiles = context.software.profiles
+        self.runs = context.runs
+
+    @cached_property
+    def chips(self) -> Shelf[Chip]:
+        """Every chip."""
+        return Shelf("chip", {name: chip(self.catalog, name) for name in self.catalog.names("chip")})
+
+    @cached_property
+    def machines(self) -> Shelf[Machine]:
+        """Every machine."""
+        return Shelf("machine", {name: machine(self.catalog, name) for name in self.catalog.names("machine")})
+
+    @cached_property
+    def systems(self) -> Shelf[System]:
+        """Every system."""
+        return Shelf("system", {name: system(self.catalog, name) for name in self.catalog.names("system")})
+
+    @cached_property
+    def fabrics(self) -> Shelf[Fabric]:
+        """Every fabric."""
+        return Shelf("fabric", {name: fabric(self.catalog, name) for name in self.catalog.names("fabric")})
+
+    @cached_property
+    def models(self) -> Shelf[Model]:
+        """Every model preset, without its operators."""
+        found = {name: model(profile, self.catalog) for name, profile in presets().items()}
+        return Shelf("model preset", found)
+
+    @cached_property
+    def software(self) -> Shelf[Software]:
+        """Every software profile."""
+        found = {
+            name: software(profile, self.catalog, [run for run in self.runs if name in run.profiles])
+            for name, profile in self.profiles.items()
+        }
+        return Shelf("software profile", found)
+
+    @cached_property
+    def sources(self) -> Shelf[SourceRef]:
+        """Every source."""
+        return Shelf("source", {source.id: source_ref(source) for source in self.catalog.sources()})
+
+    def model_with_operators(self, identifier: str) -> ModelWithOperators:
+        """Return one model preset with its operators."""
+        shown = self.models.get(identifier)
+        return ModelWithOperators(**dict(shown), operators=operators(presets()[identifier]))
+
+
+def chip(catalog: Catalog, identifier: str) -> Chip:
+    """Return one chip as a document."""
+    entry = catalog.chip(identifier)
+    follows = derived(catalog.chip_derived(entry.id))
+    return Chip(**shared(catalog, entry), kind=entry.kind.value, derived=follows)
+
+
+def machine(catalog: Catalog, identifier: str) -> Machine:
+    """Return one machine as a document."""
+    entry = catalog.machine_entry(identifier)
+    return Machine(**shared(catalog, entry), chip=entry.chip, devices=entry.devices, intra=entry.intra.value)
+
+
+def fabric(catalog: Catalog, identifier: str) -> Fabric:
+    """Return one fabric as a document."""
+    entry = catalog.fabric_entry(identifier)
+    return Fabric(**shared(catalog, entry), protocol=entry.protocol)
+
+
+def system(catalog: Catalog, identifier: str) -> System:
+    """Return one system as a document."""
+    entry = catalog.system(identifier)
+    return System(
+        **shared(catalog, entry),
+        machine=entry.machine,
+        machines=entry.machines,
+        devices=entry.devices,
+        devices_per_machine=entry.devices_per_machine,
+        chip=entry.chip,
+        chip_kind=entry.chip_kind.value,
+        intra=entry.intra.value,
+        hosts=entry.hosts,
+        fabric=entry.fabric,
+        ports_per_node=entry.ports_per_node,
+        acquisition=entry.acquisition.value,
+        availability=entry.availability,
+        price=spread(entry.price),
+        price_hour=figure(catalog, entry.price_hour),
+        power_typical=spread(entry.power_typical),
+        power_max=spread(entry.power_max),
+        rack_units=entry.rack_units,
+        bill=[bill_line(catalog, line) for line in entry.bill],
+        derived=derived(catalog.derived(entry.id)),
+    )
+
+
+def model(profile: ModelProfile, catalog: Catalog) -> Model:
+    """Return one model preset as a document."""
+    source, published = profile.source, profile.published
+    return Model(
+        id=profile.id,
+        name=profile.name,
+        family=profile.family,
+        parameters=Quantity.exact(profile.parameters, "1"),
+        published=published_parameters(published),
+        forward_flop_per_sample=Quantity.exact(profile.forward_flop_per_sample, "FLOP"),
+        seq_len=profile.default_seq_len,
+        image_size=profile.default_image_size,
+        source=source and ModelSource(title=source.title, url=source.url, published=source.date),
+        training=published_training(published, catalog),
+        status="accepted",
+        assumptions=[str(assumption) for assumption in profile.assumptions],
+    )
+
+
+def published_training(published: Published, catalog: Catalog) -> PublishedTraining:
+    """Return how a model was trained, as a document."""
+    figures = (figure(catalog, fact) for fact in published.training)
+    return PublishedTraining(
+        workload=published.workload,
+        seq_len=published.seq_len,
+        image_size=published.image_size,
+        tokens=published.tokens,
+        samples=published.samples,
+        target=published.target,
+        global_batch=published.global_batch,
+        assumed=published.assumed,
+        figures=[found for found in figures if found is not None],
+    )
+
+
+def published_parameters(published: Published) -> PublishedParameters | None:
+    """Return the parameters a model's authors give, as a document."""
+    if published.parameters is None:
+        return None
+    return PublishedParameters(parameters=published.parameters, note=published.note)
+
+
+def operators(profile: ModelProfile) -> list[OperatorSummary]:
+    """Return the operators of a model as documents."""
+    return [OperatorSummary.model_validate(row) for row in profile.summary()]
+
+
+def software(profile: SoftwareProfile, catalog: Catalog, runs: Sequence[MeasuredRun]) -> Software:
+    """Return one software profile as a document, with the measured runs that it stands for."""
+    source = source_ref(catalog.source(profile.source))
+    return Software(
+        id=profile.id,
+        name=profile.title,
+        kind="ipu" if profile.kind == "ipu" else "gpu",
+        preset=profile.preset,
+        as_of=profile.as_of,
+        families=sorted({run.family for run in runs}),
+        runs=len(runs),
+        figures=[software_figure(fact, source) for fact in profile.figures.values()],
+        rejected=[],
+    )
+
+
+def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
+    """Return one figure of a software profile with its 80 % band."""
+    reach = NINETIETH * fact.deviation
+    if fact.parameter in ABSOLUTE:
+        low, high = max(fact.value - reach, 0.0), min(fact.value + reach, 1.0)
+    else:
+        low, high = fact.value * math.exp(-reach), fact.value * math.exp(reach)
+    return SoftwareFigure(
+        parameter=fact.parameter,
+        value=fact.value,
+        low=low,
+        high=high,
+        unit=figure_unit(fact.parameter),
+        status=fact.status,
+        note=fact.note,
+        profile=fact.profile,
+        source=source,
+    )
+
+
+def shared(catalog: Catalog, entry: Entry) -> dict[str, Any]:
+    """Return what every entry's document has."""
+    figures = (figure(catalog, fact) for fact in entry.figures)
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "maker": entry.maker,
+        "figures": [found for found in figures if found is not None],
+        "rejected": [Statement(**statement_fields(fact)) for fact in entry.rejected],
+    }
+
+
+def figure(catalog: Catalog, fact: Figure | None) -> CatalogueFigure | None:
+    """Return a figure in use with its competing claims."""
+    if fact is None:
+        return None
+    rivals = catalog.rejected(fact.item, fact.parameter)
+    return CatalogueFigure(
+        **statement_fields(fact),
+        description=catalog.fields[fact.parameter].description,
+        rejected=[Statement(**statement_fields(rival)) for rival in rivals],
+    )
+
+
+def statement_fields(fact: Figure) -> dict[str, Any]:
+    """Return what a figure in use and a rejected one have in common."""
+    known = fact.value is not None and fact.unit.factor is not None
+    return {
+        "parameter": fact.parameter,
+        "condition": fact.condition,
+        "value": fact.si if known else None,
+        "low": fact.si_low if known else None,
+        "high": fact.si_high if known else None,
+        "unit": fact.si_unit,
+        "text": fact.text,
+        "stated_unit": fact.unit.name,
+        "direction": fact.direction.value,
+        "source": source_ref(fact.source),
+        "as_of": fact.as_of,
+        "status": fact.status.value,
+        "estimated": fact.estimated,
+        "note": fact.note,
+    }
+
+
+def source_ref(source: Source) -> SourceRef:
+    """Return a source as a document."""
+    return SourceRef(
+        id=source.id,
+        kind=source.kind.value,
+        title=source.title,
+        publisher=source.publisher,
+        published=source.published,
+        url=source.url,
+    )
+
+
+def derived(figures: Iterable[Derived]) -> list[DerivedFigure]:
+    """Return computed figures as documents."""
+    return [
+        DerivedFigure(
+            name=entry.name,
+            value=entry.value,
+            unit=entry.unit,
+            formula=entry.formula,
+            inputs=[Statement(**statement_fields(fact)) for fact in entry.inputs],
+        )
+        for entry in figures
+    ]
+
+
+def spread(amount: Spread | None) -> Quantity | None:
+    """Return a sum with its range as a quantity."""
+    if amount is None:
+        return None
+    return Quantity(value=amount.value, low=amount.low, high=amount.high, unit=amount.unit)
+
+
+def bill_line(catalog: Catalog, line: SystemPart) -> BillOfSystem:
+    """Return one line of a system's bill."""
+    return BillOfSystem(
+        item=line.item,
+        name=line.name,
+        count=line.count,
+        price=figure(catalog, line.price),
+        power_typical=figure(catalog, line.power_typical),
+        rack_units=figure(catalog, line.rack_units),
+    )

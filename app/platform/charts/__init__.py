@@ -1,0 +1,1 @@
+"""Figures for pages, and the same as stills and drawings."""

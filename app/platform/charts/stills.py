@@ -1,0 +1,431 @@
+"""Figures without a browser: the same data as a picture, for readers without scripts, slides and print.
+
+Understands what our figures use of Plotly's language: lines, points and bars with their ranges, linear,
+log and named axes, shapes, legends. Anything else is a mistake in the figure and raises.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import matplotlib
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from app.platform.charts import figures
+from app.platform.charts.figures import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+INK, RULE = "#1f2430", "#d9dde3"
+"""Ranges and lines without a colour of their own, on white."""
+
+DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+
+MARKERS = {
+    "circle": "o",
+    "circle-open": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle-up": "^",
+    "triangle-down": "v",
+    "cross": "P",
+    "x": "X",
+    "star": "*",
+    "line-ns": "|",
+}
+
+COLOUR = re.compile(r"rgba\((\d+), ?(\d+), ?(\d+), ?([\d.]+)\)")
+
+
+def colour(value: str) -> Any:
+    """Return a colour of a figure as matplotlib takes it.
+
+    >>> colour("rgba(128,136,148,0.5)")[3], colour("#0072b2")
+    (0.5, '#0072b2')
+    """
+    found = COLOUR.fullmatch(value)
+    if found is None:
+        return value
+    red, green, blue = (int(part) / 255 for part in found.groups()[:3])
+    return red, green, blue, float(found[4])
+
+
+def listed(values: Any) -> list[Any]:
+    """Return the values of a trace; none where it has none."""
+    return list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
+
+
+def lines(text: object) -> str:
+    """Return text of a figure, its breaks as lines of their own."""
+    return str(text).replace("<br>", "\n")
+
+
+def _name(trace: dict[str, Any]) -> str | None:
+    return trace.get("name") if trace.get("showlegend", True) and trace.get("name") else None
+
+
+def bars(
+    axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], ends: dict[Any, float] | None
+) -> None:
+    """Draw bars; those of a stack begin where the last of the same sign ends, which ``ends`` keeps."""
+    lying = trace.get("orientation") == "h"
+    place, length = (y, x) if lying else (x, y)
+    marker = trace.get("marker", {})
+    fill, pattern = marker.get("color", figures.BLUE), marker.get("pattern", {}).get("shape", "")
+    fills = [colour(one) for one in fill] if isinstance(fill, list) else [colour(fill)] * len(place)
+    patterns = pattern if isinstance(pattern, list) else [pattern] * len(place)
+    base = trace.get("base")
+    starts = list(base) if isinstance(base, list) else [base or 0.0] * len(place)
+    if ends is not None and base is None:
+        starts = [ends.get((spot, (size or 0) < 0), 0.0) for spot, size in zip(place, length, strict=True)]
+        for spot, size, start in zip(place, length, starts, strict=True):
+            ends[spot, (size or 0) < 0] = start + (size or 0.0)
+    width = trace.get("width", 0.7)
+    widths = width if isinstance(width, list) else [width] * len(place)
+    draw = axes.barh if lying else axes.bar
+    drawn = draw(
+        place,
+        [size or 0.0 for size in length],
+        widths,
+        starts,
+        color=fills,
+        edgecolor="white",
+        linewidth=0.4,
+        alpha=marker.get("opacity", trace.get("opacity")),
+        label=_name(trace),
+    )
+    for bar, shape in zip(drawn, patterns, strict=True):
+        if shape:
+            bar.set_hatch({"/": "////", "\\": "\\\\\\\\", "x": "xxx", ".": "..."}.get(shape, shape))
+    tips = [start + (size or 0.0) for start, size in zip(starts, length, strict=True)]
+    _ranges(axes, trace, *((tips, place) if lying else (place, tips)))
+
+
+def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order: int) -> None:
+    """Draw a line, its points, what it encloses and the texts at its points."""
+    mode, line, marker = trace.get("mode", "lines"), trace.get("line", {}), trace.get("marker", {})
+    usual = figures.SERIES[order % len(figures.SERIES)]
+    ink, label = line.get("color") or marker.get("color") or usual, _name(trace)
+    opacity = trace.get("opacity")
+    if trace.get("fill") in ("toself", "tozeroy", "tonexty"):
+        if trace["fill"] == "tozeroy":
+            axes.fill_between(x, y, color=colour(trace.get("fillcolor", ink)), linewidth=0, label=label)
+        elif trace["fill"] == "toself":
+            axes.fill(x, y, color=colour(trace.get("fillcolor", ink)), linewidth=0, label=label)
+        elif axes.lines:
+            below = axes.lines[-1]
+            axes.fill_between(
+                x,
+                y,
+                list(np.asarray(below.get_ydata(), dtype=float)),
+                color=colour(trace.get("fillcolor", ink)),
+                linewidth=0,
+                label=label,
+            )
+        label = None
+    if "lines" in mode:
+        style: dict[str, Any] = {"drawstyle": "steps-post"} if line.get("shape") == "hv" else {}
+        axes.plot(
+            x,
+            y,
+            color=colour(ink if isinstance(ink, str) else usual),
+            linewidth=0.8 * line.get("width", 2),
+            linestyle=DASHES.get(line.get("dash", "solid"), "--"),
+            alpha=opacity,
+            label=None if "markers" in mode else label,
+            **style,
+        )
+    if "markers" in mode:
+        _markers(axes, marker, x, y, usual if "lines" not in mode else ink, label)
+    if "text" in mode:
+        for spot, height, text in zip(x, y, listed(trace.get("text")), strict=False):
+            axes.annotate(
+                lines(text), (spot, height), (0, 5), textcoords="offset points", ha="center", fontsize=8
+            )
+    _ranges(axes, trace, x, y)
+
+
+def _markers(
+    axes: Axes, marker: dict[str, Any], x: list[Any], y: list[Any], usual: Any, label: str | None
+) -> None:
+    def each(name: str, otherwise: Any) -> list[Any]:
+        value = marker.get(name, otherwise)
+        return list(value) if isinstance(value, list) else [value] * len(x)
+
+    colours, symbols, sizes = each("color", usual), each("symbol", "circle"), each("size", 7)
+    for symbol in dict.fromkeys(symbols):
+        chosen = [place for place, one in enumerate(symbols) if one == symbol]
+        inks = [colour(colours[place]) for place in chosen]
+        hollow, stroke = symbol.endswith("-open"), symbol.startswith("line-")
+        axes.scatter(
+            [x[place] for place in chosen],
+            [y[place] for place in chosen],
+            s=[(0.72 * sizes[place]) ** 2 for place in chosen],
+            marker=MARKERS[symbol],
+            facecolors="none" if hollow else inks,
+            edgecolors=None if stroke else inks if hollow else "white",
+            linewidths=0.72 * marker.get("line", {}).get("width", 1) if stroke else 0.8 if hollow else 0.4,
+            alpha=marker.get("opacity"),
+            label=label,
+            zorder=3,
+        )
+        label = None
+
+
+def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> None:
+    given = {name: trace.get(f"error_{name}") for name in ("x", "y")}
+    given = {name: bars for name, bars in given.items() if bars and bars.get("visible", True)}
+    if not given:
+        return
+
+    def ends(bars: dict[str, Any] | None) -> list[list[float]] | None:
+        if not bars or not bars.get("array"):
+            return None
+        above = [one or 0.0 for one in bars["array"]]
+        below = [one or 0.0 for one in bars.get("arrayminus") or above]
+        return [below, above]
+
+    axes.errorbar(
+        x,
+        y,
+        xerr=ends(given.get("x")),
+        yerr=ends(given.get("y")),
+        fmt="none",
+        ecolor=INK,
+        elinewidth=0.9,
+        capsize=1.5,
+        zorder=4,
+    )
+
+
+def shape(axes: Axes, shape: dict[str, Any]) -> None:
+    """Draw a line or a box across the whole plot or between two values."""
+    line = shape.get("line", {})
+    ink, width = colour(line.get("color", RULE)), 0.8 * line.get("width", 1)
+    dash = DASHES.get(line.get("dash", "solid"), "--")
+    across, up = shape.get("xref") == "paper", shape.get("yref") == "paper"
+    if shape["type"] == "line" and across:
+        axes.axhline(shape["y0"], color=ink, linewidth=width, linestyle=dash, zorder=1)
+    elif shape["type"] == "line" and up:
+        axes.axvline(shape["x0"], color=ink, linewidth=width, linestyle=dash, zorder=1)
+    elif shape["type"] == "line":
+        axes.plot(
+            [shape["x0"], shape["x1"]], [shape["y0"], shape["y1"]], color=ink, linewidth=width, linestyle=dash
+        )
+    elif across:
+        axes.axhspan(shape["y0"], shape["y1"], color=colour(shape["fillcolor"]), linewidth=0, zorder=0)
+    elif up:
+        axes.axvspan(shape["x0"], shape["x1"], color=colour(shape["fillcolor"]), linewidth=0, zorder=0)
+    else:
+        corners = (
+            [shape[name] for name in ("x0", "x1", "x1", "x0")],
+            [shape[name] for name in ("y0", "y0", "y1", "y1")],
+        )
+        axes.fill(*corners, facecolor=colour(shape.get("fillcolor", "none")), edgecolor=ink, linewidth=width)
+
+
+SOFT = "#5b6472"
+"""Ticks and titles of axes, on white."""
+
+TICKS = 7
+"""Ticks of an axis of numbers at most."""
+
+
+def prepare(axes: Axes, layout: dict[str, Any]) -> None:
+    """Set what has to stand before anything is drawn: scales and the frame."""
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(RULE)
+    for name in ("x", "y"):
+        if layout.get(f"{name}axis", {}).get("type") == "log":
+            (axes.set_xscale if name == "x" else axes.set_yscale)("log")
+
+
+def finish(axes: Axes, name: str, given: dict[str, Any], places: dict[Any, float]) -> None:
+    """Set ticks, title and limits of one axis; places are where names stand."""
+    scale = axes.xaxis if name == "x" else axes.yaxis
+    limits = axes.set_xlim if name == "x" else axes.set_ylim
+    logarithmic = given.get("type") == "log"
+    if given.get("title", {}).get("text"):
+        scale.set_label_text(lines(given["title"]["text"]), color=SOFT, fontsize=9)
+    if given.get("tickmode") == "array" and given.get("tickvals") is not None:
+        values = [places.get(value, value) for value in given["tickvals"]]
+        texts = [lines(text) for text in given.get("ticktext") or values]
+        scale.set_major_locator(FixedLocator(values))
+        scale.set_minor_locator(NullLocator())
+        scale.set_major_formatter(
+            FuncFormatter(lambda _, place: texts[place] if place is not None and place < len(texts) else "")
+        )
+    elif places:
+        names = [lines(text) for text in places]
+        scale.set_major_locator(FixedLocator(list(places.values())))
+        scale.set_major_formatter(FuncFormatter(lambda _, place: names[place] if place is not None else ""))
+    else:
+        scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if logarithmic else MaxNLocator(TICKS))
+        scale.set_minor_locator(NullLocator())
+        share = "%" in given.get("tickformat", "")
+        suffix = given.get("ticksuffix", "")
+        scale.set_major_formatter(FuncFormatter(lambda value, _: short(value, share) + suffix))
+    if given.get("showgrid", not places):
+        scale.grid(True, color=RULE, linewidth=0.6)
+    scale.set_tick_params(
+        color=RULE, labelcolor=SOFT, labelsize=8.5, length=0 if given.get("ticks") == "" else 3
+    )
+    if given.get("range"):
+        low, high = given["range"]
+        limits(*((10.0**low, 10.0**high) if logarithmic else (low, high)))
+    elif given.get("autorange") == "reversed":
+        scale.set_inverted(True)
+    if given.get("rangemode") == "tozero" and not logarithmic:
+        limits(0, None)
+
+
+def short(value: float, share: bool = False) -> str:
+    """Write the number of a tick.
+
+    >>> short(0.05, share=True), short(1500.0), short(2.5e6), short(1e-4)
+    ('5 %', '1.5k', '2.5M', '1e-04')
+    """
+    if share:
+        return f"{100 * value:.6g} %"
+    size = abs(value)
+    if size and size < 1e-3:
+        return f"{value:.0e}"
+    for factor, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= factor:
+            return f"{value / factor:.6g}{sign}"
+    return f"{0.0 if math.isclose(value, 0.0, abs_tol=1e-12) else value:.6g}"
+
+
+Format = Literal["svg", "png"]
+
+WIDTH, HEIGHT = 7.6, 3.9
+"""Of a picture. [inch]"""
+
+ROWS, ROW = 8, 0.34
+"""Named rows that fit its height, and what each further one takes. [inch]"""
+
+DOTS = 160
+"""Of a picture in dots. [1/inch]"""
+
+LEGEND_COLUMNS, LEGEND_LETTERS = 4, 76
+"""Names of a legend in one row at most, and letters of it that fit the width."""
+
+SETTINGS: dict[Any, Any] = {
+    "font.family": ["Pretendard", "Noto Sans CJK SC", "DejaVu Sans"],
+    "font.size": 9.5,
+    "svg.hashsalt": "rackline",
+    "axes.unicode_minus": False,
+    "hatch.linewidth": 0.6,
+    "text.parse_math": False,
+}
+
+DRAWING = threading.Lock()
+"""Matplotlib's settings are those of the process."""
+
+
+@cache
+def learn_fonts(files: tuple[str, ...]) -> None:
+    """Tell matplotlib of font files, once."""
+    for file in files:
+        font_manager.fontManager.addfont(file)
+
+
+def still(
+    figure: Figure, form: Format, fonts: tuple[str, ...] = (), *, outlines: bool = True, title: str = ""
+) -> bytes:
+    """Return a figure as a picture; the same figure gives the same bytes."""
+    learn_fonts(fonts)
+    with DRAWING, matplotlib.rc_context({**SETTINGS, "svg.fonttype": "path" if outlines else "none"}):
+        canvas = Canvas(figsize=(WIDTH, _height(figure)), dpi=DOTS, layout="constrained", facecolor="white")
+        _draw(canvas.add_subplot(), figure)
+        written = io.BytesIO()
+        metadata = {"Date": None, "Title": title or None} if form == "svg" else {"Software": None}
+        canvas.savefig(written, format=form, metadata=metadata)
+    return written.getvalue()
+
+
+DARK = {
+    b"#ffffff": b"#12151b",
+    b"white": b"#12151b",
+    INK.encode(): b"#eceff4",
+    SOFT.encode(): b"#a9b2c0",
+    RULE.encode(): b"#3a4250",
+}
+"""Ink of a picture on white → the same on the ground of dark pages; colours of data stay."""
+
+
+def darkened(picture: bytes) -> bytes:
+    """Return an SVG of :func:`still` for readers of dark pages."""
+    for light, dark in DARK.items():
+        picture = picture.replace(b": " + light, b": " + dark)
+    return picture
+
+
+def _height(figure: Figure) -> float:
+    rows = len(figure["layout"].get("yaxis", {}).get("ticktext") or ())
+    return HEIGHT + max(rows - ROWS, 0) * ROW
+
+
+def _draw(axes: Axes, figure: Figure) -> None:
+    layout, data = figure["layout"], figure["data"]
+    stands = {name: _places(data, layout, name) for name in ("x", "y")}
+    prepare(axes, layout)
+    ends: dict[Any, float] = {}
+    for order, trace in enumerate(data):
+        x = [stands["x"].get(value, value) for value in listed(trace.get("x"))]
+        y = [stands["y"].get(value, value) for value in listed(trace.get("y"))]
+        if trace["type"] == "bar":
+            bars(axes, trace, x, y, ends if layout.get("barmode", "stack") in ("stack", "relative") else None)
+        elif trace["type"] == "scatter":
+            points(axes, trace, x, y, order)
+        else:
+            raise ValueError(f"a figure of the kind {trace['type']} is not drawn here")
+    for one in layout.get("shapes", ()):
+        shape(axes, one)
+    for name in ("x", "y"):
+        finish(axes, name, layout.get(f"{name}axis", {}), stands[name])
+    if layout.get("showlegend"):
+        handles, labels = axes.get_legend_handles_labels()
+        if labels:
+            axes.legend(
+                handles,
+                labels,
+                loc="lower left",
+                bbox_to_anchor=(0, 1),
+                ncols=_columns(labels),
+                frameon=False,
+                fontsize=8.5,
+                labelcolor=INK,
+                borderaxespad=0.2,
+            )
+
+
+def _places(data: Sequence[dict[str, Any]], layout: dict[str, Any], name: str) -> dict[Any, float]:
+    """Return where the names of an axis stand; empty for one of numbers."""
+    found: dict[Any, float] = {}
+    for trace in data:
+        for value in listed(trace.get(name)):
+            if isinstance(value, str):
+                found.setdefault(value, float(len(found)))
+    return found
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """Return how many names of a legend stand side by side."""
+    longest = max(len(label) for label in labels) + 4
+    return max(min(len(labels), LEGEND_COLUMNS, LEGEND_LETTERS // longest), 1)

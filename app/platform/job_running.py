@@ -1,0 +1,166 @@
+"""Do long work: claim a job, keep what it makes as it comes, let go of it; take it from who falls silent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from app.errors import AppError, Message, Unavailable
+from app.estimating.documents import Text
+from app.platform.store.job_queries import ClaimedJob, WatchedJob
+from app.platform.store.repository import Repository
+from app.platform.store.types import now
+from app.platform.workbench import Workbench
+from app.telemetry import JOBS_ENDED
+
+logger = logging.getLogger("rackline.jobs")
+
+BEAT_SECONDS = 1.0
+"""Time between two signs of life. [s]"""
+
+SILENT_SECONDS = 5.0
+"""How long a runner may be silent before its job is taken from it. [s]"""
+
+MOST_ATTEMPTS = 50
+"""Claims without a step done after which a job is given up: it seems to take its runner with it."""
+
+
+@dataclass
+class JobClaim:
+    """A job that this runner has taken on."""
+
+    bench: Workbench
+    job: ClaimedJob
+    stopping: Callable[[], bool]
+    """Whether the server ends."""
+    lost: bool = False
+    """Whether somebody has cancelled it or taken it over."""
+    beaten: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def take(cls, bench: Workbench, identifier: str, stopping: Callable[[], bool]) -> JobClaim | None:
+        """Take on a job; None where it does not wait, such as when another was faster."""
+        found = bench.store.claim_job(identifier, runner_name(), now())
+        return cls(bench, found, stopping) if found else None
+
+    def cancelled(self) -> bool:
+        """Tell whether to stop; shows that this runner lives. To be asked several times a second."""
+        self._beat()
+        return self.lost or self.stopping()
+
+    def _beat(self) -> None:
+        """Show that this runner lives, where it is time to, and find out whether the job is still its own."""
+        if not self.lost and time.monotonic() - self.beaten >= BEAT_SECONDS:
+            self.beaten = time.monotonic()
+            with self.bench.store.transaction(self.job.workspace_id) as repository:
+                self.lost = not repository.of_job(self.job.id).beat(self.job.fence)
+
+    @contextmanager
+    def _living(self) -> Iterator[None]:
+        """Show that this runner lives also while the work waits for others, as for a cluster to answer."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(BEAT_SECONDS):
+                # Where the store cannot be used, the work itself will meet that.
+                with suppress(Unavailable):
+                    self._beat()
+
+        beating = threading.Thread(target=beat, name="beat", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            beating.join()
+
+    def advance(self, steps: int, keep: Callable[[Repository], None]) -> None:
+        """Keep what some steps have made, unless the job is no longer this runner's."""
+        with self.bench.store.transaction(self.job.workspace_id) as repository:
+            self.lost = not repository.of_job(self.job.id).advance(self.job.fence, steps, now())
+            if not self.lost:
+                keep(repository)
+        self.beaten = time.monotonic()
+
+    def perform(self, work: Mapping[str, Work]) -> None:
+        """Do the work and say how it ended."""
+        try:
+            with self._living():
+                work[self.job.kind](self)
+        except Unavailable:
+            # No fault of the job: it is taken back as silent and goes on once the store can be used again.
+            raise
+        except AppError as error:
+            self._end("failed", Text.of(error.message))
+        except Exception:
+            logger.exception("job failed", extra={"job": self.job.id})
+            self._end("failed", Text.of(Message("something went wrong here; it is in the server's log")))
+        else:
+            self._end("queued" if self.stopping() else "done")
+
+    def _end(self, status: str, message: Text | None = None) -> None:
+        # Where the job has been cancelled or taken over, its status is no longer this runner's affair.
+        document = message.model_dump(mode="json") if message else None
+        with self.bench.store.transaction(self.job.workspace_id) as repository:
+            own = repository.of_job(self.job.id).end(self.job.fence, status, now(), document)
+        if own and status == "queued":
+            self.bench.ring(self.job.id)
+        JOBS_ENDED.labels(self.job.kind, status if own else "lost").inc()
+
+
+Work: TypeAlias = Callable[[JobClaim], None]
+"""What a kind of job does; returns early where :meth:`JobClaim.cancelled` says so."""
+
+
+def runner_name() -> str:
+    """Return which process does a job, for people to find."""
+    return f"{platform.node()[:60]}:{os.getpid()}"
+
+
+class Watch:
+    """Looks after jobs that have not ended: rings for those that wait, takes back those that are silent.
+
+    Silence is a beat that does not change for a while of this process's own, monotonic clock. No
+    moment written by one machine is ever held against the clock of another, so that clocks may be
+    wrong or jump.
+    """
+
+    def __init__(self, bench: Workbench, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bench = bench
+        self._clock = clock
+        self._seen: dict[str, tuple[WatchedJob, float]] = {}
+
+    def look(self, *, idle: bool) -> None:
+        """Look once."""
+        moment, watched = self._clock(), self._bench.store.watched_jobs()
+        before, self._seen = self._seen, {}
+        for job in watched:
+            known, since = before.get(job.id, (job, moment))
+            self._seen[job.id] = (job, since if known == job else moment)
+            if job.status == "running" and known == job and moment - since >= SILENT_SECONDS:
+                self._take_back(job)
+            elif job.status == "queued" and idle and known == job and moment > since:
+                # Seen waiting twice with nothing in the queue: between the two a message was not on its way.
+                self._bench.ring(job.id)
+
+    def _take_back(self, job: WatchedJob) -> None:
+        exhausted = job.attempts >= MOST_ATTEMPTS
+        message = Text.of(
+            Message(
+                "whoever computed it ended {count} times before anything was computed; memory may be short",
+                {"count": job.attempts},
+            )
+        )
+        document = message.model_dump(mode="json") if exhausted else None
+        taken = self._bench.store.take_back(job, "failed" if exhausted else "queued", document, now())
+        if taken:
+            logger.warning("job taken from a silent runner", extra={"job": job.id, "attempts": job.attempts})
+            if not exhausted:
+                self._bench.ring(job.id)

@@ -1,0 +1,202 @@
+"""JSON as it is sent: read strictly, refused with the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
+from app.estimating.request import Quoted
+
+MAX_DEPTH = 64
+"""Deeper than any request of ours, shallower than the interpreter's recursion limit."""
+
+MAX_WHOLE = 10**300
+"""Whole numbers beyond this cannot become a float."""
+
+
+def read_json(text: bytes) -> Any:
+    """Parse a JSON body."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise too_deep() from None
+    except json.JSONDecodeError as error:
+        message = "the body is not JSON: {reason} at character {position}"
+        raise BadInput(Message(message, {"reason": error.msg, "position": error.pos})) from None
+    except ValueError:
+        # Not text in a Unicode encoding, or a number of thousands of digits.
+        raise BadInput("the body is not JSON in UTF-8, or holds a number out of all bounds") from None
+    wrong = places(value, out_of_bounds)
+    if wrong:
+        raise BadInput(
+            "every number must be finite",
+            [FieldError(place, Message("must be a finite number")) for place in wrong[:20]],
+        )
+    wrong = places(value, halved)
+    if wrong:
+        raise BadInput(
+            "every text must be of whole characters",
+            [FieldError(place, Message("holds half a character; send UTF-8")) for place in wrong[:20]],
+        )
+    wrong = places(value, nulled)
+    if wrong:
+        raise BadInput(
+            "no text may hold the character U+0000",
+            [FieldError(place, Message("holds the character U+0000; leave it out")) for place in wrong[:20]],
+        )
+    return quoted(value)
+
+
+def quoted(value: Any) -> Any:
+    """Return a JSON value whose texts say that they are texts, so that none is taken for a number."""
+    if isinstance(value, str):
+        return Quoted(value)
+    if isinstance(value, list):
+        return [quoted(item) for item in value]
+    if isinstance(value, dict):
+        return {name: quoted(item) for name, item in value.items()}
+    return value
+
+
+def places(value: Any, wrong: Callable[[Any], bool]) -> list[str]:
+    """Return the dotted places of what is wrong in a JSON value."""
+    found: list[str] = []
+    level: list[tuple[str, Any]] = [("", value)]
+    for _ in range(MAX_DEPTH + 1):
+        found += [whole(place)[:200] or "body" for place, item in level if wrong(item)]
+        level = [child for place, item in level for child in children(place, item)]
+        if not level:
+            return found
+    raise too_deep()
+
+
+def children(place: str, item: Any) -> list[tuple[str, Any]]:
+    """Return what a JSON value holds, with dotted places."""
+    prefix = f"{place}." if place else ""
+    if isinstance(item, dict):
+        return [(f"{prefix}{key}", child) for key, child in item.items()]
+    if isinstance(item, list):
+        return [(f"{prefix}{index}", child) for index, child in enumerate(item)]
+    return []
+
+
+def out_of_bounds(item: Any) -> bool:
+    """Tell whether a JSON value is a number that is not finite, or cannot become a finite float."""
+    if isinstance(item, float):
+        return not math.isfinite(item)
+    return isinstance(item, int) and abs(item) > MAX_WHOLE
+
+
+def halved(item: Any) -> bool:
+    """Tell whether a text, or a name in an object, holds half of a UTF-16 pair, which no answer can say."""
+    return any(whole(text) != text for text in texts(item))
+
+
+def nulled(item: Any) -> bool:
+    """Tell whether a text, or a name in an object, holds U+0000, which PostgreSQL does not keep."""
+    return any("\0" in text for text in texts(item))
+
+
+def texts(item: Any) -> Iterable[str]:
+    """Return a JSON value that is a text, and the names in an object."""
+    return item if isinstance(item, dict) else [item] if isinstance(item, str) else []
+
+
+def whole(text: str) -> str:
+    """Return a text with question marks for halves of characters."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def too_deep() -> BadInput:
+    """Return the error for a body nested too deeply."""
+    return BadInput(Message("the body is nested more than {limit} levels deep", {"limit": MAX_DEPTH}))
+
+
+MAX_FIELD = 200
+
+MAX_ERRORS = 50
+"""A problem names this many fields at most, and this much of each: names may come from the body."""
+
+# What pydantic says of a value of the right type that is out of range: 400. Everything else it
+# says is about presence, names and types: 422.
+OUT_OF_RANGE = {
+    "finite_number",
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "multiple_of",
+    "string_too_long",
+    "string_too_short",
+    "string_pattern_mismatch",
+    "too_long",
+    "too_short",
+    "int_parsing_size",
+    "value_error",
+    "recursion_loop",
+}
+
+REASONS = {
+    "missing": "is required",
+    "extra_forbidden": "is not a field of this request",
+    "finite_number": "must be a finite number",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} characters",
+    "list_type": "must be a list",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "literal_error": "must be one of {expected}",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+}
+"""What each complaint of pydantic's means, in our words."""
+
+
+def reason(item: Mapping[str, Any]) -> Message:
+    """Return what is wrong with a field; nothing in it comes from the value that was sent."""
+    template = REASONS.get(item["type"])
+    if template is None:
+        return Message(escaped(str(item["msg"])))
+    return Message(template, item.get("ctx", {}))
+
+
+def dotted(location: Iterable[str | int]) -> str:
+    """Return pydantic's location as a path: ``("body", "rows", 0, "hours")`` → ``rows.0.hours``."""
+    parts = [str(part) for part in location]
+    if parts[:1] and parts[0] in {"body", "query", "path", "header"}:
+        parts = parts[1:]
+    # Parentheses mark the kinds of row that a comparison tells apart; they are no fields.
+    return ".".join(part for part in parts if not part.startswith("("))[:MAX_FIELD]
+
+
+def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
+    """Return pydantic's complaints as one error: 422 unless all are about range."""
+    found = list(itertools.islice(errors, MAX_ERRORS))
+    fields = [FieldError(dotted(item["loc"]) or "body", reason(item)) for item in found]
+    kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
+    if len(fields) == 1:
+        return kind(fields[0].message, fields)
+    return kind(Message("{count} fields cannot be used as they are", {"count": len(fields)}), fields)
+
+
+def escaped(text: str) -> str:
+    """Return text as a template without places."""
+    return text.replace("{", "{{").replace("}", "}}")

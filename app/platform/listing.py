@@ -1,0 +1,69 @@
+"""Lists in stretches: items and a cursor that says where the next stretch begins."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from pydantic import Field
+
+from app.errors import BadInput
+from app.estimating.schema import Document
+from app.platform.store.repository import After
+
+Item = TypeVar("Item", bound=Document)
+
+
+class Page(Document, Generic[Item]):
+    """A stretch of a list."""
+
+    items: list[Item] = Field(description="Newest first; the catalogue in its own order.")
+    next: str | None = Field(description="Cursor of the next stretch; null at the end.")
+
+
+IDENTIFIER = re.compile(r"\w{1,60}", re.ASCII)
+
+MAX_ITEMS = 200
+
+USUAL_ITEMS = 50
+
+
+def write_cursor(after: After | None) -> str | None:
+    """Return a place in a list as text."""
+    if after is None:
+        return None
+    return base64.urlsafe_b64encode(f"{after.created_at.isoformat()} {after.id}".encode()).decode()
+
+
+def read_cursor(cursor: str | None) -> After | None:
+    """Return the place that :func:`write_cursor` wrote."""
+    if cursor is None:
+        return None
+    try:
+        moment, identifier = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
+        found = datetime.fromisoformat(moment)
+        # A moment before the year 1 or behind 9999 in UTC is one that no row has.
+        after = After(found.astimezone(UTC), identifier) if found.tzinfo is not None else None
+    except (ValueError, OverflowError, binascii.Error):
+        after = None
+    if after is None or not IDENTIFIER.fullmatch(after.id):
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    return after
+
+
+def stretch(items: list[Item], limit: int, cursor: str | None) -> Page[Item]:
+    """Return a stretch of a list that is in memory; the cursor counts."""
+    start = start_of(len(items), cursor)
+    end = start + limit
+    return Page(items=items[start:end], next=str(end) if end < len(items) else None)
+
+
+def start_of(count: int, cursor: str | None) -> int:
+    """Return where the stretch of so many items begins that a cursor names."""
+    start = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 9 else 0
+    if cursor is not None and not 0 < start <= count:
+        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+    return start

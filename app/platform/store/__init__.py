@@ -1,0 +1,1 @@
+"""Tables, queries and files: every statement by name, bound to a workspace."""

@@ -1,0 +1,1 @@
+"""Backups of the whole store in one file, and their return."""

@@ -1,0 +1,243 @@
+"""Make a backup while the server runs: one moment of the database, and the files it names."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import secrets
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import sqlalchemy as sa
+
+from app import __version__
+from app.errors import BadInput, Unavailable
+from app.platform.store.archives.form import (
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    PART_BYTES,
+    ArchiveColumn,
+    ArchivePart,
+    ArchiveSummary,
+    ArchiveTable,
+    Manifest,
+    columns_of,
+    line_of,
+    quoted,
+    reflected,
+)
+from app.platform.store.database import Store
+from app.platform.store.migrate import revision_of, without_limits
+from app.platform.store.types import now
+from app.platform.store.upload_files import UploadFiles, forced, private
+
+Rows = Callable[[str, list[ArchiveColumn]], Iterator[tuple[Any, ...]]]
+
+LEVEL = 5
+"""Of compression: most of the size at half the time of the highest."""
+
+
+class ArchiveWriter:
+    """Puts parts into a tar and remembers them for the manifest."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.parts: dict[str, ArchivePart] = {}
+        self._tar = tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT)  # noqa: SIM115
+
+    def add(self, name: str, content: BinaryIO, size: int) -> None:
+        """Put a part in; it is hashed as it goes by."""
+        info = tarfile.TarInfo(name)
+        info.size, info.mode = size, 0o600
+        hashed = HashingReader(content)
+        self._tar.addfile(info, hashed)
+        self.parts[name] = ArchivePart(size=size, sha256=hashed.digest.hexdigest())
+
+    def close(self) -> None:
+        """Write the end of the tar."""
+        self._tar.close()
+
+
+class HashingReader(io.RawIOBase):
+    """A stream whose content is hashed as it is read."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.digest = hashlib.sha256()
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        piece = self._stream.read(size)
+        self.digest.update(piece)
+        return piece
+
+
+def make_backup(store: Store, files: UploadFiles, target: Path) -> ArchiveSummary:
+    """Write everything that is kept to one archive; the server may go on meanwhile."""
+    if target.exists():
+        raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target))
+    # Each has a part of its own: of two backups to one name neither writes into what the other has begun.
+    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        with open(part, "xb", opener=private) as raw:
+            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=LEVEL, mtime=0) as stream:
+                summary = write_archive(store, files, stream, target.parent)  # type: ignore[arg-type]
+            raw.flush()
+            os.fsync(raw.fileno())
+            summary.size = raw.tell()
+        # Whoever ends second says so rather than overwriting what the first has made.
+        os.link(part, target)
+        forced(target.parent)
+    except FileExistsError:
+        raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target)) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        message = "{file} cannot be written: {reason}"
+        raise BadInput.at("FILE", message, file=str(target), reason=reason) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return summary
+
+
+def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Path) -> ArchiveSummary:
+    """Write an archive to a stream; the folder takes a copy of a SQLite database meanwhile."""
+    archive = ArchiveWriter(stream)
+    summary = ArchiveSummary()
+    # No file goes while the lock is held, so that those the rows name are there to be copied.
+    with files.shared():
+        with snapshot(store, folder) as (connection, rows):
+            revision = revision_of(connection)
+            if revision is None:
+                raise BadInput("the database has no tables yet; there is nothing to keep")
+            tables = []
+            for table in reflected(connection):
+                columns = columns_of(table)
+                count = write_rows(archive, table.name, rows(table.name, columns), columns)
+                tables.append(ArchiveTable(name=table.name, columns=columns, rows=count))
+            named = named_files(connection)
+        for workspace, sha256 in sorted(named):
+            with open_upload(files, workspace, sha256) as content:
+                size = os.fstat(content.fileno()).st_size
+                archive.add(f"uploads/{workspace}/{sha256[:2]}/{sha256}", content, size)
+    manifest = Manifest(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        made_at=now(),
+        engine_version=__version__,
+        database="sqlite" if store.engine.dialect.name == "sqlite" else "postgresql",
+        schema_revision=revision,
+        tables=tables,
+        parts=archive.parts,
+    )
+    text = manifest.model_dump_json(indent=1).encode()
+    archive.add(MANIFEST, io.BytesIO(text), len(text))
+    archive.close()
+    summary.tables = {table.name: table.rows for table in tables}
+    summary.rows, summary.files = sum(summary.tables.values()), len(named)
+    summary.schema_revision = revision
+    return summary
+
+
+def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
+    """Return an uploaded file to be copied."""
+    try:
+        return files.path(workspace, sha256).open("rb")
+    except FileNotFoundError:
+        raise Unavailable(
+            "a file that an upload names is missing: no backup was made; “rackline check-store” names it"
+        ) from None
+
+
+def write_rows(
+    archive: ArchiveWriter, name: str, rows: Iterator[tuple[Any, ...]], columns: list[ArchiveColumn]
+) -> int:
+    """Put the rows of a table in, in as many parts as they need; return how many there are."""
+    count = number = 0
+    with tempfile.SpooledTemporaryFile(max_size=PART_BYTES * 2) as part:
+
+        def put() -> None:
+            nonlocal number
+            number += 1
+            size = part.tell()
+            part.seek(0)
+            archive.add(f"tables/{name}/{number:04}.jsonl", part, size)  # type: ignore[arg-type]
+            part.seek(0)
+            part.truncate()
+
+        for row in rows:
+            part.write(line_of(row, columns))
+            count += 1
+            if part.tell() >= PART_BYTES:
+                put()
+        if part.tell():
+            put()
+    return count
+
+
+def named_files(connection: sa.Connection) -> set[tuple[str, str]]:
+    """Return workspace and address of every file that is named; tables of before files name none."""
+    if not sa.inspect(connection).has_table("upload_file"):
+        return set()
+    found = connection.execute(sa.text("SELECT DISTINCT workspace_id, sha256 FROM upload_file"))
+    return {(workspace, sha256) for workspace, sha256 in found}
+
+
+@contextmanager
+def snapshot(store: Store, folder: Path) -> Iterator[tuple[sa.Connection, Rows]]:
+    """Give one moment of the database to be read, while others write."""
+    if store.engine.dialect.name == "sqlite":
+        with tempfile.TemporaryDirectory(prefix=".rackline-", dir=folder) as made:
+            copy = Path(made) / "snapshot.sqlite3"
+            with closing(sqlite3.connect(copy)) as target:
+                source = store.engine.raw_connection()
+                try:
+                    # In one step: it reads one moment, and in write-ahead mode nobody waits for it.
+                    source.driver_connection.backup(target, pages=-1)  # type: ignore[union-attr]
+                finally:
+                    source.close()
+            engine = sa.create_engine(f"sqlite:///{copy}")
+            try:
+                with engine.connect() as connection:
+                    yield connection, sqlite_rows(connection)
+            finally:
+                engine.dispose()
+        return
+    with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+        without_limits(connection)
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        for setting in ("TimeZone = 'UTC'", "DateStyle = 'ISO'", "bytea_output = 'hex'"):
+            connection.exec_driver_sql(f"SET LOCAL {setting}")
+        yield connection, postgres_rows(connection)
+
+
+def sqlite_rows(connection: sa.Connection) -> Rows:
+    """Return how rows are read from SQLite: as they are stored."""
+
+    def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
+        names = ", ".join(quoted(connection, column.name) for column in columns)
+        driver: Any = connection.connection.driver_connection
+        yield from driver.execute(f"SELECT {names} FROM {quoted(connection, table)}")
+
+    return rows
+
+
+def postgres_rows(connection: sa.Connection) -> Rows:
+    """Return how rows are read from PostgreSQL: by COPY, as text."""
+
+    def rows(table: str, columns: list[ArchiveColumn]) -> Iterator[tuple[Any, ...]]:
+        names = ", ".join(quoted(connection, column.name) for column in columns)
+        driver: Any = connection.connection.driver_connection
+        with (
+            driver.cursor() as cursor,
+            cursor.copy(f"COPY (SELECT {names} FROM {quoted(connection, table)}) TO STDOUT") as copy,
+        ):
+            yield from copy.rows()
+
+    return rows

@@ -1,0 +1,271 @@
+"""Take a backup in again, into an empty database only and after every part has been checked."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from psycopg import Error as PostgresError
+from sqlalchemy.engine import make_url
+
+from app.errors import BadInput, Conflict, Message, Unavailable
+from app.platform.store.archives.form import (
+    MANIFEST,
+    ArchiveMember,
+    ArchiveSummary,
+    ArchiveTable,
+    Manifest,
+    columns_of,
+    damaged,
+    members,
+    opened,
+    quoted,
+    read_manifest,
+    reflected,
+    values_of,
+)
+from app.platform.store.database import make_engine
+from app.platform.store.failures import reason_of
+from app.platform.store.migrate import knows, upgrade_to
+from app.platform.store.upload_files import LOCK, UploadFiles
+
+AT_ONCE = 500
+"""Rows of one statement."""
+
+Put = Callable[[ArchiveTable, Iterator[list[Any]]], int]
+
+
+def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
+    """Take in an archive: its rows into a database, its files under the directory of the data."""
+    manifest = check_archive(archive, free_bytes(data_dir))
+    if not knows(manifest.schema_revision):
+        raise BadInput.at(
+            "FILE",
+            "the archive was made by a later version ({version}); restore it with that one",
+            version=manifest.engine_version[:40],
+        )
+    check_no_uploads(data_dir)
+    uploads, staged = data_dir / "uploads", UploadFiles(data_dir / "uploads.restoring")
+    shutil.rmtree(staged.directory, ignore_errors=True)
+    with ExitStack() as on_failure:
+        on_failure.callback(shutil.rmtree, staged.directory, ignore_errors=True)
+        with empty_database(url) as (connection, put):
+            upgrade_to(connection, manifest.schema_revision)
+            summary = take_in(archive, manifest, connection, put, staged)
+            upgrade_to(connection, "head")
+            if staged.directory.is_dir():
+                # Before the commit: rows that are kept have their files, and if it fails the files go again.
+                shutil.rmtree(uploads, ignore_errors=True)
+                staged.directory.replace(uploads)
+                on_failure.callback(shutil.rmtree, uploads, ignore_errors=True)
+        on_failure.pop_all()
+    summary.size = archive.stat().st_size
+    return summary
+
+
+def free_bytes(directory: Path) -> int:
+    """Return the room there is for what is taken in."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return shutil.disk_usage(directory).free
+
+
+def check_archive(archive: Path, room: int) -> Manifest:
+    """Read an archive through and hold every part against the manifest."""
+    found: dict[str, tuple[int, str]] = {}
+    manifest: Manifest | None = None
+    with opened(archive) as stream:
+        for member in members(stream):
+            if manifest is not None or member.name in found:
+                raise damaged("a part comes twice, or after the manifest")
+            if member.name == MANIFEST:
+                manifest = read_manifest(b"".join(member.pieces()))
+                continue
+            room -= member.size
+            if room < 0:
+                raise BadInput.at("FILE", "there is not enough room to unpack the archive")
+            digest = hashlib.sha256()
+            for piece in member.pieces():
+                digest.update(piece)
+            found[member.name] = (member.size, digest.hexdigest())
+    if manifest is None:
+        raise damaged("it has no manifest")
+    if {name: (part.size, part.sha256) for name, part in manifest.parts.items()} != found:
+        raise damaged("a part is not what the manifest says of it")
+    return manifest
+
+
+def check_no_uploads(data_dir: Path) -> None:
+    """Refuse a directory that holds uploaded files."""
+    directory = data_dir / "uploads"
+    if directory.is_dir() and any(path.name != LOCK for path in directory.iterdir()):
+        message = "{directory} holds files already; name an empty directory by RACKLINE_DATA_DIR"
+        raise Conflict(Message(message, {"directory": str(directory)}))
+
+
+def not_empty() -> Conflict:
+    """Return the error for a database that holds something."""
+    return Conflict(
+        "a backup is restored into an empty database only; name another one with --into, "
+        "or move this one away"
+    )
+
+
+@contextmanager
+def empty_database(url: str) -> Iterator[tuple[sa.Connection, Put]]:
+    """Give a database without tables; what is done to it is kept as a whole or not at all."""
+    address = make_url(url)
+    if address.get_backend_name() == "sqlite":
+        path = Path(address.database or "")
+        if path.exists() and path.stat().st_size:
+            raise not_empty()
+        staged = path.with_name(f"{path.name}.restoring")
+        remove_database(staged)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        engine = make_engine(address.set(database=str(staged)).render_as_string(hide_password=False))
+        try:
+            with engine.begin() as connection:
+                yield connection, sqlite_put(connection)
+            with engine.connect() as connection:
+                driver: Any = connection.connection.driver_connection
+                if driver.execute("PRAGMA foreign_key_check").fetchone() is not None:
+                    raise damaged("a row refers to another that is not there")
+                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            engine.dispose()
+            staged.replace(path)
+        finally:
+            engine.dispose()
+            remove_database(staged)
+        return
+    engine = make_engine(url)
+    try:
+        with engine.begin() as connection:
+            if sa.inspect(connection).get_table_names():
+                raise not_empty()
+            yield connection, postgres_put(connection)
+            set_sequences(connection)
+    finally:
+        engine.dispose()
+
+
+def remove_database(path: Path) -> None:
+    """Remove a SQLite database with what stands beside it."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+
+
+def take_in(
+    archive: Path, manifest: Manifest, connection: sa.Connection, put: Put, files: UploadFiles
+) -> ArchiveSummary:
+    """Read an archive that has been checked, and take in every part."""
+    here = {table.name: columns_of(table) for table in reflected(connection)}
+    stated = {table.name: table for table in manifest.tables}
+    for table in manifest.tables:
+        if sorted(here.get(table.name, []), key=str) != sorted(table.columns, key=str):
+            raise damaged(f"the table {table.name} is not that of its version")
+    summary = ArchiveSummary(schema_revision=manifest.schema_revision)
+    with opened(archive) as stream:
+        for member in members(stream):
+            place = member.name.split("/")
+            if member.name == MANIFEST:
+                continue
+            if place[0] == "tables" and len(place) == 3 and place[1] in stated:
+                table = stated[place[1]]
+                with plainly():
+                    count = put(table, (values_of(line, table.columns) for line in member.lines()))
+                summary.tables[table.name] = summary.tables.get(table.name, 0) + count
+            elif place[0] == "uploads" and len(place) == 4:
+                take_file(files, place, member)
+                summary.files += 1
+            else:
+                raise damaged("it holds a part that is none of a backup")
+    for table in manifest.tables:
+        if summary.tables.get(table.name, 0) != table.rows:
+            raise damaged(f"the table {table.name} has not as many rows as the manifest says")
+    summary.rows = sum(summary.tables.values())
+    return summary
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Turn what drivers say of rows that do not fit, or of a database that fails, into errors of ours."""
+    try:
+        yield
+    except (sqlite3.Error, PostgresError) as error:
+        reason = reason_of(error)
+        raise (damaged("rows do not fit together") if reason is None else Unavailable(reason)) from None
+
+
+def take_file(files: UploadFiles, place: Sequence[str], member: ArchiveMember) -> None:
+    """Keep an uploaded file at the address it says it has."""
+    _, workspace, folder, sha256 = place
+    content = b"".join(member.pieces())
+    try:
+        path = files.path(workspace, sha256)
+    except ValueError:
+        raise damaged("a file has no address") from None
+    if hashlib.sha256(content).hexdigest() != sha256 or path.parent.name != folder:
+        raise damaged("a file is not at the address of its content")
+    files.put(workspace, content)
+
+
+def sqlite_put(connection: sa.Connection) -> Put:
+    """Return how rows are put into SQLite."""
+
+    def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
+        names = ", ".join(quoted(connection, column.name) for column in table.columns)
+        places = ", ".join("?" for _ in table.columns)
+        statement = f"INSERT INTO {quoted(connection, table.name)} ({names}) VALUES ({places})"
+        moments = [place for place, column in enumerate(table.columns) if column.kind == "moment"]
+        driver: Any = connection.connection.driver_connection
+        count = 0
+        while some := list(islice(rows, AT_ONCE)):
+            for row in some:
+                for place in moments:
+                    if row[place] is not None:
+                        row[place] = row[place].strftime("%Y-%m-%d %H:%M:%S.%f")
+            driver.executemany(statement, some)
+            count += len(some)
+        return count
+
+    # Rows come after those they refer to; the check at the end looks at all.
+    return put
+
+
+def postgres_put(connection: sa.Connection) -> Put:
+    """Return how rows are put into PostgreSQL: by COPY."""
+
+    def put(table: ArchiveTable, rows: Iterator[list[Any]]) -> int:
+        names = ", ".join(quoted(connection, column.name) for column in table.columns)
+        driver: Any = connection.connection.driver_connection
+        count = 0
+        with (
+            driver.cursor() as cursor,
+            cursor.copy(f"COPY {quoted(connection, table.name)} ({names}) FROM STDIN") as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+                count += 1
+        return count
+
+    return put
+
+
+def set_sequences(connection: sa.Connection) -> None:
+    """Let numbers that the database gives go on behind the largest there is."""
+    for table in reflected(connection):
+        for column in table.primary_key.columns:
+            place = {"table": table.name, "column": column.name}
+            name = connection.scalar(sa.text("SELECT pg_get_serial_sequence(:table, :column)"), place)
+            if name is not None:
+                largest = connection.scalar(sa.select(sa.func.max(column)))
+                if largest is not None:
+                    connection.scalar(
+                        sa.text("SELECT setval(:name, :value)"), {"name": name, "value": largest}
+                    )

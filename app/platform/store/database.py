@@ -1,0 +1,247 @@
+"""The database: connection, transactions, migrations at start-up."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
+from sqlalchemy.orm import UOWTransaction
+from sqlmodel import Session, select
+
+from app.errors import BadInput
+from app.platform.store.account_queries import ExternalQueries, IdentityQueries, SessionQueries
+from app.platform.store.failures import PatientPool, watch
+from app.platform.store.job_queries import (
+    ClaimedJob,
+    WatchedJob,
+    claim_job,
+    jobs_by_state,
+    take_back,
+    take_turn,
+    watched_jobs,
+)
+from app.platform.store.key_queries import FoundKey, key_of, purge_rates
+from app.platform.store.migrate import is_current, upgrade
+from app.platform.store.proposal_queries import SharedBy, ended_proposals, shared_by
+from app.platform.store.repository import Repository
+from app.platform.store.tables import Workspace
+from app.platform.store.trail import keep_trail
+from app.platform.store.webhook_queries import DueMessage, claim_message, purge_messages
+
+NULL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""U+0000 as JSON writes it, not a text that spells it with a backslash of its own."""
+
+BUSY_MILLISECONDS = 5000
+"""How long a writer waits for another one on SQLite."""
+
+POOL: dict[str, Any] = {
+    "poolclass": PatientPool,
+    "pool_size": 10,
+    "max_overflow": 30,
+    "pool_timeout": 10,
+}
+"""As many connections as there are threads that answer requests (40), of which ten stay open; so long one
+is waited for. [s]"""
+
+POSTGRES_TIMES = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+"""Limits of one session (PostgreSQL, 20.11): a statement, the wait for a lock, a transaction in which nothing
+happens. [ms]"""
+
+POSTGRES: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityStore:
+    """The queries about people in one transaction."""
+
+    people: IdentityQueries
+    sessions: SessionQueries
+    external: ExternalQueries
+
+
+class Store:
+    """The database of one server."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = make_engine(url)
+
+    def migrate(self) -> None:
+        """Bring the tables up to date."""
+        upgrade(self.engine)
+
+    @contextmanager
+    def transaction(self, workspace_id: str) -> Iterator[Repository]:
+        """Open the queries of one workspace; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session, workspace_id)
+            event.listen(session, "before_flush", without_null)
+            yield Repository(session, workspace_id)
+
+    def workspaces(self) -> list[str]:
+        """Return the identifiers of all workspaces."""
+        with Session(self.engine) as session:
+            return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
+
+    def is_ready(self) -> bool:
+        """Tell whether the database answers and its tables are those of this program."""
+        with self.engine.connect() as connection:
+            return is_current(connection)
+
+    @contextmanager
+    def identity(self) -> Iterator[IdentityStore]:
+        """Open the queries about people; commit at the end, roll back on an exception."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            keep_trail(session)
+            event.listen(session, "before_flush", without_null)
+            yield IdentityStore(IdentityQueries(session), SessionQueries(session), ExternalQueries(session))
+
+    @contextmanager
+    def across(self) -> Iterator[Session]:
+        """Open a transaction for what the server does for itself, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            yield session
+
+    def claim_job(self, identifier: str, runner: str, moment: datetime) -> ClaimedJob | None:
+        """Take on a job that waits; no other runner takes it too."""
+        with self.across() as session:
+            return claim_job(session, identifier, runner, moment)
+
+    def watched_jobs(self) -> list[WatchedJob]:
+        """Return the jobs of every workspace that have not ended, oldest first."""
+        with self.across() as session:
+            return watched_jobs(session)
+
+    def take_back(
+        self, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
+    ) -> bool:
+        """Take a job from a runner that has fallen silent; false where it has been heard of since."""
+        with self.across() as session:
+            return take_back(session, silent, status, message, moment)
+
+    def jobs_by_state(self) -> Sequence[tuple[str, str, int, datetime]]:
+        """Return kind, status, number and oldest moment of the jobs that have not ended."""
+        with self.across() as session:
+            return jobs_by_state(session)
+
+    def take_turn(self, name: str, moment: datetime, due_before: datetime) -> bool:
+        """Take the turn of a recurring chore; false where another server has taken it already."""
+        try:
+            with self.across() as session:
+                return take_turn(session, name, moment, due_before)
+        except IntegrityError:
+            # Another server has just written the chore's first turn.
+            return False
+
+    def tidy(self) -> None:
+        """Let the database keep its own house: on SQLite, refresh what its planner knows of the tables."""
+        if self.engine.dialect.name == "sqlite":
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA optimize")
+
+    def shared_by(self, token_sha256: str) -> SharedBy | None:
+        """Return where a link leads, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            return shared_by(session, token_sha256)
+
+    def key_of(self, prefix: str) -> FoundKey | None:
+        """Return the key of the API with a prefix, whichever workspace it is of."""
+        with Session(self.engine) as session, session.begin():
+            return key_of(session, prefix)
+
+    def claim_message(self, moment: datetime, until: datetime) -> DueMessage | None:
+        """Take on the message to a webhook that is due longest; no other runner takes it too."""
+        with Session(self.engine) as session, session.begin():
+            return claim_message(session, moment, until)
+
+    def ended_proposals(self, day: date, most: int) -> list[SharedBy]:
+        """Return frozen proposals of any workspace whose last day was before a day, not yet said so."""
+        with Session(self.engine) as session, session.begin():
+            return ended_proposals(session, day, most)
+
+    def purge_rates(self, moment: datetime) -> int:
+        """Forget counted requests that count no longer."""
+        with Session(self.engine) as session, session.begin():
+            return purge_rates(session, moment)
+
+    def purge_messages(self, before: datetime) -> int:
+        """Forget messages to webhooks that ended and were written before a moment."""
+        with Session(self.engine) as session, session.begin():
+            return purge_messages(session, before)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+
+def make_engine(url: str) -> Engine:
+    """Return an engine; on SQLite with write-ahead log, foreign keys and patience."""
+    try:
+        address = make_url(url)
+        engine = sa.create_engine(
+            address, hide_parameters=True, json_serializer=written_document, **terms_of(address)
+        )
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
+        message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
+        raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
+    if address.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", prepare_sqlite)
+    watch(engine)
+    return engine
+
+
+def terms_of(address: URL) -> dict[str, Any]:
+    """Return how connections to a database are made and kept."""
+    if address.get_backend_name() == "sqlite":
+        return POOL if address.database not in {None, "", ":memory:"} else {}
+    given = address.query.get("options", "")
+    limits = " ".join(f"-c {name}={value}" for name, value in POSTGRES_TIMES.items())
+    # What the address itself states comes last and holds.
+    options = f"{limits} {given if isinstance(given, str) else ' '.join(given)}".strip()
+    return {**POOL, "pool_pre_ping": True, "connect_args": {**POSTGRES, "options": options}}
+
+
+def written_document(document: Any) -> str:
+    """Return a document as JSON; U+0000 in an uploaded name, which PostgreSQL refuses, is marked instead."""
+    text = json.dumps(document)
+    # Hardly any document has one; to look for it costs a fiftieth of the replacing.
+    return NULL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
+
+
+def without_null(session: Session, context: UOWTransaction, instances: Any) -> None:
+    """Mark U+0000 in the text of what is about to be written."""
+    for row in session.new.union(session.dirty):
+        for name, value in list(vars(row).items()):
+            if isinstance(value, str) and "\0" in value:
+                setattr(row, name, value.replace("\0", "\ufffd"))
+
+
+def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
+    """Set what SQLite leaves off."""
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    # What was acknowledged must be there after the power has gone; a commit waits for the disk.
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+    cursor.close()

@@ -1,0 +1,157 @@
+"""What it means when the database cannot be used: one error for readers, one line for the log.
+
+A database that is locked, full, read-only, stopped or out of reach is no fault of who asks and none of
+ours: the answer says so and when to ask again, nothing is kept of the request, and the next one tries anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+from psycopg import Error as PostgresError
+from psycopg import InterfaceError as PostgresInterfaceError
+from psycopg import OperationalError as PostgresOperationalError
+from sqlalchemy import Engine, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
+
+from app.errors import Message, Unavailable
+
+logger = logging.getLogger("rackline.store")
+
+UNREACHABLE = Message("the database cannot be reached; nothing was kept, try again in a moment")
+
+BUSY = Message("the database is busy; nothing was kept, try again in a moment")
+
+FULL = Message("there is no room left for the database; nothing was kept, try again once there is")
+
+READ_ONLY = Message("the database can only be read now; nothing was kept, try again once it can be written")
+
+BROKEN = Message("the database answers with an error of its disk; nothing was kept, try again in a moment")
+
+TOO_LONG = Message("the database took too long; nothing was kept, try again in a moment")
+
+OF_SQLITE = {
+    sqlite3.SQLITE_PERM: READ_ONLY,
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_LOCKED: BUSY,
+    sqlite3.SQLITE_NOMEM: BUSY,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    sqlite3.SQLITE_INTERRUPT: TOO_LONG,
+    sqlite3.SQLITE_IOERR: BROKEN,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_CANTOPEN: UNREACHABLE,
+    sqlite3.SQLITE_PROTOCOL: BUSY,
+    sqlite3.SQLITE_CORRUPT: BROKEN,
+    sqlite3.SQLITE_NOTADB: BROKEN,
+}
+"""Primary result codes (sqlite.org/rescode.html) that tell of the file and the disk, not of a statement."""
+
+OF_POSTGRES = {
+    "08": UNREACHABLE,
+    "25006": READ_ONLY,
+    "40001": BUSY,
+    "40P01": BUSY,
+    "53": BUSY,
+    "53100": FULL,
+    "55P03": BUSY,
+    "57": UNREACHABLE,
+    "57014": TOO_LONG,
+    "58": BROKEN,
+    "XX001": BROKEN,
+    "XX002": BROKEN,
+}
+"""SQLSTATE codes, or their classes of two characters (PostgreSQL, appendix A)."""
+
+SAID_EVERY = 30.0
+"""Longest silence of the log while the database cannot be used. [s]"""
+
+CALM = 5.0
+"""So long nothing must have been refused before the database counts as usable again: while a disk is full,
+what only reads succeeds. [s]"""
+
+
+def reason_of(error: BaseException) -> Message | None:
+    """Return why the database cannot be used; None for any other error."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", None)
+        return None if code is None else OF_SQLITE.get(code & 0xFF)
+    if isinstance(error, PostgresInterfaceError):
+        return UNREACHABLE
+    if isinstance(error, PostgresError):
+        state = error.sqlstate
+        if state is None:
+            return UNREACHABLE if isinstance(error, PostgresOperationalError) else None
+        return OF_POSTGRES.get(state) or OF_POSTGRES.get(state[:2])
+    return None
+
+
+class Outage:
+    """Says once in the log why the database cannot be used, from time to time while it lasts, and its end.
+
+    What a driver says may hold the address and the name of the user; only our own words are written.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._said: dict[str, float] = {}
+        """Reason → when it was last said."""
+        self._last = float("-inf")
+        self._refused = 0
+
+    def refused(self, reason: Message) -> Unavailable:
+        """Count a request that could not be answered, and return its error."""
+        with self._lock:
+            self._refused += 1
+            self._last = self._clock()
+            if self._last - self._said.get(str(reason), float("-inf")) >= SAID_EVERY:
+                self._said[str(reason)] = self._last
+                logger.error("%s (%d refused so far)", reason, self._refused)
+        return Unavailable(reason)
+
+    def over(self) -> None:
+        """Take note that the database has been used."""
+        if not self._refused or self._clock() - self._last < CALM:
+            return
+        with self._lock:
+            if self._refused:
+                logger.warning("the database can be used again; %d refused meanwhile", self._refused)
+            self._refused = 0
+            self._said.clear()
+
+
+class PatientPool(QueuePool):
+    """A pool whose emptiness is the same error as that of a database out of reach."""
+
+    def connect(self) -> PoolProxiedConnection:
+        """Return a connection; waits for one as long as the pool is set to."""
+        try:
+            return super().connect()
+        except PoolTimeout:
+            raise Unavailable(BUSY) from None
+
+
+def watch(engine: Engine) -> Outage:
+    """Turn the failures of an engine's database into errors of ours."""
+    outage = Outage()
+
+    def translated(context: ExceptionContext) -> BaseException | None:
+        original = context.original_exception
+        reason = reason_of(original) if original is not None else None
+        if reason is None or context.is_pre_ping:
+            # A connection that has died while it lay in the pool is replaced; nobody has been refused yet.
+            return None
+        if reason in (READ_ONLY, BROKEN):
+            # A file that was put back in its place is another one: connections to the old one are of no use.
+            context.is_disconnect = True
+        return outage.refused(reason)
+
+    event.listen(engine, "handle_error", translated, retval=True)
+    event.listen(engine, "commit", lambda _: outage.over())
+    return outage

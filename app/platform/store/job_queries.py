@@ -1,0 +1,209 @@
+"""Every query of long work by name: who does it, how far it is, who has fallen silent.
+
+Each claim counts the job's ``fence`` up, and everything its runner writes names that number. Whoever
+has been taken for dead and is not therefore writes nothing: no clock decides whose a job is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from app.platform.store.tables import ChoreRecord, JobRecord
+from app.platform.store.trail import TrailQueries
+
+WATCHED = 10_000
+"""Jobs looked after at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job that a runner has taken on."""
+
+    workspace_id: str
+    id: str
+    kind: str
+    fence: int
+    """Number of the claim; what a runner writes must name the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedJob:
+    """What shows whether a job that has not ended moves."""
+
+    id: str
+    status: str
+    fence: int
+    beat: int
+    attempts: int
+
+
+def claim_job(session: Session, identifier: str, runner: str, moment: datetime) -> ClaimedJob | None:
+    """Take on a job that waits; None where it does not, such as when another was faster."""
+    claim = (
+        sa.update(JobRecord)
+        .where(col(JobRecord.id) == identifier, col(JobRecord.status) == "queued")
+        .values(
+            status="running",
+            runner=runner,
+            fence=JobRecord.fence + 1,
+            attempts=JobRecord.attempts + 1,
+            beat=JobRecord.beat + 1,
+            updated_at=moment,
+        )
+        .returning(col(JobRecord.workspace_id), col(JobRecord.id), col(JobRecord.kind), col(JobRecord.fence))
+    )
+    found = session.connection().execute(claim).first()
+    return ClaimedJob(*found) if found else None
+
+
+def watched_jobs(session: Session) -> list[WatchedJob]:
+    """Return the jobs of every workspace that have not ended, oldest first."""
+    query = (
+        sa.select(
+            col(JobRecord.id),
+            col(JobRecord.status),
+            col(JobRecord.fence),
+            col(JobRecord.beat),
+            col(JobRecord.attempts),
+        )
+        .where(col(JobRecord.status).in_(("queued", "running")))
+        .order_by(col(JobRecord.created_at), col(JobRecord.id))
+        .limit(WATCHED)
+    )
+    return [WatchedJob(*row) for row in session.connection().execute(query)]
+
+
+def take_back(
+    session: Session, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
+) -> bool:
+    """Take a job from a runner that has fallen silent; false where it has been heard of since."""
+    taken = (
+        sa.update(JobRecord)
+        .where(
+            col(JobRecord.id) == silent.id,
+            col(JobRecord.status) == "running",
+            col(JobRecord.fence) == silent.fence,
+            col(JobRecord.beat) == silent.beat,
+        )
+        .values(status=status, message=message, runner=None, fence=JobRecord.fence + 1, updated_at=moment)
+        .returning(col(JobRecord.workspace_id), col(JobRecord.kind))
+    )
+    found = session.connection().execute(taken).first()
+    if found is not None and status == "failed":
+        workspace_id, kind = found
+        TrailQueries(session, workspace_id).note(f"{kind}.{status}", kind, silent.id)
+    return found is not None
+
+
+def jobs_by_state(session: Session) -> Sequence[tuple[str, str, int, datetime]]:
+    """Return kind, status, number and oldest moment of the jobs that have not ended."""
+    query = (
+        sa.select(
+            col(JobRecord.kind),
+            col(JobRecord.status),
+            sa.func.count(),
+            sa.func.min(col(JobRecord.created_at)),
+        )
+        .where(col(JobRecord.status).in_(("queued", "running")))
+        .group_by(col(JobRecord.kind), col(JobRecord.status))
+    )
+    found = session.connection().execute(query)
+    return [(kind, status, count, oldest) for kind, status, count, oldest in found]
+
+
+def take_turn(session: Session, name: str, moment: datetime, due_before: datetime) -> bool:
+    """Take the turn of a recurring chore; false where another server has taken it already.
+
+    A turn that lies in the future, which a clock that was set back leaves behind, counts as due.
+    """
+    last = session.get(ChoreRecord, name)
+    if last is None:
+        session.add(ChoreRecord(name=name, turn_at=moment))
+        session.flush()
+        return True
+    if due_before < last.turn_at <= moment:
+        return False
+    change = (
+        sa.update(ChoreRecord)
+        .where(
+            col(ChoreRecord.name) == name,
+            sa.or_(col(ChoreRecord.turn_at) <= due_before, col(ChoreRecord.turn_at) > moment),
+        )
+        .values(turn_at=moment)
+    )
+    return bool(session.connection().execute(change).rowcount)
+
+
+class JobQueries:
+    """The queries of one job in one workspace."""
+
+    def __init__(self, session: Session, workspace_id: str, job_id: str) -> None:
+        self._session = session
+        self._workspace_id = workspace_id
+        self._job_id = job_id
+
+    def beat(self, fence: int) -> bool:
+        """Show that the runner of a claim lives; false where the job is no longer its own."""
+        return self._change({"fence": fence, "status": "running"}, beat=JobRecord.beat + 1)
+
+    def advance(self, fence: int, steps: int, moment: datetime) -> bool:
+        """Count steps that the runner of a claim has done; false where the job is no longer its own.
+
+        What the steps have made belongs into the same transaction, and only where this is true.
+        """
+        return self._change(
+            {"fence": fence, "status": "running"},
+            done=JobRecord.done + steps,
+            beat=JobRecord.beat + 1,
+            attempts=1,
+            updated_at=moment,
+        )
+
+    def end(self, fence: int, status: str, moment: datetime, message: dict[str, Any] | None = None) -> bool:
+        """Let go of a job that the runner of a claim has done, given up or left for later."""
+        changes: dict[str, Any] = {"status": status, "message": message, "runner": None, "updated_at": moment}
+        if status == "queued":
+            # Put down in good order: that says nothing against the job.
+            changes["attempts"] = 0
+        return self._noted(self._change({"fence": fence, "status": "running"}, **changes), status)
+
+    def move(self, before: Iterable[str], status: str, moment: datetime) -> bool:
+        """Change the status from any of some others, taking the job from whoever does it."""
+        moved = self._change(
+            {"status": list(before)},
+            status=status,
+            message=None,
+            runner=None,
+            attempts=0,
+            fence=JobRecord.fence + 1,
+            updated_at=moment,
+        )
+        return self._noted(moved, status)
+
+    def _noted(self, changed: bool, status: str) -> bool:
+        if changed:
+            kind = self._session.exec(
+                select(JobRecord.kind).where(
+                    col(JobRecord.workspace_id) == self._workspace_id, col(JobRecord.id) == self._job_id
+                )
+            ).one()
+            trail = TrailQueries(self._session, self._workspace_id)
+            trail.note(f"{kind}.{status}", kind, self._job_id)
+        return changed
+
+    def _change(self, where: Mapping[str, Any], **values: Any) -> bool:
+        """Change the job where it is as stated; tell whether it was."""
+        query = sa.update(JobRecord).where(
+            col(JobRecord.workspace_id) == self._workspace_id, col(JobRecord.id) == self._job_id
+        )
+        for name, value in where.items():
+            column = col(getattr(JobRecord, name))
+            query = query.where(column.in_(value) if isinstance(value, list) else column == value)
+        changed = self._session.connection().execute(query.values(**values))
+        return bool(changed.rowcount)

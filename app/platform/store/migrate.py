@@ -1,0 +1,99 @@
+"""Migrations, run at start-up rather than by hand.
+
+Alembic takes a quarter of a second to load, and is only needed where something is to be migrated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+
+SCRIPTS = Path(__file__).parent / "migrations"
+
+REVISIONS = sorted(path.name.partition("_")[0] for path in (SCRIPTS / "versions").glob("[0-9]*.py"))
+"""Each migration's file begins with its revision, and they follow one another."""
+
+QUEUE_TABLES = "rackline_queue"
+"""What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
+
+LOCK = 7239541
+"""Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
+
+
+def upgrade(engine: Engine) -> None:
+    """Bring the tables up to the newest revision; does nothing where they are.
+
+    All of it is one transaction that shuts out every other server's: several may be started at once,
+    and one that is killed half way leaves the tables as they were.
+    """
+    with engine.begin() as connection:
+        shut_others_out(connection)
+        if not is_current(connection):
+            upgrade_to(connection, "head")
+
+
+def shut_others_out(connection: Connection) -> None:
+    """Wait until no other server migrates, and let none begin before this transaction ends."""
+    if connection.dialect.name == "sqlite":
+        # Python's driver begins transactions for rows only, not for tables.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        without_limits(connection)
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+
+def upgrade_to(connection: Connection, revision: str) -> None:
+    """Bring the tables up to a revision within a transaction of the caller's."""
+    from alembic import command
+
+    without_limits(connection)
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def without_limits(connection: Connection) -> None:
+    """Let this transaction take as long as it takes; what is copied or changed as a whole may take hours."""
+    if connection.dialect.name == "postgresql":
+        for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            connection.exec_driver_sql(f"SET LOCAL {limit} = 0")
+
+
+def revision_of(connection: Connection) -> str | None:
+    """Return the revision of the tables; None where there are none."""
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return found
+
+
+def newest_revision() -> str:
+    """Return the revision this program works with."""
+    return REVISIONS[-1]
+
+
+def knows(revision: str) -> bool:
+    """Tell whether a revision is one of this program's."""
+    return revision in REVISIONS
+
+
+def is_current(connection: Connection) -> bool:
+    """Tell whether the tables are those this program works with."""
+    return revision_of(connection) == newest_revision()
+
+
+def configuration() -> Config:
+    """Return Alembic's configuration without a file."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config

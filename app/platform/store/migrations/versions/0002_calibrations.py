@@ -1,0 +1,40 @@
+"""Calibrations: measured runs and the software profile they make."""
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import postgresql
+
+from app.platform.store.types import UtcDateTime
+
+revision = "0002"
+
+down_revision = "0001"
+
+branch_labels = None
+
+depends_on = None
+
+DOCUMENT = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+
+
+def upgrade() -> None:
+    """Apply."""
+    op.create_table(
+        "calibration",
+        sa.Column("id", sa.String(length=40), nullable=False),
+        sa.Column("workspace_id", sa.String(length=40), nullable=False),
+        sa.Column("label", sa.String(length=300), nullable=False),
+        sa.Column("request", DOCUMENT, nullable=False),
+        sa.Column("document", DOCUMENT, nullable=False),
+        sa.Column("profile", DOCUMENT, nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_calibration_listing", "calibration", ["workspace_id", "created_at", "id"])
+
+
+def downgrade() -> None:
+    """Take back."""
+    op.drop_index("ix_calibration_listing", "calibration")
+    op.drop_table("calibration")

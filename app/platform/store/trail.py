@@ -1,0 +1,284 @@
+"""The audit trail: who did what, when and from where, written with the change itself.
+
+Rows that are added, changed or dropped are noted by the session that writes them; what is changed by a
+statement of its own is noted by the query that does it. Nothing here changes or drops an event, and the
+database refuses to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.orm import UOWTransaction
+from sqlalchemy.sql import Delete, Update, operators, visitors
+from sqlalchemy.sql.elements import BinaryExpression, BindParameter
+from sqlmodel import Session, col, select, tuple_
+
+from app.platform.store.account_tables import Account, AccountSession
+from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyVersionRecord
+from app.platform.store.types import Queries, new_id, now
+
+ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
+
+MOST_LETTERS = 200
+"""Letters of a name that are kept with an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does something."""
+
+    kind: ActorKind
+    id: str = ""
+    name: str = ""
+    address: str = ""
+    """Network address it was asked from."""
+    request_id: str = ""
+    """Of the request it was asked with."""
+
+
+SYSTEM = Actor("system", name="Rackline")
+"""The server itself: sweeps that end, what is done at the start."""
+
+_ACTING: ContextVar[Actor] = ContextVar("acting", default=SYSTEM)
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    """Do what follows in somebody's name."""
+    before = _ACTING.set(actor)
+    try:
+        yield
+    finally:
+        _ACTING.reset(before)
+
+
+AUDITED: Mapping[str, str] = {
+    "profile": "profile",
+    "workload_sample": "workload",
+    "estimate": "estimate",
+    "comparison": "comparison",
+    "calibration": "calibration",
+    "sizing": "sizing",
+    "price_book": "price-book",
+    "bill": "bill",
+    "sweep": "sweep",
+    "api_key": "key",
+    "webhook": "webhook",
+    "membership": "member",
+    "invitation": "invitation",
+}
+"""Table whose rows are noted as they come, change and go → kind of object."""
+
+CHANGED = {table: kind for table, kind in AUDITED.items() if table != "sweep"}
+"""Tables whose rows may be changed by a statement; the queries of sweeps note what matters themselves."""
+
+DROPPED = {**AUDITED, "study": "study", "proposal": "proposal", "proposal_share": "link"}
+"""Tables whose rows may be dropped by a statement."""
+
+SILENT = frozenset({"updated_at", "last_used_at", "used_at", "succeeded_at"})
+"""Columns whose change alone is nothing anybody did."""
+
+NAMES = ("name", "title", "label", "email")
+"""Columns that hold what an object is called."""
+
+
+class ForeignRow(RuntimeError):
+    """A transaction of one workspace was about to write a row of another."""
+
+
+def keep_trail(session: Session, workspace_id: str | None = None) -> None:
+    """Let a session write its trail; one that is of a workspace writes nothing that is of another."""
+
+    def before_flush(session: Session, context: UOWTransaction, instances: Any) -> None:
+        for row in (*session.new, *session.dirty, *session.deleted):
+            if workspace_id is not None and getattr(row, "workspace_id", workspace_id) != workspace_id:
+                raise ForeignRow(f"a row of {type(row).__name__} belongs to another workspace")
+        for event in [*events_of(session)]:
+            session.add(event)
+
+    def executed(
+        connection: sa.Connection, statement: Any, several: Any, values: Any, options: Any, result: Any
+    ) -> None:
+        # What the session writes itself has been noted before.
+        if session._flushing or not isinstance(statement, Update | Delete) or not result.rowcount:
+            return
+        changes = isinstance(statement, Update)
+        kind = (CHANGED if changes else DROPPED).get(str(statement.table))
+        stated = criteria(statement)
+        place = workspace_id or stated.get("workspace_id")
+        fields = sorted(set_columns(statement) - SILENT)
+        if kind is None or place is None or (changes and not fields):
+            return
+        identifier = str(stated.get("id") or stated.get("account_id") or "")
+        detail = {"fields": fields} if changes else {} if result.rowcount == 1 else {"count": result.rowcount}
+        verb = "changed" if changes else "deleted"
+        session.add(made(str(place), f"{kind}.{verb}", kind, identifier, detail))
+
+    def begun(session: Session, transaction: Any, connection: sa.Connection) -> None:
+        sa.event.listen(connection, "after_execute", executed)
+
+    sa.event.listen(session, "before_flush", before_flush)
+    sa.event.listen(session, "after_begin", begun)
+
+
+def set_columns(statement: Any) -> set[str]:
+    """Return the columns that a statement sets; none where it drops rows."""
+    return {column.name for column in getattr(statement, "_values", None) or {}}
+
+
+def criteria(statement: Any) -> dict[str, Any]:
+    """Return the columns that a statement's rows must have a value in, with the value."""
+    clause = statement.whereclause
+    if clause is None:
+        return {}
+    return {
+        one.left.name: one.right.value
+        for one in visitors.iterate(clause)
+        if isinstance(one, BinaryExpression)
+        and one.operator is operators.eq
+        and isinstance(one.left, sa.Column)
+        and isinstance(one.right, BindParameter)
+    }
+
+
+def events_of(session: Session) -> Iterator[AuditEvent]:
+    """Return the events of what a session is about to write."""
+    for row in session.new:
+        place = str(getattr(row, "workspace_id", ""))
+        if isinstance(row, ProposalEventRecord):
+            yield made(place, f"proposal.{row.kind}", "proposal", row.proposal_id, row.detail)
+        elif isinstance(row, StudyVersionRecord):
+            action = "study.created" if row.version == 1 else "study.changed"
+            stated = {"name": row.content.get("name"), "version": row.version}
+            yield made(place, action, "study", row.study_id, stated)
+        elif isinstance(row, AccountSession):
+            if row.complete:
+                named_by = select(Account.name).where(Account.id == row.account_id)
+                name = session.connection().execute(named_by).scalar_one_or_none() or ""
+                by = Actor("person", row.account_id, name, row.address, _ACTING.get().request_id)
+                detail = {"agent": row.user_agent, **({"failures": row.failures} if row.failures else {})}
+                yield made(place, "session.started", "session", row.id, detail, by)
+        elif kind := AUDITED.get(str(row.__tablename__)):
+            yield made(place, f"{kind}.created", kind, identifier_of(row), named(row))
+    for rows, verb in ((session.dirty, "changed"), (session.deleted, "deleted")):
+        for row in rows:
+            kind = AUDITED.get(str(row.__tablename__))
+            fields = sorted(changed(row) - SILENT)
+            if kind is not None and (fields or verb == "deleted"):
+                detail = {**named(row), **({"fields": fields} if fields else {})}
+                yield made(row.workspace_id, f"{kind}.{verb}", kind, identifier_of(row), detail)
+
+
+def identifier_of(row: Any) -> str:
+    """Return by what an object is known; members by their account."""
+    return str(getattr(row, "id", "") or getattr(row, "account_id", ""))
+
+
+def named(row: Any) -> dict[str, str]:
+    """Return what an object is called, for its event, and what a member may do."""
+    found = next((getattr(row, name) for name in NAMES if hasattr(row, name)), None)
+    role = getattr(row, "role", None)
+    return {
+        **({} if found is None else {"name": str(found)}),
+        **({} if role is None else {"role": str(role)}),
+    }
+
+
+def changed(row: Any) -> set[str]:
+    """Return the columns of a row that are about to change."""
+    state = sa.inspect(row)
+    return {one.key for one in state.attrs if one.history.has_changes()}
+
+
+def made(
+    workspace_id: str,
+    action: str,
+    kind: str,
+    identifier: str,
+    detail: Mapping[str, Any],
+    actor: Actor | None = None,
+) -> AuditEvent:
+    """Return an event in the name of who acts."""
+    actor = actor or _ACTING.get()
+    return AuditEvent(
+        id=new_id("aud"),
+        workspace_id=workspace_id,
+        at=now(),
+        action=action[:60],
+        actor_kind=actor.kind,
+        actor_id=actor.id[:80],
+        actor_name=actor.name[:MOST_LETTERS],
+        object_kind=kind,
+        object_id=identifier[:80],
+        address=actor.address[:64],
+        request_id=actor.request_id[:64],
+        detail={name: cut(value) for name, value in detail.items() if value is not None},
+    )
+
+
+def cut(value: Any) -> Any:
+    """Return a value as it is kept with an event: texts are not kept at any length."""
+    return value[:MOST_LETTERS] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class TrailFilter:
+    """Which events are meant; what is empty narrows nothing."""
+
+    equal: Mapping[str, str] = field(default_factory=dict)
+    """Column → value."""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class TrailQueries(Queries):
+    """The queries of one workspace's trail in one transaction."""
+
+    def note(self, action: str, kind: str, identifier: str, **detail: Any) -> None:
+        """Write down what is done."""
+        self._session.add(made(self._workspace_id, action, kind, identifier, detail))
+
+    def note_once(self, stretch: timedelta, action: str, kind: str, identifier: str, **detail: Any) -> None:
+        """Write down what is done, unless the very same was written down within a stretch of time."""
+        event = made(self._workspace_id, action, kind, identifier, detail)
+        # A clock that was put back must not silence the events until it has caught up.
+        lately = col(AuditEvent.at).between(event.at - stretch, event.at + stretch)
+        known = select(AuditEvent.detail).where(
+            AuditEvent.workspace_id == self._workspace_id,
+            lately,
+            AuditEvent.action == event.action,
+            AuditEvent.object_kind == event.object_kind,
+            AuditEvent.object_id == event.object_id,
+        )
+        if event.detail not in self._session.exec(known).all():
+            self._session.add(event)
+
+    def listing(
+        self, chosen: TrailFilter, limit: int, after: tuple[datetime, str] | None
+    ) -> tuple[Sequence[AuditEvent], tuple[datetime, str] | None]:
+        """Return a stretch of events, newest first, and behind which the next one begins."""
+        query = select(AuditEvent).where(AuditEvent.workspace_id == self._workspace_id)
+        for name, value in chosen.equal.items():
+            query = query.where(col(getattr(AuditEvent, name)) == value)
+        if chosen.since is not None:
+            query = query.where(col(AuditEvent.at) >= chosen.since)
+        if chosen.until is not None:
+            query = query.where(col(AuditEvent.at) < chosen.until)
+        if after is not None:
+            query = query.where(tuple_(col(AuditEvent.at), col(AuditEvent.id)) < tuple_(*after))
+        query = query.order_by(col(AuditEvent.at).desc(), col(AuditEvent.id).desc())
+        rows = self._session.exec(query.limit(limit + 1)).all()
+        more, rows = len(rows) > limit, rows[:limit]
+        return rows, (rows[-1].at, rows[-1].id) if more else None
+
+    def actions(self) -> Sequence[str]:
+        """Return the actions there have been, for a list to choose from."""
+        query = select(AuditEvent.action).where(AuditEvent.workspace_id == self._workspace_id)
+        return sorted(self._session.exec(query.distinct()))

@@ -1,0 +1,1 @@
+"""What pages and routes share: forms, rights, errors, rendering."""

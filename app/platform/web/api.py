@@ -1,0 +1,242 @@
+"""What routes of the JSON API share: strict bodies, files, answers, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import Response
+
+from app.errors import (
+    AppError,
+    BadInput,
+    Conflict,
+    Message,
+    NotFound,
+    SignInNeeded,
+    Stale,
+    TooLarge,
+    TooMany,
+    Unavailable,
+    Unprocessable,
+)
+from app.platform.json_bodies import read_json
+from app.platform.web.auth import get_principal
+from app.platform.web.narrowing import narrowed
+from app.platform.web.problems import MEDIA_TYPE, Problem, UnsupportedMediaType
+from app.platform.web.rights import admitted, name_of
+from app.platform.web.tags import conditional
+
+EXAMPLES: dict[int, AppError] = {
+    400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
+    401: SignInNeeded("this server answers to its members only; sign in or send an API key"),
+    404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
+    409: Conflict.at(
+        "replicas",
+        "{tensor} × {pipeline} × {replicas} needs {needed} IPUs; {system} has {available}",
+        tensor=8,
+        pipeline=8,
+        replicas=5,
+        needed=320,
+        system="IPU-POD256",
+        available=256,
+    ),
+    412: Stale(
+        Message(
+            "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
+            {"found": 4, "expected": 3},
+        )
+    ),
+    413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
+    415: UnsupportedMediaType("send the body as application/json"),
+    422: Unprocessable.at("system.id", "Field required"),
+    429: TooMany(
+        Message(
+            "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+            {"quota": 30, "kind": "search", "seconds": 12},
+        )
+    ),
+    503: Unavailable("the database cannot be reached; nothing was kept, try again in a moment"),
+}
+
+MEANINGS = {
+    400: "Right type, but out of range, not finite or contradictory.",
+    401: "Nobody known asks; send `Authorization: Bearer KEY`. A server without accounts never says so.",
+    404: "Nobody knows this identifier; the answer names close ones.",
+    409: "More devices than exist, an edit conflict, or a key used for another body.",
+    412: "The ETag in If-Match is that of another version.",
+    413: "Larger than the server takes.",
+    415: "Not a format this address reads.",
+    422: "A field is missing, unknown or of the wrong type.",
+    429: "Asked too often; Retry-After says how long to wait.",
+    503: "The database cannot be used now; Retry-After says when to ask again.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the failures of an endpoint for OpenAPI."""
+    return {
+        status: {
+            "description": MEANINGS[status],
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {"$ref": "#/components/schemas/Problem"},
+                    "example": Problem.of(EXAMPLES[status]).model_dump(exclude_none=True),
+                }
+            },
+        }
+        for status in statuses
+    }
+
+
+def event_stream_content() -> dict[str, Any]:
+    """Return a stream of server-sent events for OpenAPI."""
+    example = (
+        'event: progress\ndata: {"id": "swp_a2b3c4d5e6f7g2h3", "title": "Fleet plan", "status": "running", '
+        '"total": 48, "done": 16, "message": null, "created_at": "2026-11-02T09:30:00Z", '
+        '"updated_at": "2026-11-02T09:30:04Z"}\n\nevent: end\nid: end\ndata: done\n\n'
+    )
+    event = {
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {
+            "event": {"enum": ["progress", "end"], "description": "“end” once the work has ended."},
+            "data": {"type": "string", "description": "The state as JSON; of “end”, the status alone."},
+            "id": {"const": "end", "description": "Sent back as Last-Event-ID, nothing follows any more."},
+        },
+    }
+    return {"text/event-stream": {"itemSchema": event, "example": example}}
+
+
+READ = problems(400, 404, 422)
+
+CHANGE = problems(400, 404, 409, 422)
+
+LIST = problems(400, 422)
+
+DELETE = problems(400, 404, 409, 412, 422)
+
+ASK = problems(400, 404, 409, 413, 415, 422)
+
+KNOWN = problems(401, 429)
+"""Failures of every endpoint."""
+
+ETAG = {
+    "ETag": {
+        "description": "Version and digest of the answer, for If-Match and If-None-Match.",
+        "schema": {"type": "string", "pattern": '^"[0-9]+-[0-9a-f]{16}"$'},
+        "example": '"3-9f86d081884c7d65"',
+    }
+}
+
+TAGGED: dict[int | str, dict[str, Any]] = {
+    200: {"headers": ETAG},
+    304: {"description": "What the caller has still holds.", "headers": ETAG},
+}
+
+CHANGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, **problems(412)}
+
+
+class StrictRequest(Request):
+    """A request whose JSON body is read by :func:`read_json`."""
+
+    async def json(self) -> Any:
+        """Return the body, read once."""
+        if not hasattr(self, "_strict"):
+            self._strict = read_json(await self.body())
+        return self._strict
+
+
+class StrictRoute(APIRoute):
+    """A route of the API: refuses bodies it cannot read before the framework looks at them."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler with the strict body in front."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            # Nobody known sends a body that is worth reading.
+            await run_in_threadpool(get_principal, request)
+            strict = StrictRequest(request.scope, request.receive)
+            kind = strict.headers.get("content-type", "").split(";")[0].strip().lower()
+            if kind == "application/json" or kind.endswith("+json"):
+                if await strict.body():
+                    await strict.json()
+            elif kind == "multipart/form-data":
+                # A form may be larger than JSON: where JSON is due it is not read at all.
+                if self.body_field is not None:
+                    raise UnsupportedMediaType("send the body as application/json")
+            elif await strict.body():
+                raise UnsupportedMediaType("send the body as application/json")
+            return conditional(strict, narrowed(strict, await handle(strict)))
+
+        return strictly
+
+
+def api_router(tag: str, prefix: str = "") -> APIRouter:
+    """Return a router of the JSON API, for members only."""
+    return APIRouter(
+        prefix=f"/api/v1{prefix}",
+        tags=[tag],
+        route_class=StrictRoute,
+        responses=KNOWN,
+        dependencies=[Depends(admitted)],
+        generate_unique_id_function=name_of,
+    )
+
+
+MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file with its name and the plain fields that came along."""
+
+    name: str
+    content: bytes
+    fields: Mapping[str, str]
+
+
+async def read_upload(request: Request, known: Collection[str] = ()) -> Upload:
+    """Read the ``file`` of a multipart form; fields beside it must be known ones."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise UnsupportedMediaType("send the file as multipart/form-data, in a field named “file”")
+    async with request.form(max_files=1, max_fields=len(known) + 1) as form:
+        for name in form:
+            if name != "file" and name not in known:
+                raise Unprocessable.at(name[:MAX_NAME], "is not a field of this request")
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise Unprocessable.at("file", "is required: the file itself")
+        fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        return Upload((file.filename or "file")[:MAX_NAME], await file.read(), fields)
+
+
+async def read_upload_or_json(request: Request) -> Upload | Any:
+    """Read a multipart file, or a JSON body in its place."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return await read_upload(request)
+    body = await request.body()
+    if not body:
+        raise Unprocessable.at("body", "is required: a file or a description of a model")
+    return read_json(body)
+
+
+def form_body(fields: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Return a multipart form with a file for OpenAPI."""
+    file = {"type": "string", "format": "binary", "description": "The file itself."}
+    return {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["file"],
+                "properties": {"file": file, **(fields or {})},
+            }
+        }
+    }

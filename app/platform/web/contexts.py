@@ -1,0 +1,198 @@
+"""From documents to what pages show: order, grouping, bars and figures; no number is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.errors import FieldError, Message
+from app.estimating.documents import CheckWarning, Estimate, Text
+from app.platform.charts.figures import Figure
+from app.platform.charts.svg import Drawing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasePage:
+    """What every page has."""
+
+    data_url: str = ""
+    """Address of the same data as JSON; empty where there is none."""
+    documents: Sequence[tuple[str, str]] = ()
+    """Address and title of the documents that can be read here, for the foot of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a list to choose from."""
+
+    id: str
+    name: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGroup:
+    """Entries under one heading."""
+
+    name: str
+    choices: Sequence[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A ready-made comparison that one click opens."""
+
+    id: str
+    title: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What was typed into a form, and what is wrong with it."""
+
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    errors: Sequence[FieldError] = ()
+
+    def get(self, name: str, default: str = "") -> str:
+        """Return the first value of a field."""
+        values = self.values.get(name, ())
+        return values[0] if values else default
+
+    @property
+    def firsts(self) -> dict[str, str]:
+        """The first value of each field."""
+        return {name: values[0] for name, values in self.values.items() if values}
+
+    def has(self, name: str, value: str) -> bool:
+        """Tell whether a value was chosen."""
+        return value in self.values.get(name, ())
+
+    def wrong(self, *names: str) -> list[Message]:
+        """Return what is wrong with any of these fields, or with what lies below them."""
+        return [
+            error.message
+            for error in self.errors
+            if any(error.field == name or error.field.startswith(f"{name}.") for name in names)
+        ]
+
+    def general(self, name: str, *, apart: Sequence[str]) -> list[Message]:
+        """Return what is wrong with a field or what lies below it, apart from what is shown elsewhere."""
+        shown = {f"{name}.{one}" for one in apart}
+        return [
+            error.message
+            for error in self.errors
+            if error.field not in shown and (error.field == name or error.field.startswith(f"{name}."))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class WarningLine:
+    """A sentence of warning with the options it concerns."""
+
+    text: Text
+    options: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WarningGroup:
+    """Everything one check found: one line per sentence, for its values may differ by option."""
+
+    code: str
+    severity: str
+    lines: Sequence[WarningLine]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """A chart: its identifier, caption, size and data, and the table that says the same."""
+
+    id: str
+    caption: str
+    size: str
+    figure: Figure
+    table: str
+    """Identifier of the element that holds the same numbers as text."""
+    note: str = ""
+    """How to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawingView:
+    """A drawing: its identifier, caption and shapes, and the table that says the same."""
+
+    id: str
+    caption: str
+    drawing: Drawing
+    table: str
+    """Identifier of the element that holds the same as text; empty where there is none."""
+    rows: Sequence[Sequence[str | int | float | bool | None]] = ()
+    """The same for other programs, the head first; none where the page offers a file of its own."""
+    note: str = ""
+    """How to read it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemPage(BasePage):
+    """Why a page cannot be shown, and where to go."""
+
+    status: int
+    title: str
+    message: Message
+    errors: Sequence[FieldError]
+    request_id: str
+    """Identifier of the request, by which the log tells more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """One entry of a table of contents."""
+
+    anchor: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage(BasePage):
+    """A document of the project, such as its methodology."""
+
+    title: str
+    body: str
+    """HTML made from our own Markdown, never from input."""
+    contents: Sequence[Contents]
+
+
+SEVERITIES = ("serious", "caution", "info")
+
+MOST_ROWS = 8
+
+LEGEND_ROWS = 3
+"""Rows of a chart that a long legend takes."""
+
+REFUSAL = "does_not_fit"
+
+
+def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
+    """Return warnings once per check and sentence with the options they concern, the gravest first."""
+    groups: dict[tuple[str, str], dict[str, WarningLine]] = {}
+    labels: dict[tuple[str, str], list[str]] = {}
+    for label, warning in warnings:
+        known = labels.setdefault((warning.code, warning.message), [])
+        if label and label not in known:
+            known.append(label)
+        lines = groups.setdefault((warning.code, warning.severity), {})
+        lines.setdefault(warning.message, WarningLine(warning.text, known))
+    found = [WarningGroup(code, severity, list(lines.values())) for (code, severity), lines in groups.items()]
+    return sorted(found, key=lambda group: SEVERITIES.index(group.severity))
+
+
+def refusal_of(estimate: Estimate | None) -> CheckWarning | None:
+    """Return why an estimate cannot run, if it cannot."""
+    if estimate is None or estimate.fits:
+        return None
+    return next((warning for warning in estimate.warnings if warning.code == REFUSAL), None)
+
+
+def view(name: str, caption: str, size: str, figure: Figure, table: str, note: str = "") -> FigureView:
+    """Return a figure with its place on the page."""
+    return FigureView(f"figure-{name}", caption, size, figure, table, note)

@@ -1,0 +1,57 @@
+"""What routes are given: the workbench, the workspace, the caller's key, the stretch of a list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Query, Request
+
+from app.platform.idempotency import MAX_KEY
+from app.platform.listing import MAX_ITEMS, USUAL_ITEMS
+from app.platform.web.auth import PrincipalDep
+from app.platform.workbench import Workbench
+
+
+def workbench_of(request: Request) -> Workbench:
+    """Return the server's workbench."""
+    bench = request.app.state.workbench
+    assert isinstance(bench, Workbench)
+    return bench
+
+
+# Coroutines, though they wait for nothing: what is not one is handed to a thread and waited for.
+async def get_workbench(request: Request) -> Workbench:
+    """Return the server's workbench to a route."""
+    return workbench_of(request)
+
+
+async def get_workspace(principal: PrincipalDep) -> str:
+    """Return whose data the caller sees; without accounts there is one workspace."""
+    return principal.workspace_id
+
+
+BenchDep = Annotated[Workbench, Depends(get_workbench)]
+
+WorkspaceDep = Annotated[str, Depends(get_workspace)]
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="The same key with the same body gives the same answer and stores once, for 24 hours.",
+        examples=["5f0c6a52-quote-17"],
+        json_schema_extra={"minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    ),
+]
+
+LimitQuery = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Most items of the answer.", examples=[20])]
+
+CursorQuery = Annotated[
+    str | None, Query(max_length=200, description="The “next” of an earlier answer; left out, the beginning.")
+]
+
+ID = "Identifier, from a list or an earlier answer."
+
+USUAL = USUAL_ITEMS
+
+ALL = MAX_ITEMS

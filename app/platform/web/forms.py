@@ -1,0 +1,136 @@
+"""HTML forms to the same schemas as JSON, and schema errors back to the fields of a form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, QueryParams
+
+from app.errors import AppError, FieldError, Message
+from app.platform.json_bodies import from_validation
+from app.platform.web.contexts import Form
+from app.platform.web.problems import UnsupportedMediaType
+
+MULTIPLES = {
+    "k": 1e3,
+    "m": 1e6,
+    "b": 1e9,
+    "t": 1e12,
+    "만": 1e4,
+    "억": 1e8,
+    "조": 1e12,
+}
+"""Words people write after a number: 175B, 3000억."""
+
+NUMBER = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbt만억조]?)", re.IGNORECASE)
+
+Checked = TypeVar("Checked", bound=BaseModel)
+
+ROW = re.compile(r"^rows\.(\d+)\.(?:\((?:estimate|figure)\)\.)?")
+
+
+def typed(form: FormData | QueryParams) -> dict[str, list[str]]:
+    """Return what was typed into a form, without its files; nobody types U+0000 on purpose."""
+    values: dict[str, list[str]] = {}
+    for name, value in form.multi_items():
+        text = value.replace("\0", "").strip() if isinstance(value, str) else ""
+        if text:
+            values.setdefault(name, []).append(text)
+    return values
+
+
+def whole(text: str, digits: int = 9) -> int | None:
+    """Return a whole number of so many digits at most; None where the text is none.
+
+    >>> whole("42"), whole("4.2"), whole(""), whole("9" * 5000)
+    (42, None, None, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
+
+
+def plain_number(text: str) -> str:
+    """Return a number as typed by people in the form the schema reads; other text as it is.
+
+    >>> plain_number("1,281,167"), plain_number("175B"), plain_number("3000억"), plain_number("many")
+    ('1281167', '175000000000', '300000000000', 'many')
+    """
+    bare = text.replace(",", "").replace("_", "").replace(" ", "")
+    found = NUMBER.fullmatch(bare)
+    if found is None:
+        return text
+    digits, word = found.groups()
+    try:
+        value = float(digits) * MULTIPLES.get(word.lower(), 1.0)
+    except ValueError:
+        return text
+    return str(int(value)) if value.is_integer() and abs(value) < 1e18 else repr(value)
+
+
+def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:
+    """Return what an address or a form asks for; what the schema does not take is refused as the API does."""
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise from_validation(error.errors(include_url=False)) from None
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted names as nested objects: ``workload.tokens`` → ``{"workload": {"tokens": …}}``."""
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        *above, last = name.split(".")
+        branch = tree
+        for part in above:
+            branch = branch.setdefault(part, {})
+        branch[last] = value
+    return tree
+
+
+def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
+    """Return errors at the fields of the start form: rows of a comparison are its systems.
+
+    Model and workload are asked once for all rows, so their errors are shown once.
+    """
+    found: dict[tuple[str, str], FieldError] = {}
+    for error in errors:
+        row = ROW.match(error.field)
+        field = error.field[row.end() :] if row else error.field
+        index = int(row[1]) if row else 0
+        if row and field.startswith("system.") and index < len(systems):
+            field = f"system.{systems[index]}"
+        placed_error = FieldError(field, error.message)
+        found.setdefault((field, str(error.message)), placed_error)
+    return list(found.values())
+
+
+def refused(
+    values: Mapping[str, Sequence[str]], error: AppError | ValidationError, systems: Sequence[str]
+) -> Form:
+    """Return a form with what was typed and what is wrong with it."""
+    known = from_validation(error.errors(include_url=False)) if isinstance(error, ValidationError) else error
+    return Form(values, placed(known.errors, systems))
+
+
+FIELDS = "application/x-www-form-urlencoded"
+"""Kind of a form without files."""
+
+
+async def read_form(request: Request) -> AsyncIterator[FormData]:
+    """Return a form with its files, which are let go once the answer is made."""
+    async with request.form() as form:
+        yield form
+
+
+async def read_fields(request: Request) -> FormData:
+    """Return a form without files, which alone is read of somebody who is not known."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind not in {"", FIELDS}:
+        raise UnsupportedMediaType(Message("send the form as {kind}", {"kind": FIELDS}))
+    return await request.form()
+
+
+FormDep = Annotated[FormData, Depends(read_form)]

@@ -1,0 +1,69 @@
+"""Answers that are files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from babel.core import negotiate_locale
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.platform.wording.voice import LANGUAGES, Voice, voice
+
+PARAMETER = "lang"
+
+COOKIE = "rackline_language"
+
+COOKIE_SECONDS = 365 * 24 * 3600
+
+
+def asked_for(request: Request) -> str | None:
+    """Return the language the address asks for, if it is one of ours."""
+    asked = request.query_params.get(PARAMETER, "")
+    return asked if asked in LANGUAGES else None
+
+
+def language_of(request: Request, offered: Sequence[str] = LANGUAGES) -> str:
+    """Return the language of a reader; the first of those offered where nothing is said or known."""
+    remembered = request.cookies.get(COOKIE, "")
+    return (
+        asked_for(request)
+        or (remembered if remembered in LANGUAGES else None)
+        or negotiate_locale(preferred(request.headers.get("accept-language", "")), offered, sep="-")
+        or offered[0]
+    )
+
+
+def voice_of(request: Request) -> Voice:
+    """Return the voice a reader is answered in."""
+    return voice(language_of(request))
+
+
+def preferred(header: str) -> list[str]:
+    """Return the languages of an Accept-Language header, the most wanted first (RFC 9110, 12.5.4).
+
+    >>> preferred("en;q=0.7, ko-KR, zh;q=0")
+    ['ko-KR', 'en']
+    """
+    weighted: list[tuple[float, str]] = []
+    for entry in header.split(",")[:20]:
+        name, _, weight = entry.partition(";")
+        try:
+            quality = float(weight.strip().removeprefix("q=")) if weight else 1.0
+        except ValueError:
+            quality = 0.0
+        if name.strip() and quality > 0:
+            weighted.append((-quality, name.strip()))
+    return [name for _, name in sorted(weighted, key=lambda one: one[0])]
+
+
+PDF = "application/pdf"
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+CSV = "text/csv; charset=utf-8"
+
+
+def attachment(data: bytes, kind: str, name: str) -> Response:
+    """Return a file to be saved under a name, which consists of letters, digits and dots of ours."""
+    return Response(data, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -1,0 +1,331 @@
+"""Every failure as one shape: ``application/problem+json`` (RFC 9457).
+
+A problem never repeats what was sent, except identifiers inside a message that names their close
+relatives: raw input may be huge, secret or not representable in JSON.
+"""
+
+from __future__ import annotations
+
+import http
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import quote, urlencode
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import RedirectResponse, Response
+
+from app.errors import (
+    AppError,
+    BadInput,
+    Conflict,
+    Message,
+    NotFound,
+    Overtaken,
+    SignInNeeded,
+    Stale,
+    TooLarge,
+    TooMany,
+    Unavailable,
+    Unprocessable,
+)
+from app.platform.json_bodies import escaped, from_validation
+
+SIGN_IN = "/sign-in"
+
+MOST = 2000
+"""Longest address that is gone back to."""
+
+
+def local(address: str) -> str:
+    r"""Return an address within this server; the first page in the place of every other one.
+
+    What a browser could take for another host is none of ours: two slashes, a backslash, which it reads as a
+    slash, a tab or a line's end, which it drops, and everything with a scheme.
+
+    >>> local("/studies?q=%ED%95%9C#top"), local("//evil.example"), local("/\\evil.example")
+    ('/studies?q=%ED%95%9C#top', '/', '/')
+    >>> local("https://evil.example"), local("/\t/evil.example"), local("/sign-in?next=/"), local("")
+    ('/', '/', '/', '/')
+    """
+    if not address.startswith("/") or address.startswith("//") or len(address) > MOST:
+        return "/"
+    if "\\" in address or not address.isprintable() or " " in address:
+        return "/"
+    if address.partition("?")[0].rstrip("/") in {SIGN_IN, f"{SIGN_IN}/code", "/sign-out"}:
+        return "/"
+    return quote(address, safe="/?#[]@!$&'()*+,;=:%~-._")
+
+
+def go(address: str) -> RedirectResponse:
+    """Send a browser to an address within this server, which it asks for anew."""
+    return RedirectResponse(local(address), 303)
+
+
+def sign_in_address(following: str) -> str:
+    """Return the address of the sign-in that leads back to an address."""
+    wanted = local(following)
+    return SIGN_IN if wanted == "/" else f"{SIGN_IN}?{urlencode({'next': wanted})}"
+
+
+def to_sign_in(request: Request) -> Response:
+    """Send a browser to sign in and from there back to what it asked for.
+
+    A fragment is asked for by a script, which would put the sign-in into the page: it is told to go there.
+    """
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    address = sign_in_address(asked if request.method == "GET" else "/")
+    if "hx-request" in request.headers:
+        return Response(status_code=401, headers={"HX-Redirect": SIGN_IN})
+    response = RedirectResponse(address, 303)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def to_code(following: str) -> RedirectResponse:
+    """Send a browser to give its second factor, and from there on."""
+    wanted = local(following)
+    tail = "" if wanted == "/" else f"?{urlencode({'next': wanted})}"
+    return RedirectResponse(f"{SIGN_IN}/code{tail}", 303)
+
+
+logger = logging.getLogger("rackline.web")
+
+MEDIA_TYPE = "application/problem+json"
+
+LEFT = 499
+"""Status, of no RFC, that servers write down for who went away before the answer."""
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Methods that some address of ours takes."""
+
+PageRenderer = Callable[[Request, AppError], Response]
+
+
+class ProblemField(BaseModel):
+    """One wrong field."""
+
+    model_config = ConfigDict(frozen=True)
+
+    field: str = Field(description="Dotted path in the request.", examples=["plan.tensor"])
+    message: str = Field(description="What is wrong with it and what is allowed.")
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str = Field(description="Kind of problem, as a reference.", examples=["/problems/bad-input"])
+    title: str = Field(description="Kind of problem in words.", examples=["Bad input"])
+    status: int = Field(description="HTTP status.", examples=[400])
+    detail: str = Field(description="What happened and what to do about it.")
+    errors: list[ProblemField] = Field(description="The fields it concerns; may be empty.")
+    instance: str | None = Field(
+        None,
+        description="This very occurrence, as a reference with the identifier of the request.",
+        examples=["/requests/8f14e45fceea167a5a36dedd"],
+    )
+
+    @classmethod
+    def of(cls, error: AppError) -> Problem:
+        """Return the problem of an error of our own."""
+        return cls(
+            type=problem_type(error.title),
+            title=error.title,
+            status=error.status,
+            detail=error.sentence(),
+            errors=[ProblemField(field=item.field, message=str(item.message)) for item in error.errors],
+        )
+
+
+class MethodNotAllowed(AppError):
+    """The path exists, the method does not."""
+
+    status = 405
+    title = "Method not allowed"
+
+
+class TooSlow(AppError):
+    """The body did not arrive in time."""
+
+    status = 408
+    title = "Too slow"
+
+
+class HeadTooLarge(AppError):
+    """Address and headers are more than a request of ours needs."""
+
+    status = 431
+    title = "Head too large"
+
+
+class UnsupportedMediaType(AppError):
+    """The body is not in a format this path reads."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
+class NotAllowed(AppError):
+    """Refused whatever the input."""
+
+    status = 403
+    title = "Forbidden"
+
+
+class Misdirected(AppError):
+    """Sent to a host name this server does not answer to."""
+
+    status = 421
+    title = "Misdirected request"
+
+
+class ServerError(AppError):
+    """A fault of ours; the log has it."""
+
+    status = 500
+    title = "Server error"
+
+
+BY_STATUS: dict[int, type[AppError]] = {
+    kind.status: kind
+    for kind in (
+        BadInput,
+        SignInNeeded,
+        NotAllowed,
+        NotFound,
+        MethodNotAllowed,
+        TooSlow,
+        Conflict,
+        Stale,
+        TooLarge,
+        UnsupportedMediaType,
+        Misdirected,
+        Unprocessable,
+        TooMany,
+        HeadTooLarge,
+        ServerError,
+        Unavailable,
+    )
+}
+
+
+def problem_type(title: str) -> str:
+    """Return the relative reference that names a kind of problem."""
+    return f"/problems/{title.lower().replace(' ', '-')}"
+
+
+def from_http(error: HTTPException, path: str) -> AppError:
+    """Return the framework's own refusals as errors of ours."""
+    kind = BY_STATUS.get(error.status_code, BadInput)
+    if error.status_code == http.HTTPStatus.NOT_FOUND:
+        return kind(Message("there is nothing at {path}", {"path": path[:200]}))
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "")
+        return kind(Message("this address takes {methods}", {"methods": allowed or "other methods"}))
+    return kind(Message(escaped(str(error.detail))))
+
+
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods an address takes; the framework names those of the first route there alone.
+
+    What else matches reads more of the address as an identifier, as ``/{id}`` does of ``/{id}.csv``, and is
+    about something else. Files of ours are no routes: nothing is returned for them.
+    """
+    first: str | None = None
+    found: set[str] = set()
+    for route in iter_route_contexts(app.routes):
+        written = route.path_format
+        if written is None or not route.methods:
+            continue
+        if first is None and route.path_regex.match(path):
+            first = written
+        if written == first:
+            found |= set(route.methods)
+    return [method for method in METHODS if method in found]
+
+
+def problem_response(error: AppError, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error as the response of the JSON API."""
+    identifier = structlog.contextvars.get_contextvars().get("request_id")
+    instance = f"/requests/{identifier}" if identifier else None
+    problem = Problem.of(error).model_copy(update={"instance": instance})
+    body = problem.model_dump_json(exclude_none=True)
+    return Response(body, status_code=error.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def wants_page(request: Request) -> bool:
+    """Tell whether a browser asks for a page rather than for data."""
+    path = request.url.path
+    if path.startswith("/api/") or path.endswith(".json"):
+        return False
+    return "text/html" in request.headers.get("accept", "")
+
+
+def install(
+    app: FastAPI, page: PageRenderer | None = None, headers_of_faults: Mapping[str, str] | None = None
+) -> None:
+    """Answer every failure of an application with a problem; browsers get ``page``, where there is one.
+
+    A fault is answered outside of all middleware: it is given its headers here.
+    """
+
+    def answer(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
+        if page is not None and wants_page(request):
+            shown = page(request, error)
+            shown.headers.update(headers or {})
+            return shown
+        return problem_response(error, headers)
+
+    async def of_ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, AppError)
+        if isinstance(error, Overtaken) and "if-match" in request.headers:
+            error = Stale(error.message, error.errors)
+        if isinstance(error, SignInNeeded):
+            if wants_page(request):
+                return to_sign_in(request)
+            return answer(request, error, {"WWW-Authenticate": "Bearer"})
+        headers = (
+            {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable) else None
+        )
+        return answer(request, error, headers)
+
+    async def of_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return answer(request, from_validation(error.errors()))
+
+    async def of_framework(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            methods = allowed_methods(app, request.url.path) or ["GET", "HEAD"]
+            error = HTTPException(405, headers={"Allow": ", ".join(methods)})
+        return answer(request, from_http(error, request.url.path), error.headers)
+
+    async def of_fault(request: Request, error: Exception) -> Response:
+        # What has failed here has left the middleware that knew the request's identifier.
+        identifier = getattr(request.state, "request_id", "")
+        headers = {**(headers_of_faults or {}), **({"X-Request-Id": identifier} if identifier else {})}
+        with structlog.contextvars.bound_contextvars(request_id=identifier):
+            logger.error("request failed", exc_info=error)
+            fault = ServerError("something went wrong here; it is in the server's log")
+            return answer(request, fault, headers)
+
+    async def of_leaving(request: Request, error: Exception) -> Response:
+        # Whoever stopped an upload hears no answer, and nothing here went wrong.
+        return Response(status_code=LEFT)
+
+    handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
+        AppError: of_ours,
+        RequestValidationError: of_validation,
+        HTTPException: of_framework,
+        ClientDisconnect: of_leaving,
+        Exception: of_fault,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)

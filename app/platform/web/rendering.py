@@ -1,0 +1,149 @@
+"""Templates to pages: one Jinja environment per language."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+import app
+from app.platform.admission import Principal
+from app.platform.charts.figures import Figure
+from app.platform.charts.svg import written
+from app.platform.web import locale
+from app.platform.web.auth import reach_of
+from app.platform.web.contexts import BasePage
+from app.platform.web.pictures import PARAMETER, VERSIONED, chart_address, chart_file, folder, forms
+from app.platform.web.rights import may
+from app.platform.wording.voice import LANGUAGES, agree, voice
+from app.platform.workbench import LruCache
+
+
+@functools.cache
+def asset(pattern: str) -> str:
+    """Return the address of a file under static/; a pattern finds the version in a vendored name.
+
+    Files without a version in their name or folder carry that of Rackline as a query, so that an update is
+    not read from a browser's store.
+    """
+    root = folder("static")
+    found = sorted(root.glob(pattern))
+    path = found[-1].relative_to(root).as_posix() if found else pattern
+    return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
+
+
+def embedded(figure: Figure) -> Markup:
+    """Write a figure into a page as data; nothing in it can end the element it stands in."""
+    text = json.dumps(figure, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+@functools.cache
+def environment(language: str) -> Environment:
+    """Return the templates in one language: strings through gettext, numbers through its voice."""
+    speaker = voice(language)
+    made = Environment(
+        loader=FileSystemLoader(folder("templates")),
+        extensions=["jinja2.ext.i18n"],
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.install_gettext_callables(speaker.gettext, speaker.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    made.policies["ext.i18n.trimmed"] = True
+    made.filters |= {
+        "say": speaker.say,
+        "sentence": speaker.sentence,
+        "count": speaker.count,
+        "label": speaker.label,
+        "number": speaker.number,
+        "percent": speaker.percent,
+        "chance": speaker.chance,
+        "share": speaker.share,
+        "part_time": speaker.part,
+        "agree": agree if language == "ko" else str,
+        "ratio": speaker.ratio,
+        "quantity": speaker.quantity,
+        "central": speaker.central,
+        "spread": speaker.spread,
+        "value": speaker.value,
+        "money": speaker.full,
+        "money_spread": speaker.full_spread,
+        "date": speaker.date,
+        "embedded": embedded,
+        "drawn": written,
+    }
+    made.globals |= {"asset": asset, "language": language, "languages": LANGUAGES, "version": app.__version__}
+    return made
+
+
+def render(
+    request: Request,
+    template: str,
+    page: BasePage,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    lasting: LruCache[Any] | None = None,
+    language: str | None = None,
+) -> Response:
+    """Answer with a page in the reader's language; an asked-for language is remembered."""
+    language = language or locale.language_of(request)
+    asked_chart = request.query_params.get(PARAMETER)
+    if asked_chart and request.method == "GET" and status == 200:
+        return chart_file(page, asked_chart)
+    body = (
+        environment(language)
+        .get_template(template)
+        .render(
+            page=page,
+            here=request.url,
+            reader=reader_of(request),
+            may=partial(may, request),
+            switch={code: address_in(request, code) for code in LANGUAGES},
+            chart_address=partial(chart_address, request),
+            chart_forms=forms,
+            kept=partial(kept, lasting, f"{language} {request.url.path}?{request.url.query}"),
+        )
+    )
+    response = HTMLResponse(body, status, headers=dict(headers or {}))
+    response.headers["Content-Language"] = language
+    response.headers["Vary"] = "Accept-Language, Cookie"
+    if asked := locale.asked_for(request):
+        secure, seconds = reach_of(request).https, locale.COOKIE_SECONDS
+        response.set_cookie(
+            locale.COOKIE, asked, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
+        )
+    return response
+
+
+def kept(lasting: LruCache[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:
+    """Return a part of a page as it was written for who asked for the address before."""
+    if lasting is None:
+        return caller()
+    # As plain text: what is kept is compared by nobody and escaped already.
+    written: str = lasting.get(("written", address), lambda: str(caller()))
+    return Markup(written)
+
+
+def reader_of(request: Request) -> Principal | None:
+    """Return the person who is signed in; None without accounts, and for pages that are open to all."""
+    found: Principal | None = getattr(request.state, "principal", None)
+    return found if found is not None and found.account_id is not None else None
+
+
+def address_in(request: Request, language: str) -> str:
+    """Return the address of this page in another language; of the start where it was posted to."""
+    if request.method != "GET":
+        return f"/?{locale.PARAMETER}={language}"
+    address = request.url.include_query_params(**{locale.PARAMETER: language})
+    # Two slashes at the start would name another site.
+    return f"/{address.path.lstrip('/')}?{address.query}"

@@ -1,0 +1,1 @@
+"""Words and numbers for readers: one voice per language, used by pages, figures and proposals."""

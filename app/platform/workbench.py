@@ -1,0 +1,301 @@
+"""What every use case works with: catalogue, store and the uploads of a workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from app.catalog.books import BookRow, PriceBook
+from app.catalog.software import SoftwareProfile
+from app.errors import FieldError, Message, NotFound
+from app.estimating.calibrated import profile_from_json
+from app.estimating.context import SizingContext
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest
+from app.platform.catalogue import Catalogue
+from app.platform.identity import SessionTimes
+from app.platform.outgoing import HttpSender, Sender
+from app.platform.retention import Retention
+from app.platform.sealing import SECRET_BYTES, Sealer
+from app.platform.store.database import Store
+from app.platform.store.tables import CalibrationRow, PriceBookRecord, Profile
+from app.platform.store.tables import WorkloadSample as SampleRow
+from app.platform.store.upload_files import UploadFiles
+from app.profiles.model import ModelProfile
+from app.profiles.samples import LengthSample
+
+Kept = TypeVar("Kept")
+
+
+class LruCache(Generic[Kept]):
+    """So many of what was made last by a key; the same key always stands for the same thing.
+
+    What is given out is shared by all who ask and must not be changed. Two who ask for something new at the
+    same moment make it twice: neither waits for the other.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._found: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """Return what stands for a key, made where it is not kept."""
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key]
+        made = make()
+        with self._lock:
+            self._found[key] = made
+            while len(self._found) > self._size:
+                self._found.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._found.clear()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+KEPT = 512
+"""Estimates kept; one takes some 30 kB as a document."""
+
+
+def key_of(workspace_id: str, request: BaseModel) -> str:
+    """Return what a request of a workspace is kept under; fields that were left out do not count."""
+    body = f"{workspace_id}\n{request.model_dump_json(exclude_unset=True)}"
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+class EstimateCache:
+    """The latest estimates by workspace and request; the same request always has the same answer.
+
+    Uploads and calibrations never change under their identifier. Price books do: what is priced by one is
+    made anew.
+    """
+
+    def __init__(self, size: int = KEPT) -> None:
+        self._latest: LruCache[Estimate] = LruCache(size)
+
+    def get(self, workspace_id: str, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
+        """Return the estimate of a request, made where it is not kept."""
+        if request.assumptions.price_book_id is not None:
+            return make()
+        return self._latest.get(key_of(workspace_id, request), make)
+
+    def clear(self) -> None:
+        """Let go of all."""
+        self._latest.clear()
+
+    def __len__(self) -> int:
+        return len(self._latest)
+
+
+LOCAL_WORKSPACE = "ws_local"
+"""The one workspace of a server without accounts."""
+
+Upload = TypeVar("Upload")
+
+OFFERED = 50
+"""Latest calibrations among which close names are looked for."""
+
+KEPT_UPLOADS = 128
+"""Uploads kept in memory; they never change once stored."""
+
+KEPT_DECISIONS = 512
+"""Plans, and times of plans, kept in memory; one takes some 100 kB."""
+
+KEPT_ANSWERS = 64
+"""Answers of one kind kept in memory; the largest take some 100 kB."""
+
+KEPT_SIZINGS = 4
+"""Pages of sizings kept in memory; the largest takes 10 MB."""
+
+KEPT_PAGES = 24
+"""Contents of pages, and the text they make; the largest takes 2 MB."""
+
+
+def no_such(kind: str, identifier: str) -> NotFound:
+    """Return the error for an identifier of ours; random ones have no close relatives to offer."""
+    return NotFound(Message("there is no {kind} “{name}”", {"kind": Message(kind), "name": identifier[:80]}))
+
+
+def found(load: Callable[[str, str], Upload], workspace_id: str, field: str, identifier: str) -> Upload:
+    """Return an upload that a field of a request names, or say so at that field."""
+    try:
+        return load(workspace_id, identifier)
+    except NotFound as error:
+        raise NotFound(error.message, [FieldError(field, error.message)]) from None
+
+
+def _nobody(name: str) -> None:
+    """Hear that there is work, where nobody does any."""
+
+
+class Workbench:
+    """Catalogue and store of one server, loaded once."""
+
+    def __init__(self, sizing: SizingContext, store: Store, files: UploadFiles | None = None) -> None:
+        self.sizing = sizing
+        self.store = store
+        self.ring: Callable[[str], None] = _nobody
+        """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
+        loses nothing: the job is in the store, and who looks after jobs rings again."""
+        self.run_chore: Callable[[str], None] = _nobody
+        """Asks for one of the server's own chores by name, before its turn."""
+        self.files = files
+        """Uploaded files; without a directory for them only what was read is kept."""
+        self.retention = Retention()
+        """For how long what is kept for a time only is kept."""
+        self.session_times = SessionTimes()
+        """How long a session of a browser works."""
+        self.sealer = Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
+        """Seals what must be read again; without a secret of the server, for this process alone."""
+        self.webhook_http = False
+        """Whether webhooks may be told without TLS."""
+        self.sender: Sender = HttpSender()
+        """Sends messages to webhooks."""
+        self.estimates = EstimateCache()
+        """Estimates of the options of studies, and of the points of scaling curves."""
+        self.decisions: LruCache[Any] = LruCache(KEPT_DECISIONS)
+        """Plans that estimates have decided on, and how long they take."""
+        self.searches: LruCache[Any] = LruCache(KEPT_ANSWERS)
+        """Searches of the page of plans."""
+        self.choices: LruCache[Any] = LruCache(KEPT_ANSWERS)
+        """Choices of networks."""
+        self.queues: LruCache[Any] = LruCache(KEPT_ANSWERS)
+        """Simulated waiting lines."""
+        self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
+        """What pages show of sizings as they were answered, which never change."""
+        self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
+        """What pages show that depends on the catalogue alone, and parts of them as they are written."""
+        self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
+        self._kept_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
+        self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
+        self.book_version = lru_cache(maxsize=KEPT_UPLOADS)(self._load_book_version)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The catalogue as documents."""
+        return Catalogue(self.sizing)
+
+    def prepare(self) -> None:
+        """Bring the tables up to date and make the local workspace."""
+        self.store.migrate()
+        with self.store.transaction(LOCAL_WORKSPACE) as repository:
+            repository.ensure_workspace("Local")
+
+    def context(self, workspace_id: str) -> SizingContext:
+        """Return the sizing context that finds the uploads of one workspace."""
+        return replace(
+            self.sizing,
+            find_profile=partial(found, self.profile, workspace_id, "model.profile_id"),
+            find_workload=partial(found, self.workload_sample, workspace_id, "workload.workload_id"),
+            find_calibration=partial(self._calibration_or_none, workspace_id),
+            calibrations=partial(self._calibrations, workspace_id),
+            find_book=partial(self._book, workspace_id),
+            remember=partial(self._remember, workspace_id),
+        )
+
+    def _remember(self, workspace_id: str, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what was decided before in a workspace: of its uploads nobody else may learn."""
+        return self.decisions.get((workspace_id, key), make)
+
+    def _book(self, workspace_id: str, name: str) -> PriceBook:
+        """Return a price book in its newest version, or in the one named behind an @."""
+        identifier, _, version = name.partition("@")
+        with self.store.transaction(workspace_id) as repository:
+            record = repository.get(PriceBookRecord, identifier)
+            if record is None or (version and not version.isdecimal()):
+                raise no_such("price book", name)
+            newest = record.version
+        return self.book_version(workspace_id, identifier, int(version[:9]) if version else newest)
+
+    def _load_book_version(self, workspace_id: str, identifier: str, version: int) -> PriceBook:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.book_versions.find(identifier, version)
+            if row is None:
+                raise no_such("price book", f"{identifier}@{version}")
+            rows = tuple(BookRow(**entry) for entry in row.rows)
+            return PriceBook(identifier, row.name, version, row.created_at.date().isoformat(), rows)
+
+    def profile(self, workspace_id: str, identifier: str) -> ModelProfile:
+        """Return an uploaded model; one that was deleted, by whichever server, is not there any more."""
+        with self.store.transaction(workspace_id) as repository:
+            if not repository.uploads.has_profile(identifier):
+                raise no_such("uploaded profile", identifier)
+        return self._kept_profile(workspace_id, identifier)
+
+    def workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
+        """Return what was counted in an uploaded sample of the data, unless it was deleted."""
+        with self.store.transaction(workspace_id) as repository:
+            if not repository.uploads.has_sample(identifier):
+                raise no_such("uploaded sample", identifier)
+        return self._kept_sample(workspace_id, identifier)
+
+    def forget_uploads(self) -> None:
+        """Let go of what is in memory of uploads, since some were deleted."""
+        self._kept_profile.cache_clear()
+        self._kept_sample.cache_clear()
+        self.estimates.clear()
+        for answers in (self.decisions, self.searches, self.choices, self.queues):
+            answers.clear()
+
+    def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.get(Profile, identifier)
+            if row is None:
+                raise no_such("uploaded profile", identifier)
+            return ModelProfile.from_json(row.document)
+
+    def _load_workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.get(SampleRow, identifier)
+            if row is None:
+                raise no_such("uploaded sample", identifier)
+            return LengthSample.from_json(row.document)
+
+    def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
+        try:
+            return self.calibration(workspace_id, identifier)
+        except NotFound:
+            return None
+
+    def _load_calibration(self, workspace_id: str, identifier: str) -> SoftwareProfile:
+        with self.store.transaction(workspace_id) as repository:
+            row = repository.get(CalibrationRow, identifier)
+            if row is None or row.profile is None:
+                raise no_such("calibration", identifier)
+            return profile_from_json(identifier, row.profile, self.sizing.software)
+
+    def _calibrations(self, workspace_id: str) -> list[str]:
+        with self.store.transaction(workspace_id) as repository:
+            rows = repository.page(CalibrationRow, OFFERED, None).rows
+            return [row.id for row in rows if row.profile is not None]
+
+
+def remove_files(bench: Workbench, workspace_id: str, addresses: list[str | None]) -> None:
+    """Take files away that no row names any more; what cannot go now goes with the next purge."""
+    known = [address for address in addresses if address is not None]
+    if bench.files is None or not known:
+        return
+    with bench.files.alone() as alone:
+        if not alone:
+            return
+        for address in known:
+            with bench.store.transaction(workspace_id) as repository:
+                named = repository.uploads.is_named(address)
+            if not named:
+                bench.files.remove(workspace_id, address)

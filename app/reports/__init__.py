@@ -1,1 +1,0 @@
-"""Renderings of a document: words and numbers, figures, sheets, proposals."""

@@ -1,1 +1,0 @@
-"""Figures and drawings as pictures and tables, drawn without a browser."""

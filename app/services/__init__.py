@@ -1,1 +1,0 @@
-"""Use cases: one function each, which loads, calls sizing and saves. Pages and API call nothing else."""

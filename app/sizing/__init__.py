@@ -1,1 +1,0 @@
-"""Decisions: estimates, comparisons, checks and validation, over the engine and the catalogue."""

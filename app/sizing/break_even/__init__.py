@@ -1,1 +1,0 @@
-"""Build or rent: when an own cluster has paid for itself by the cloud bills it replaces."""

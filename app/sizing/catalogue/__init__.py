@@ -1,1 +1,0 @@
-"""The catalogue as it is answered."""

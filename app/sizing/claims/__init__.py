@@ -1,1 +1,0 @@
-"""Vendor ratios beside estimates on equal footing: which of them survive."""

@@ -1,1 +1,0 @@
-"""Which network a workload is worth: what each gains, what it costs, and which term decides."""

@@ -1,1 +1,0 @@
-"""Fit the software profiles to measured runs, and say how well they predict runs left out."""

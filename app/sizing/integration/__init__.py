@@ -1,1 +1,0 @@
-"""How other programs reach Rackline and are told of events: what is asked and what is answered."""

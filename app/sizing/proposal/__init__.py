@@ -1,1 +1,0 @@
-"""A comparison made into a proposal: what it says, what it advises, how it is frozen and replayed."""

@@ -1,1 +1,0 @@
-"""Studies: a customer's question with its options, answered in any of its states."""

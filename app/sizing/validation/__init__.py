@@ -1,1 +1,0 @@
-"""Validation: predict measured runs from their configuration, then compare."""

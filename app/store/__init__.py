@@ -1,1 +1,0 @@
-"""What is kept: tables, transactions, every query by name, migrations."""
