@@ -82,7 +82,7 @@ class BadInput(AppError):
     """A value of the right type that can never be right."""
 
     status = 400
-    title = "Bad input"
+    title = "Invalid input"
 
     @classmethod
     def at(cls, field_name: str, template: str, **values: object) -> BadInput:
@@ -102,7 +102,7 @@ class SignInNeeded(AppError):
     """Nobody known asks for what only members get."""
 
     status = 401
-    title = "Sign-in needed"
+    title = "Sign-in required"
 
 
 DRAWN = re.compile(r"[a-z]{3}_[a-z2-9]{16}")
@@ -124,10 +124,10 @@ class NotFound(AppError):
         said = {"kind": Message(kind), "name": name[:80]}
         message = (
             Message(
-                "no {kind} is called “{name}”; the nearest are {close}", {**said, "close": ", ".join(close)}
+                "no {kind} is named “{name}”; closest matches: {close}", {**said, "close": ", ".join(close)}
             )
             if close
-            else Message("no {kind} is called “{name}”; there is none yet", said)
+            else Message("no {kind} is named “{name}”; none exists yet", said)
         )
         return cls(message, [FieldError(field_name, message)] if field_name else [])
 
@@ -180,7 +180,7 @@ class Unavailable(AppError):
     """Something the server needs cannot be used now; says after how many seconds to ask again."""
 
     status = 503
-    title = "Not available now"
+    title = "Temporarily unavailable"
 
     def __init__(
         self, message: Message | str, errors: Iterable[FieldError] = (), *, retry_after: int = 5

@@ -310,11 +310,11 @@ def opened(name: str, address: str) -> Huey:
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:
             raise BadInput.at(
-                "RACKLINE_QUEUE_URL", "a Redis queue needs the package “redis”, which is not installed"
+                "RACKLINE_QUEUE_URL", "a Redis queue requires the package “redis”, which is not installed"
             )
         pool = ConnectionPool.from_url(address, **REDIS)
         return Huey(storage_class=RedisStorage, connection_pool=pool, **common)
-    raise BadInput.at("RACKLINE_QUEUE_URL", "give sqlite:///FILE, postgresql://… or redis://…")
+    raise BadInput.at("RACKLINE_QUEUE_URL", "use sqlite:///FILE, postgresql://… or redis://…")
 
 
 def _opened_file(path: Path, common: Mapping[str, Any]) -> Huey:

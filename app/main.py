@@ -184,7 +184,7 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
     if not settings.oidc_issuer:
         return None
     if not settings.oidc_client_id:
-        raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is needed beside RACKLINE_OIDC_ISSUER")
+        raise BadInput.at("RACKLINE_OIDC_CLIENT_ID", "is required when RACKLINE_OIDC_ISSUER is set")
     # Few servers have one, and what it takes is slow to load.
     from app.features.accounts.oidc_provider import Provider
 

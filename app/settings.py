@@ -236,7 +236,7 @@ def stated(environment: Mapping[str, str], name: str) -> str:
     if not path:
         return environment.get(name, "")
     if environment.get(name):
-        raise BadInput.at(name, "give {name} or {name}_FILE, not both", name=name)
+        raise BadInput.at(name, "set {name} or {name}_FILE, not both", name=name)
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

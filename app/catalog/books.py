@@ -118,7 +118,7 @@ def faults(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
         wrong = _fault(lookup, row)
         key = (row.item, row.parameter, row.condition)
         if wrong is None and key in seen:
-            wrong = "item", Message("stands in row {first} already", {"first": seen[key] + 1})
+            wrong = "item", Message("is already in row {first}", {"first": seen[key] + 1})
         seen.setdefault(key, place)
         if wrong is not None:
             column, message = wrong
@@ -134,7 +134,7 @@ def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.parameter not in LIMITS:
         known = ", ".join(LIMITS)
         return "parameter", Message(
-            "“{given}” cannot be stated in a price book; it takes {known}",
+            "a price book cannot set “{given}”; allowed: {known}",
             {"given": row.parameter[:40], "known": known},
         )
     wrong = _discount_fault(lookup, row) if row.parameter == DISCOUNT else _figure_fault(lookup, row)
@@ -143,14 +143,16 @@ def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     units = units_of(lookup, row.parameter)
     if row.unit not in units:
         return "unit", Message(
-            "“{given}” is no unit of it; give {units}", {"given": row.unit[:40], "units": ", ".join(units)}
+            "“{given}” is not a valid unit here; use {units}",
+            {"given": row.unit[:40], "units": ", ".join(units)},
         )
     least, most = LIMITS[row.parameter]
     if row.parameter == DISCOUNT and row.unit == "%":
         most *= 100.0
     if not least <= row.value <= most:
         return "value", Message(
-            "{value} is not between {least} and {most}", {"value": row.value, "least": least, "most": most}
+            "must be between {least} and {most}, not {value}",
+            {"value": row.value, "least": least, "most": most},
         )
     return None
 
@@ -168,13 +170,13 @@ def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
         known = [key[2] for key in lookup.accepted if key[:2] == (row.item, row.parameter)]
     if not known:
         return "item", Message(
-            "{item} has no {parameter}; nothing would read it",
+            "{item} has no {parameter}; this row has no effect",
             {"item": row.item, "parameter": row.parameter},
         )
     if row.condition not in known:
         shown = ", ".join(f"“{one}”" for one in known)
         return "condition", Message(
-            "“{given}” is not known here; give one of {known}",
+            "“{given}” is not valid here; use one of {known}",
             {"given": row.condition[:40], "known": shown},
         )
     return None
@@ -182,20 +184,20 @@ def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
 
 def _discount_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.condition:
-        return "condition", Message("a discount has no condition; leave it empty")
+        return "condition", Message("a discount takes no condition; leave it empty")
     if row.item.startswith(MAKER):
         known = sorted({item.maker for item in lookup.items.values() if item.maker})
         if row.item.removeprefix(MAKER) in known:
             return None
-        return "item", Message("no such maker; the catalogue has {known}", {"known": ", ".join(known)})
+        return "item", Message("unknown maker; the catalogue has {known}", {"known": ", ".join(known)})
     if row.item.startswith(KIND):
         known = sorted(PRICED_KINDS | RENTED_KINDS)
         if row.item.removeprefix(KIND) in known:
             return None
-        return "item", Message("no such kind; give one of {known}", {"known": ", ".join(known)})
+        return "item", Message("unknown kind; use one of {known}", {"known": ", ".join(known)})
     if row.item not in lookup.items:
         return "item", Message(
-            "the catalogue has no item “{given}”; give one, maker:… or kind:…", {"given": row.item[:60]}
+            "the catalogue has no item “{given}”; enter an item, maker:… or kind:…", {"given": row.item[:60]}
         )
     return None
 

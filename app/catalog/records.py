@@ -92,7 +92,7 @@ def home_machine(lookup: Lookup, chip_id: str) -> str:
     for name in lookup.names("machine"):
         if lookup.figure(name, "chip").text == chip_id and lookup.find(name, "streaming_memory"):
             return name
-    raise NotFound.named("machine with streaming memory for", chip_id, lookup.names("machine"))
+    raise NotFound.named("machine with streaming memory", chip_id, lookup.names("machine"))
 
 
 def ipu_chip(lookup: Lookup, chip_id: str, streaming_memory: float | None = None) -> IpuChip:
@@ -162,9 +162,9 @@ def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool
     fitted = round(figures["devices"].si)
     count = fitted if devices is None else devices
     if count < 1:
-        raise BadInput.at("devices", "a machine has at least one accelerator, not {devices}", devices=count)
+        raise BadInput.at("devices", "a machine needs at least 1 accelerator, not {devices}", devices=count)
     if count > fitted:
-        message = "{devices} accelerators are asked for; one {machine} has {fitted}"
+        message = "{devices} accelerators requested; one {machine} has {fitted}"
         raise Conflict.at("devices", message, devices=count, machine=figures["devices"].item, fitted=fitted)
     bandwidth = figures["bus_bandwidth"].si
     if bridged:
@@ -216,9 +216,9 @@ def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription
     """Return the engine's record of a fabric as one node with so many ports sees it."""
     figures = fabric_figures(lookup, fabric_id)
     if ports_per_node < 1:
-        raise BadInput.at("ports_per_node", "a node has at least one port, not {ports}", ports=ports_per_node)
+        raise BadInput.at("ports_per_node", "a node needs at least 1 port, not {ports}", ports=ports_per_node)
     if not oversubscription >= 1.0:
-        template = "oversubscription is 1 or more, not {given}"
+        template = "oversubscription must be 1 or more, not {given}"
         raise BadInput.at("oversubscription", template, given=oversubscription)
     return Fabric(
         name=fabric_id,

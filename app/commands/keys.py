@@ -127,7 +127,7 @@ def named(bench: Workbench, workspace: str, name: str) -> ApiKey:
     """Return the key with an identifier or a beginning."""
     if name.startswith(keys.MARK):
         if keys.FORM.fullmatch(name):
-            raise BadInput.at("KEY", "give the identifier or the beginning of the key, never the whole")
+            raise BadInput.at("KEY", "enter the identifier or the beginning of the key, never the whole key")
         found = bench.store.key_of(name)
         if found is None or found.workspace_id != workspace:
             raise no_such("key", name)

@@ -136,7 +136,7 @@ def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="What
     """Make a workspace; its first member becomes its owner."""
     with opened() as identity:
         if not accounts.any_account(identity):
-            raise BadInput("without accounts there is one workspace; make the first account first")
+            raise BadInput("without accounts there is only one workspace; create the first account first")
         made = accounts.add_workspace(identity, name)
     typer.echo(f"{made.id} {made.name}")
 

@@ -67,15 +67,15 @@ def check_reach(host: str, reach: ServerAccess) -> None:
     if reach.alone:
         raise BadInput.at(
             "--host",
-            "without accounts Rackline answers on this machine only: 127.0.0.1, ::1 or localhost; "
-            "make the first account with “rackline user add EMAIL --name NAME”, "
-            "or reach it from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
+            "without accounts, Rackline answers on this machine only: 127.0.0.1, ::1 or "
+            "localhost; create the first account with “rackline user add EMAIL --name NAME”, "
+            "or connect from elsewhere over ssh (ssh -L 8000:localhost:8000 …)",
         )
     if not reach.public_url:
         raise BadInput.at(
             "--host",
-            "to be reached from elsewhere, set RACKLINE_PUBLIC_URL to the address people write, "
-            "such as https://rackline.example.com",
+            "to allow access from other machines, set RACKLINE_PUBLIC_URL to the address "
+            "people use, such as https://rackline.example.com",
         )
     if not reach.https:
         typer.echo("warning: without https passwords and figures can be read on the way", err=True)
@@ -89,7 +89,7 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise BadInput.at(
             "--port",
-            "{host}:{port} cannot be listened on: {reason}",
+            "cannot listen on {host}:{port}: {reason}",
             host=host,
             port=str(port),
             reason=error.strerror,

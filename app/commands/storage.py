@@ -84,7 +84,7 @@ def purge_command(
     bench = workbench(Settings.from_environment())
     with closing(bench.store), acting(Actor("operator")):
         if not bench.store.is_ready():
-            raise Conflict("the tables are not those of this version of Rackline; start it once")
+            raise Conflict("the database tables do not match this version of Rackline; start the server once")
         purged = purge(bench, now(), dry_run=dry_run, at_once=True)
     verb = "would go" if dry_run else "have gone"
     for kind, count in purged.counts.items():

@@ -103,15 +103,13 @@ class KeptRows:
         """Make the file, or go on with it; returns the keys of the rows it has."""
         if not self.path.exists():
             if resume:
-                raise BadInput.at(
-                    "--resume", "there is no run to go on with: {file} is not there", file=str(self.path)
-                )
+                raise BadInput.at("--resume", "no run to resume: {file} does not exist", file=str(self.path))
             self._make()
             return set()
         if not resume:
             raise BadInput.at(
                 "--resume",
-                "{file} holds a run that was broken off; go on with it by --resume, or delete it",
+                "{file} contains an interrupted run; continue it with --resume, or delete the file",
                 file=str(self.path),
             )
         self._mend()
@@ -127,7 +125,7 @@ class KeptRows:
         """Return the rows in the order in which they came."""
         with self._usable(), self.path.open(encoding="utf-8") as file:
             if self._digest(file.readline()) != self.sweep.digest:
-                raise BadInput.at("--resume", "{file} holds the rows of another sweep", file=str(self.path))
+                raise BadInput.at("--resume", "{file} contains rows of another sweep", file=str(self.path))
             for line in file:
                 yield SweepRow.model_validate_json(line)
 
@@ -179,7 +177,7 @@ class KeptRows:
             ) from None
         except ValidationError:
             raise BadInput.at(
-                "--resume", "{file} holds a row that cannot be read", file=str(self.path)
+                "--resume", "{file} contains a row that cannot be read", file=str(self.path)
             ) from None
 
 
@@ -227,5 +225,5 @@ def broken_off(output: Path) -> Message:
     """Return what to say after Ctrl-C."""
     rows = output.with_name(f"{output.name}{ROWS_ENDING}")
     if not rows.exists():
-        return Message("stopped before the first row came")
-    return Message("stopped; the rows so far are in {file}, go on with --resume", {"file": str(rows)})
+        return Message("stopped before the first row")
+    return Message("stopped; the rows so far are in {file}; continue with --resume", {"file": str(rows)})

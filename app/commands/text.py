@@ -27,7 +27,7 @@ def estimate_text(answer: Estimate) -> list[str]:
         ("steps", speaker.number(answer.steps)),
         ("throughput", speaker.quantity(answer.throughput)),
         ("model FLOP utilisation", speaker.quantity(answer.mfu)),
-        ("time to train", speaker.quantity(answer.time_to_train)),
+        ("training time", speaker.quantity(answer.time_to_train)),
         ("energy", speaker.quantity(answer.energy)),
         ("cost of the run", speaker.quantity(answer.cost.run if answer.cost else None)),
         ("validation", answer.validation.status),
@@ -95,7 +95,7 @@ def sizing_text(answer: Sizing) -> list[str]:
     """Return a sizing as aligned lines: the answer in a sentence, then the options."""
     speaker = voice("en")
     head = (
-        *("system", "accelerators", "idle machines", "time to train", "purchase", "run", "term"),
+        *("system", "accelerators", "idle machines", "training time", "purchase", "run", "term"),
         *("held against", "probability", "meets", "front"),
     )
     rows = [

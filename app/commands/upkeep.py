@@ -49,7 +49,7 @@ def docs(
     root = data_directory().parent
     page = root / PAGE
     if not page.is_file():
-        raise BadInput(Message("the documentation is written in a copy of the repository only"))
+        raise BadInput(Message("the documentation can only be written in a copy of the repository"))
     documents = generated_documents(load_context(data_directory()))
     documents[PAGE] = with_reference(page.read_text(encoding="utf-8"))
     documents[OPERATIONS] = with_settings(written(root / OPERATIONS))

@@ -129,7 +129,7 @@ def laplace_posterior(
     runs, count = measured.size, least.size
     if runs == 0 or not np.all(own > 0):
         message = Message(
-            "a calibration needs runs with a deviation of their own above 0, got {runs}", {"runs": runs}
+            "a calibration needs runs whose own deviation is above 0, got {runs}", {"runs": runs}
         )
         raise BadInput(message)
     below, above = np.append(least, -np.inf), np.append(most, np.inf)

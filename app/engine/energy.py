@@ -52,7 +52,7 @@ def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLi
     """
     position, low, high = np.asarray(share, dtype=float), np.asarray(lower_power), np.asarray(upper_power)
     if not np.all((position >= 0) & (position <= 1)):
-        raise BadInput(Message("load must lie between 0 and 1"))
+        raise BadInput(Message("load must be between 0 and 1"))
     if not np.all(low <= high):
         raise BadInput(Message("upper power must not be below lower power"))
     return np.asarray(low + position * (high - low))

@@ -144,7 +144,7 @@ def two_piece_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals
     if not (np.all(least > 0) and np.all(least <= middle) and np.all(middle <= most)):
         raise BadInput(
             Message(
-                "a range must rise from above 0: {low}, {value}, {high}",
+                "range values must be above 0 and must not decrease: {low}, {value}, {high}",
                 {"low": float(np.min(least)), "value": float(np.min(middle)), "high": float(np.min(most))},
             )
         )

@@ -355,8 +355,9 @@ def fat_tree(
     if np.any(leaf > ports * half):
         raise BadInput(
             Message(
-                "{n} leaf switches: three levels of {ports}-port switches join {most} at most; take switches "
-                "with more ports, fewer ports per node, or more oversubscription",
+                "{n} leaf switches: three levels of {ports}-port switches connect at most "
+                "{most}; use switches with more ports, fewer ports per node, or higher "
+                "oversubscription",
                 {
                     "n": int(leaf[leaf > ports * half].min()),
                     "ports": int(ports.min()),

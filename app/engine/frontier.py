@@ -101,6 +101,6 @@ def scaling_knee(counts: FloatLike, times: FloatLike) -> int:
     machines, seconds = np.asarray(counts, dtype=float), np.asarray(times, dtype=float)
     if not machines.size or machines.shape != seconds.shape:
         raise BadInput(
-            Message("as many times as counts are needed, got {times}", {"times": int(seconds.size)})
+            Message("one time per count is required, got {times} times", {"times": int(seconds.size)})
         )
     return int(np.argmax(parallel_efficiency(machines, seconds) / seconds))

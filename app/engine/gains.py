@@ -50,7 +50,7 @@ def sufficient_rung(seconds: Floats, threshold: float) -> Indices:
     """
     seconds = np.asarray(seconds, float)
     if seconds.shape[-1:] in ((), (0,)):
-        raise BadInput("a ladder has at least one rung")
+        raise BadInput("a ladder needs at least one rung")
     fastest = np.minimum.accumulate(seconds[..., ::-1], axis=-1)[..., ::-1]
     enough = relative_gain(seconds, fastest) < max(threshold, np.finfo(float).tiny)
     return np.asarray(np.argmax(enough, axis=-1))

@@ -91,7 +91,7 @@ def one_forward_one_backward(
     if chunks > 1 and micro_batches % stages:
         raise BadInput(
             Message(
-                "{m} micro-batches are no whole rounds of {p} stages, as interleaving needs",
+                "{m} micro-batches do not form whole rounds of {p} stages, as interleaving requires",
                 {"m": micro_batches, "p": stages},
             )
         )
@@ -195,10 +195,10 @@ def _order(stage: int, stages: int, passes: int, chunks: int) -> list[tuple[bool
 def _check(stages: int, micro_batches: int, chunks: int) -> None:
     for name, count in (("stages", stages), ("micro-batches", micro_batches), ("chunks", chunks)):
         if count < 1:
-            raise BadInput(Message("{count} {name}: at least 1 is needed", {"count": count, "name": name}))
+            raise BadInput(Message("{count} {name}: at least 1 is required", {"count": count, "name": name}))
     if 2 * stages * micro_batches * chunks > MOST_PASSES:
         most = {"most": MOST_PASSES}
-        raise BadInput(Message("more than {most} passes; lay out fewer micro-batches", most))
+        raise BadInput(Message("more than {most} passes; use fewer micro-batches", most))
 
 
 def _schedule(rows: list[tuple[int, int, int, bool, float, float]]) -> Schedule:

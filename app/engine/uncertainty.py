@@ -61,7 +61,9 @@ def standard_normals(samples: int, dimensions: int, seed: int) -> Floats:
     [-1.1503, -0.3186, 0.3186, 1.1503]
     """
     if samples < 1 or dimensions < 0:
-        raise BadInput(Message("no table of {rows} by {columns}", {"rows": samples, "columns": dimensions}))
+        raise BadInput(
+            Message("{rows} by {columns} is not a valid table size", {"rows": samples, "columns": dimensions})
+        )
     normal = NormalDist()
     quantiles = np.array([normal.inv_cdf((index + 0.5) / samples) for index in range(samples)])
     keys = np.random.PCG64(seed).random_raw(samples * dimensions).reshape(dimensions, samples)

@@ -134,7 +134,7 @@ def check_assumptions(asked: AssumptionsInput) -> None:
         if value is not None and not least <= value <= most:
             raise BadInput.at(
                 f"assumptions.{name}",
-                "{value} is not between {least} and {most}",
+                "must be between {least} and {most}, not {value}",
                 value=value,
                 least=least,
                 most=most,
@@ -142,7 +142,7 @@ def check_assumptions(asked: AssumptionsInput) -> None:
     if asked.storage_tb and asked.include is not None and STORAGE not in asked.include:
         raise BadInput.at(
             "assumptions.storage_tb",
-            "storage is left out of assumptions.include; add it there, or leave storage_tb out",
+            "assumptions.include does not contain storage; add it, or remove storage_tb",
         )
 
 

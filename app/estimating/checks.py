@@ -40,8 +40,8 @@ def plan_checks(
                 "memory_borderline",
                 "serious",
                 Message(
-                    "the plan needs {share} % of a device's memory: within what the memory model may be "
-                    "wrong by, but it may not run",
+                    "the plan needs {share} % of device memory: within the memory model's "
+                    "error, but it may not run",
                     {"share": round(100.0 * total / capacity)},
                 ),
                 "plan",
@@ -53,7 +53,7 @@ def plan_checks(
                 "memory_margin_thin",
                 "caution",
                 Message(
-                    "the plan fills {share} % of a device's memory; measure before relying on it",
+                    "the plan fills {share} % of device memory; measure before relying on it",
                     {"share": round(100.0 * total / capacity)},
                 ),
                 "plan",
@@ -68,8 +68,8 @@ def plan_checks(
                 "optimizer_on_host",
                 "caution",
                 Message(
-                    "{size} GB of optimizer state a device lie in the host's memory and are updated there; "
-                    "no such run was measured",
+                    "{size} GB of optimizer state per device is kept and updated in host "
+                    "memory; no such run has been measured",
                     {"size": significant(float(np.ravel(memory.streaming)[0]) / 1e9)},
                 ),
                 "plan.offload",
@@ -81,8 +81,8 @@ def plan_checks(
                 "phased_execution",
                 "caution",
                 Message(
-                    "the weights do not stay in the processor: {phases} phases a stage stream them in and "
-                    "out",
+                    "the weights do not stay on the processor: each stage streams them in and "
+                    "out in {phases} phases",
                     {"phases": int(choice.plans.phases[0])},
                 ),
                 "plan.phases",
@@ -94,8 +94,7 @@ def plan_checks(
                 "generation_mk2",
                 "info",
                 Message(
-                    "{system} carries Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher "
-                    "clock",
+                    "{system} uses Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
                     {"system": hardware.entry.name},
                 ),
                 "system.id",
@@ -117,8 +116,9 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
             "batch_not_divisible",
             "caution",
             Message(
-                "{batch} samples do not divide over {copies} copies of the model ({each} each); {used} of "
-                "{devices} accelerators are used, and a batch of {whole} would use more",
+                "{batch} samples do not divide evenly over {copies} copies of the model "
+                "({each} each); {used} of {devices} accelerators are used, and a batch of "
+                "{whole} would use more",
                 {
                     "batch": batch,
                     "copies": copies,
@@ -152,11 +152,13 @@ def bolder_plan(choice: PlanChoice) -> CheckWarning | None:
         return None
     traits = []
     if float(fastest.plans.offload[0]) > float(choice.plans.offload[0]):
-        traits.append(Message("the optimizer on the host"))
+        traits.append(Message("the optimizer offloaded to the host"))
     if float(fastest.plans.interleave[0]) > max(float(choice.plans.interleave[0]), DEEPEST_INTERLEAVE):
-        traits.append(Message("{count} chunks a stage", {"count": int(fastest.plans.interleave[0])}))
+        traits.append(
+            Message("{count} interleaved chunks per stage", {"count": int(fastest.plans.interleave[0])})
+        )
     if float(fastest.plans.tensor[0]) > max(float(choice.plans.tensor[0]), choice.space.devices_per_node):
-        traits.append(Message("tensor parallelism over {count}", {"count": int(fastest.plans.tensor[0])}))
+        traits.append(Message("{count}-way tensor parallelism", {"count": int(fastest.plans.tensor[0])}))
     if not traits:
         return None
     what = traits[0]
@@ -166,7 +168,7 @@ def bolder_plan(choice: PlanChoice) -> CheckWarning | None:
         "bolder_plan",
         "info",
         Message(
-            "a plan with {what} would be {share} % faster, but no published run used one like it",
+            "a plan with {what} would be {share} % faster, but no published run has used one like it",
             {"what": what, "share": significant(100.0 * (1.0 - fastest.total / seconds), 2)},
         ),
         "plan",
@@ -183,8 +185,8 @@ def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> Che
     streaming = float(np.ravel(memory.streaming)[0])
     if 0 < memory.streaming_capacity < streaming and not scenario.is_ipu:
         message = Message(
-            "the leanest plan keeps {needed} GB a device in the host's memory, which has {capacity} GB a "
-            "device; {remedy}",
+            "even the leanest plan needs {needed} GB of host memory per device, of {capacity} "
+            "GB available; {remedy}",
             {
                 "needed": significant(streaming / 1e9),
                 "capacity": significant(memory.streaming_capacity / 1e9),
@@ -194,8 +196,8 @@ def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> Che
         return CheckWarning.of("does_not_fit", "serious", message, "plan", "system.count")
     if 0 < memory.streaming_capacity < streaming:
         message = Message(
-            "the leanest plan keeps {needed} GB a device in streaming memory, which has {capacity} GB a "
-            "device; {remedy}",
+            "even the leanest plan needs {needed} GB of streaming memory per device, of "
+            "{capacity} GB available; {remedy}",
             {
                 "needed": significant(streaming / 1e9),
                 "capacity": significant(memory.streaming_capacity / 1e9),
@@ -208,8 +210,7 @@ def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> Che
         "does_not_fit",
         "serious",
         Message(
-            "the leanest plan needs {needed} GB on a device that has {capacity} GB, most of it {part}; "
-            "{remedy}",
+            "even the leanest plan needs {needed} GB on a {capacity} GB device, most of it {part}; {remedy}",
             {
                 "needed": significant(float(memory.total[0]) / 1e9),
                 "capacity": significant(memory_of(scenario.chip) / 1e9),
@@ -231,8 +232,8 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> list[Check
                 "input_bound",
                 "caution",
                 Message(
-                    "every step waits {share} % of its time for input; faster storage or hosts would help, "
-                    "more accelerators would not",
+                    "each step spends {share} % of its time waiting for input; faster storage "
+                    "or hosts would help, more accelerators would not",
                     {"share": round(100.0 * run.input_wait / run.step_seconds)},
                 ),
                 "assumptions.input_samples_per_second",
@@ -243,7 +244,9 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> list[Check
             CheckWarning.of(
                 "restart_outlasts_failures",
                 "serious",
-                Message("failures come faster than the run restarts; it does not finish at this size"),
+                Message(
+                    "failures occur faster than the run can restart; training does not finish at this size"
+                ),
                 "assumptions.failures_per_1000_node_days",
             )
         )
@@ -254,7 +257,8 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> list[Check
                 "batch_beyond_critical",
                 "caution",
                 Message(
-                    "at this batch the target costs {factor} times the samples of a small one",
+                    "at this batch size, reaching the target takes {factor} times the samples "
+                    "of a small batch",
                     {"factor": significant(run.samples / float(target.samples.min()))},
                 ),
                 "workload.global_batch",
@@ -275,7 +279,7 @@ def time_checks(
         return []
     count = finishing()
     advice = (
-        Message("train on less, or take another system: more of it do not finish within a year")
+        Message("train less, or choose another system: more of this one would not finish within a year")
         if count is None
         else Message(
             "{count} × {system} would finish within a year", {"count": count, "system": hardware.entry.name}
@@ -286,7 +290,7 @@ def time_checks(
         message = Message("training takes {time}; {advice}", values)
         return [CheckWarning.of("longer_than_a_year", "serious", message, *TIME_FIELDS)]
     message = Message(
-        "training takes {time}, longer than the {term} of amortisation; {advice}",
+        "training takes {time}, longer than the amortization period of {term}; {advice}",
         {**values, "term": duration(written_off)},
     )
     return [CheckWarning.of("longer_than_amortisation", "serious", message, *TIME_FIELDS)]
@@ -306,8 +310,8 @@ def validation_checks(
                 "family_error_large",
                 "serious",
                 Message(
-                    "on measured runs of this family and chip the median error is {error} %; measure before "
-                    "deciding anything on it",
+                    "the median error on measured runs of this family and chip is {error} %; "
+                    "measure before deciding",
                     {"error": round(100.0 * family_error)},
                 ),
                 "model",
@@ -325,7 +329,7 @@ def validation_checks(
             CheckWarning.of(
                 "extrapolated",
                 "info",
-                Message("the case lies beyond the measured runs; the range is widened for it"),
+                Message("the case is outside the measured runs, so its range is widened"),
                 "system.count",
             )
         )
@@ -341,8 +345,8 @@ def model_checks(scenario: Scenario) -> list[CheckWarning]:
                 "experts_evenly_loaded",
                 "caution",
                 Message(
-                    "every expert is taken to get the same share of the tokens; an uneven load is slower, "
-                    "and no mixture of experts was measured"
+                    "every expert is assumed to get an equal share of the tokens; uneven load "
+                    "is slower, and no mixture-of-experts run has been measured"
                 ),
                 "model",
             )
@@ -356,8 +360,8 @@ def batch_adjusted(asked: int, used: int, devices: int) -> CheckWarning:
         "batch_not_divisible",
         "caution",
         Message(
-            "a global batch of {asked} divides over few of {devices} accelerators; {used} is computed "
-            "instead",
+            "a global batch size of {asked} divides over only a few of {devices} accelerators; "
+            "{used} is used instead",
             {"asked": asked, "devices": devices, "used": used},
         ),
         "workload.global_batch",

@@ -105,8 +105,9 @@ def critical_batch_checks(
             "batch_beyond_critical",
             "caution",
             Message(
-                "steps of {batch} million tokens lie above the critical batch of some {critical} million: "
-                "the same loss takes about {factor} times the tokens it takes there",
+                "steps of {batch} million tokens exceed the critical batch of about {critical} "
+                "million: reaching the same loss takes about {factor} times the tokens needed "
+                "there",
                 {
                     "batch": significant(batch_tokens / 1e6),
                     "critical": significant(critical / 1e6),
@@ -195,7 +196,7 @@ class SizingContext:
                 whole = self.software.built_on(identifier)
                 raise BadInput.at(
                     "software",
-                    "{software} is a part of software profiles; choose one that has it: {whole}",
+                    "{software} is only a part of software profiles; choose one that includes it: {whole}",
                     software=identifier,
                     whole=", ".join(whole),
                 )
@@ -286,7 +287,7 @@ def choose_software(
         if profile.kind != kind.value:
             raise BadInput.at(
                 "software",
-                "{software} is software for a {kind}; choose one for {chip}, or leave it out",
+                "{software} is {kind} software; choose one for {chip}, or leave it empty",
                 software=asked,
                 kind=profile.kind.upper(),
                 chip=chip,
@@ -299,7 +300,8 @@ def choose_software(
             "software",
             usual.profile,
             Message(
-                "usual for {models} on this chip since {since}; name your own for a narrower range",
+                "usual for {models} on this chip since {since}; choose your own software for a "
+                "narrower range",
                 {"models": Message(usual.models), "since": usual.since[:4]},
             ),
         )

@@ -52,7 +52,7 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
         Share of the runs that stay below, :math:`P`; 0.5 ranks by central times.
     """
     if not 0.5 <= probability < 1.0:
-        raise BadInput.at("probability", "{value} is not at least 0.5 and below 1", value=probability)
+        raise BadInput.at("probability", "must be at least 0.5 and below 1, not {value}", value=probability)
     factor = WORTH_IT ** (residual_quantile(probability) / residual_quantile(RANKED_AT))
 
     known = known_regimes(scenario, family)

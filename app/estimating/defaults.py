@@ -22,18 +22,16 @@ from app.estimating.runtime import Run
 def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Default]:
     """Return what was taken for granted of the system."""
     asked = request.system
-    usual = Message("what {system} comes with", {"system": hardware.entry.name})
+    usual = Message("default configuration of {system}", {"system": hardware.entry.name})
     found = []
     if "count" not in asked.model_fields_set:
-        found.append(Default.of("system.count", hardware.count, Message("one, where no count is given")))
+        found.append(Default.of("system.count", hardware.count, Message("1 by default")))
     if asked.fabric is None:
         found.append(Default.of("system.fabric", hardware.fabric, usual))
     if asked.ports_per_node is None:
         found.append(Default.of("system.ports_per_node", hardware.ports_per_node, usual))
     if "currency" not in request.model_fields_set:
-        found.append(
-            Default.of("currency", request.currency, Message("US dollars, where no currency is given"))
-        )
+        found.append(Default.of("currency", request.currency, Message("US dollars by default")))
     return found
 
 
@@ -41,11 +39,11 @@ def plan_defaults(sizing: Decision) -> list[Default]:
     """Return the batch and the memory margin that were chosen."""
     found = []
     if sizing.batch_searched:
-        why = Message("least time to train within the range where convergence holds")
+        why = Message("shortest training time within the range where convergence holds")
         found.append(Default.of("workload.global_batch", sizing.batch, why))
     if sizing.request.assumptions.memory_margin is None:
         margin = round(default_margin(sizing.scenario), 6)
-        why = Message("memory left free for what no formula counts")
+        why = Message("memory reserved for what no formula counts")
         found.append(Default.of("assumptions.memory_margin", margin, why))
     return found
 
@@ -73,14 +71,14 @@ def assumption_defaults(
         add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
         add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
         interval = run.checkpoint_interval / MINUTE
-        optimum = Message("the interval that loses least, after Daly")
+        optimum = Message("interval with the least loss (Daly)")
         add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
     add("pue", cost.pue.si if found is None else found.pue, cost.pue)
     if found is None:
         return entries
-    usual = Message("machines are owned and cloud instances rented, where nothing else is asked")
+    usual = Message("by default, machines are owned and cloud instances rented")
     add("acquisition", "own" if found.owned else "rent", None, usual)
-    where = Message("Korea for what is owned; published rents are those of the United States")
+    where = Message("Korea for owned systems; published rental prices are for the United States")
     add("region", found.terms.region, None, where)
     add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
     add("discount_rate", round(found.discount_rate, 9), cost.capital_rate)
@@ -97,13 +95,13 @@ def assumption_defaults(
             "include",
             list(found.include),
             None,
-            Message("all parts of the cost that have a sourced or marked figure"),
+            Message("all cost items with a sourced or marked figure"),
         )
         exchange = found.rate if request.currency == "KRW" else 1.0
         add("electricity_per_kwh", round(found.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
     else:
-        add("utilisation", found.utilisation, None, Message("rented hours are paid while they are used"))
-        add("rental", found.terms.rental, None, Message("on demand, where nothing else is asked"))
+        add("utilisation", found.utilisation, None, Message("rented hours are paid only while in use"))
+        add("rental", found.terms.rental, None, Message("on-demand by default"))
         if found.terms.spot:
             rate = cost.interruptions
             add("spot_interruptions_per_month", rate.value, rate)
@@ -118,8 +116,8 @@ def stored_tb(found: DollarPrices) -> float:
 
 def _figure(figure: Figure | None) -> Message:
     if figure is None:
-        return Message("the catalogue's figure")
+        return Message("catalogue value")
     return Message(
-        "the catalogue's figure: {publisher}, {date}",
+        "catalogue value: {publisher}, {date}",
         {"publisher": figure.source.publisher, "date": figure.as_of},
     )

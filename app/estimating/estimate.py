@@ -82,19 +82,21 @@ def bare_estimate(
     if request.workload.kind in ADAPTER_PAPERS:
         raise BadInput.at(
             "workload.kind",
-            "a bare figure has no layers that adapters could be added to; give a preset or a config",
+            "a bare compute figure has no layers for adapters; use a preset or a config",
         )
     defaults: list[Default] = []
     warnings: list[CheckWarning] = []
     utilization = 1.0 if asked.utilization is None else asked.utilization
     if not 0 < utilization <= 1:
         raise BadInput.at(
-            "assumptions.utilization", "{value} is not above 0 and at most 1", value=utilization
+            "assumptions.utilization", "must be above 0 and at most 1, not {value}", value=utilization
         )
     if asked.utilization is None:
         defaults.append(
             Default.of(
-                "assumptions.utilization", 1.0, Message("nobody reaches the peak; runs reach 30 to 55 %")
+                "assumptions.utilization",
+                1.0,
+                Message("no run reaches the peak; actual runs reach 30 to 55 %"),
             )
         )
     chip = hardware.entry.chip
@@ -102,7 +104,9 @@ def bare_estimate(
     sources = []
     if asked.peak_flops is not None:
         if not 0 < asked.peak_flops < 1e30:
-            raise BadInput.at("assumptions.peak_flops", "{value} is not above 0", value=asked.peak_flops)
+            raise BadInput.at(
+                "assumptions.peak_flops", "must be above 0, not {value}", value=asked.peak_flops
+            )
         # A stated peak is that of one system, as data sheets print it.
         peak, formula = asked.peak_flops * hardware.count, "stated peak × systems"
         per_device = peak / hardware.devices
@@ -122,8 +126,9 @@ def bare_estimate(
                 "sparse_peak",
                 "serious",
                 Message(
-                    "the peak is above the dense one, {dense} PFLOP/s for this system, as figures with "
-                    "structured sparsity are; at the dense peak the same division gives {days} days",
+                    "the peak exceeds the dense peak of this system, {dense} PFLOP/s, as "
+                    "figures with structured sparsity do; at the dense peak the same division "
+                    "gives {days} days",
                     {
                         "dense": significant(dense.value * hardware.devices / 1e15, 4),
                         "days": significant(seconds_dense / DAY, 4),
@@ -136,7 +141,7 @@ def bare_estimate(
         CheckWarning.of(
             "bare_division",
             "caution",
-            Message("compute over peak: no memory, no communication, no plan was looked at"),
+            Message("compute divided by peak: memory, communication and plan are not considered"),
             "model.total_flop",
         )
     )
@@ -387,7 +392,7 @@ def _remedy(sizing: Decision, context: SizingContext) -> Message:
     request = sizing.request.model_copy(update={"plan": PlanInput()})
     asked = request.system
     if sizing.request.plan != request.plan and _would_fit(request, sizing, sizing.hardware, context):
-        return Message("another plan on the same system would fit; leave the plan out")
+        return Message("another plan would fit on the same system; leave the plan empty")
     same = (asked.fabric, asked.ports_per_node, asked.streaming_memory_gb)
     for system_id, start, options in ((asked.id, asked.count * 2, same), (ROOMY_SYSTEM, 1, ())):
         count = start
@@ -400,12 +405,12 @@ def _remedy(sizing: Decision, context: SizingContext) -> Message:
                 break
             if _would_fit(request, sizing, hardware, context):
                 return Message(
-                    "{count} × {system} would hold it", {"count": count, "system": hardware.entry.name}
+                    "{count} × {system} would be enough", {"count": count, "system": hardware.entry.name}
                 )
             count *= 2
     return Message(
-        "neither more of this system nor {system} would hold it; a smaller micro-batch, shorter samples or a "
-        "smaller model would",
+        "neither more of this system nor {system} would be enough; use a smaller micro-batch, "
+        "shorter samples or a smaller model",
         {"system": context.catalog.system(ROOMY_SYSTEM).name},
     )
 
@@ -436,7 +441,9 @@ def _complete(question: str | None, sizing: Decision, context: SizingContext) ->
     assumed = _reliability(request, hardware, context)
     input_rate = request.assumptions.input_samples_per_second
     if input_rate is not None and input_rate <= 0:
-        raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=input_rate)
+        raise BadInput.at(
+            "assumptions.input_samples_per_second", "must be above 0, not {value}", value=input_rate
+        )
     timing = _timed(question, sizing, assumed, input_rate, context)
     run, names = timing.run, timing.regimes
     warnings = [*sizing.warnings, *plan_checks(scenario, sizing.choice, hardware, hardware.devices)]

@@ -58,7 +58,7 @@ def reliability(
         if value is not None and not least <= value <= 1e6:
             raise BadInput.at(
                 f"assumptions.{name}",
-                "{value} is not between {least} and 1,000,000",
+                "must be between {least} and 1,000,000, not {value}",
                 value=value,
                 least=least,
             )
@@ -164,11 +164,11 @@ class HardwareFinder:
         """Return ``count`` systems of the catalogue, on its fabric or another."""
         entry = self.catalog.system(known_id(self.catalog, "system", system_id, "system.id"))
         if count < 1:
-            raise BadInput.at("system.count", "{count} systems: at least 1 is needed", count=count)
+            raise BadInput.at("system.count", "there must be at least 1 system, not {count}", count=count)
         if count * entry.machines * entry.devices_per_machine > MOST_DEVICES:
             raise BadInput.at(
                 "system.count",
-                "{count} × {system} are more than {most} accelerators; ask for fewer",
+                "{count} × {system} exceeds {most} accelerators; reduce the count",
                 count=count,
                 system=entry.name,
                 most=MOST_DEVICES,
@@ -177,7 +177,7 @@ class HardwareFinder:
             if fabric not in (None, entry.fabric):
                 raise Conflict.at(
                     "system.fabric",
-                    "{system} is joined by IPU-Links and GW-Links; leave the fabric out or give {fabric}",
+                    "{system} is connected by IPU-Links and GW-Links; leave the fabric empty or use {fabric}",
                     system=entry.name,
                     fabric=entry.fabric,
                 )
@@ -185,7 +185,7 @@ class HardwareFinder:
             if memory is not None and memory <= 0:
                 raise BadInput.at(
                     "system.streaming_memory_gb",
-                    "{value} GB: more than 0 is needed",
+                    "must be above 0 GB, not {value} GB",
                     value=streaming_memory_gb,
                 )
             return Hardware(
@@ -199,19 +199,21 @@ class HardwareFinder:
         if streaming_memory_gb is not None:
             raise BadInput.at(
                 "system.streaming_memory_gb",
-                "{system} has no streaming memory, which is that of IPU systems; leave it out",
+                "{system} has no streaming memory, which only IPU systems have; leave it empty",
                 system=entry.name,
             )
         name = entry.fabric if fabric is None else known_id(self.catalog, "fabric", fabric, "system.fabric")
         if name == "ipu-fabric":
-            raise Conflict.at("system.fabric", "{fabric} joins IPUs only", fabric=name)
+            raise Conflict.at("system.fabric", "{fabric} connects IPUs only", fabric=name)
         ports = entry.ports_per_node if ports_per_node is None else ports_per_node
         if ports < 1:
-            raise BadInput.at("system.ports_per_node", "{ports} ports: at least 1 is needed", ports=ports)
+            raise BadInput.at(
+                "system.ports_per_node", "there must be at least 1 port, not {ports}", ports=ports
+            )
         if ports > MOST_PORTS:
             raise BadInput.at(
                 "system.ports_per_node",
-                "{ports} ports: at most {most} fit a machine",
+                "a machine takes at most {most} ports, not {ports}",
                 ports=ports,
                 most=MOST_PORTS,
             )

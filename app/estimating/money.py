@@ -88,15 +88,15 @@ def quote_line(
 ) -> QuoteLine:
     """Return a line: quantity times unit price less a share of it."""
     if not (math.isfinite(quantity) and quantity >= 0):
-        raise BadInput.at("quantity", "{value} is not a quantity of 0 or more", value=quantity)
+        raise BadInput.at("quantity", "the quantity must be at least 0, not {value}", value=quantity)
     if not 0 <= discount_share <= 1:
-        raise BadInput.at("discount", "a discount is a share from 0 to 1, not {value}", value=discount_share)
+        raise BadInput.at("discount", "a discount must be between 0 and 1, not {value}", value=discount_share)
     known: dict[str, Decimal | None]
     if unit_price is None:
         known = {"unit_price": None, "discount": Decimal(0), "total": None}
     else:
         if not (math.isfinite(unit_price) and abs(unit_price) * max(quantity, 1.0) <= LARGEST):
-            raise BadInput.at("unit_price", "a line of {item} over {most}", item=item, most=LARGEST)
+            raise BadInput.at("unit_price", "the line for {item} exceeds {most}", item=item, most=LARGEST)
         with localcontext(EXACT):
             gross = exact(quantity) * exact(unit_price)
             off = rounded(gross * exact(discount_share), currency)

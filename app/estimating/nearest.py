@@ -481,13 +481,13 @@ UNITS = {
 """Unit of the metrics that an estimate has a range of; keys of the catalogues."""
 
 SENTENCES: Mapping[tuple[Apart, ...], str] = {
-    ("software",): "other software",
-    ("software", "global_batch"): "other software and another batch",
-    ("software", "plan"): "other software and another plan",
-    ("software", "global_batch", "plan"): "other software, another batch and another plan",
-    ("global_batch",): "another batch",
-    ("plan",): "another plan",
-    ("global_batch", "plan"): "another batch and another plan",
+    ("software",): "software differs",
+    ("software", "global_batch"): "software and batch size differ",
+    ("software", "plan"): "software and plan differ",
+    ("software", "global_batch", "plan"): "software, batch size and plan differ",
+    ("global_batch",): "batch size differs",
+    ("plan",): "plan differs",
+    ("global_batch", "plan"): "batch size and plan differ",
 }
 """What sets a run apart from an estimate, by its reasons."""
 
@@ -507,21 +507,23 @@ def outside_checks(validation: Validation) -> list[CheckWarning]:
     }
     if first.profile:
         message = Message(
-            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
-            "range: {measured} {unit} with {profile}, where {low} to {high} is estimated; that run had "
-            "{reasons}",
+            "{outside} of {compared} measured runs of this model on the same number of "
+            "accelerators are outside the range: {measured} {unit} with {profile}, where {low} "
+            "to {high} is estimated ({reasons})",
             {**values, "profile": first.profile, "reasons": Message(SENTENCES[tuple(first.reasons)])},
         )
     elif first.reasons:
         message = Message(
-            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
-            "range: {measured} {unit}, where {low} to {high} is estimated; that run had {reasons}",
+            "{outside} of {compared} measured runs of this model on the same number of "
+            "accelerators are outside the range: {measured} {unit}, where {low} to {high} is "
+            "estimated ({reasons})",
             {**values, "reasons": Message(SENTENCES[tuple(first.reasons)])},
         )
     else:
         message = Message(
-            "{outside} of {compared} measured runs of this model on as many accelerators lie outside the "
-            "range: {measured} {unit}, where {low} to {high} is estimated; the range holds four runs of five",
+            "{outside} of {compared} measured runs of this model on the same number of "
+            "accelerators are outside the range: {measured} {unit}, where {low} to {high} is "
+            "estimated; the range is an 80 % interval",
             values,
         )
     severity: Literal["info", "caution"] = "caution" if validation.contradicted else "info"

@@ -142,7 +142,7 @@ def network_bill(
         name = catalog.items[fabric].name if fabric in catalog.items else fabric
         raise BadInput.at(
             "fabric",
-            "{fabric} comes with its system or from a cloud; no switches of it are bought",
+            "{fabric} comes with its system or from a cloud; no switches are purchased for it",
             fabric=name,
         )
     refusals: list[BadInput] = []
@@ -202,16 +202,18 @@ def _built(
 def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: Group) -> Iterable[BillPart]:
     if tree.levels == 1:
         rule = Message(
-            "all {endpoints} ports fit on one switch of {ports}",
+            "all {endpoints} ports fit on one {ports}-port switch",
             {"endpoints": int(tree.endpoints), "ports": ports},
         )
         yield part(catalog, switch, group, "single_switch", 1, rule)
         return
     template = (
-        "rails × leaves: {rails} × {each}; nodes on a leaf: at most {down}; of {ports} ports {down} down, "
-        "{up} up"
+        (
+            "rails × leaves: {rails} × {each}; at most {down} nodes per leaf; {down} of {ports} "
+            "ports down, {up} up"
+        )
         if tree.rails > 1
-        else "at most {down} ports of nodes on each: {down} of {ports} ports down, {up} up"
+        else "at most {down} node ports each: {down} of {ports} ports down, {up} up"
     )
     values = {
         "rails": int(tree.rails),
@@ -224,22 +226,22 @@ def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: G
     least = {"uplinks": int(tree.uplinks), "least": int(tree.spine), "spines": int(tree.balanced_spine)}
     if tree.levels == 2 and tree.balanced_up > tree.leaf_up:
         rule = Message(
-            "{uplinks} uplinks need {least} spines; {spines}, with {up} uplinks a leaf for the {needed} it "
-            "needs, so that they divide evenly",
+            "{uplinks} uplinks need {least} spines; {spines} are used, with {up} uplinks per "
+            "leaf instead of {needed}, so that they spread evenly",
             {**least, "up": int(tree.balanced_up), "needed": int(tree.leaf_up)},
         )
     elif tree.levels == 2 and tree.spine == tree.balanced_spine:
         rule = Message(
-            "{uplinks} uplinks need {least} spines, and each leaf's divide evenly over them", least
+            "{uplinks} uplinks need {least} spines; each leaf's uplinks spread evenly across them", least
         )
     elif tree.levels == 2:
         rule = Message(
-            "{uplinks} uplinks need {least} spines; {spines} so that each leaf's {up} divide evenly",
+            "{uplinks} uplinks need {least} spines; {spines} are used so that each leaf's {up} spread evenly",
             {**least, "up": int(tree.balanced_up)},
         )
     else:
         rule = Message(
-            "{pods} pods of up to {leaves} leaves, {each} spines in each",
+            "{pods} pods of up to {leaves} leaves, {each} spines per pod",
             {
                 "pods": int(tree.pods),
                 "leaves": int(tree.pod_leaf),
@@ -249,7 +251,7 @@ def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: G
     yield part(catalog, switch, group, "spine", int(tree.balanced_spine), rule)
     if tree.levels == 3:
         rule = Message(
-            "{links} links from the spines need {least} core switches; {core} so that they divide evenly",
+            "{links} links from the spines need {least} core switches; {core} are used for an even split",
             {
                 "links": int(tree.spine_links),
                 "least": int(tree.core),
@@ -271,7 +273,7 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
     near = reach(catalog, machines, "nodes")
     # Nodes share a rack with their switch only where there is one; several switches have racks of their own.
     to_nodes = "row" if near == "rack" and tree.levels > 1 else near
-    rule = Message("{endpoints} ports of nodes, a cable each", {"endpoints": int(tree.endpoints)})
+    rule = Message("{endpoints} node ports, one cable each", {"endpoints": int(tree.endpoints)})
     counts = [("node_cable", to_nodes, int(tree.endpoints), rule)]
     between = reach(catalog, int(tree.switches), "switches")
     if tree.levels > 1:
@@ -302,12 +304,10 @@ def _optics(
     ends = sum(count if use == "node_cable" else 2 * count for use, count in fibres)
     each = round(catalog.figure(at_switch.text, "links_per_optics").si)
     if to_nodes:
-        rule = Message("{links} fibres, one at each machine's end", {"links": to_nodes})
+        rule = Message("{links} fibers, one at the end of each machine", {"links": to_nodes})
         yield part(catalog, at_node.text, "cables", "node_optics", to_nodes, rule)
     if ends:
-        rule = Message(
-            "{ends} fibre ends at switches, {each} in one transceiver", {"ends": ends, "each": each}
-        )
+        rule = Message("{ends} fiber ends at switches, {each} per transceiver", {"ends": ends, "each": each})
         yield part(catalog, at_switch.text, "cables", "switch_optics", -(-ends // each), rule)
 
 
@@ -326,7 +326,7 @@ def adapters(
     missing = max(ports_per_node - brought, 0)
     if missing:
         rule = Message(
-            "{nodes} nodes × {ports} ports, of which the machine brings {brought} of this rate",
+            "{nodes} nodes × {ports} ports; each machine includes {brought} ports of this rate",
             {"nodes": nodes, "ports": ports_per_node, "brought": brought},
         )
         yield part(catalog, needed, group, "adapter", nodes * missing, rule)

@@ -223,12 +223,12 @@ def _price_unknown(hardware: Hardware, terms: Terms, catalog: Catalog) -> CheckW
     known = ", ".join(one or "on demand" for one in catalog.conditions(entry.id, "price_hour"))
     if not terms.owned and known:
         message = Message(
-            "no price of {system} is published for {rental}, only for {known}; give assumptions.hourly_price",
+            "no {rental} price is published for {system}, only {known}; enter assumptions.hourly_price",
             {"system": entry.name, "rental": str(terms.rental), "known": known},
         )
     else:
         message = Message(
-            "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
+            "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
             {"system": entry.name},
         )
     field = "assumptions.system_price" if terms.owned else "assumptions.hourly_price"
@@ -245,8 +245,8 @@ def _estimated(hardware: Hardware, found: DollarPrices) -> list[CheckWarning]:
     low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
     values = {"system": hardware.entry.name, "price": figure.value, "unit": figure.unit.name}
     message = Message(
-        "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or state "
-        "the price before you decide on it.",
+        "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a "
+        "quote or enter the price before deciding.",
         {**values, "low": low, "high": high},
     )
     field = "assumptions.system_price" if found.owned else "assumptions.hourly_price"
@@ -269,7 +269,7 @@ def _dated(found: DollarPrices, asked: AssumptionsInput) -> list[CheckWarning]:
     if not later:
         return []
     message = Message(
-        "no figure from before {day} is known for {figures}; the oldest known is taken",
+        "{figures}: no value from before {day} is known; the oldest known value is used",
         {"day": day, "figures": ", ".join(later)},
     )
     return [CheckWarning.of("price_after_date", "caution", message, "assumptions.price_date")]

@@ -233,7 +233,7 @@ def plan_number(name: str, value: object) -> float:
         return SHARDING[str(value)]
     number = float(value)  # type: ignore[arg-type]
     if not isinstance(value, bool) and not 1 <= number <= MOST:
-        raise BadInput.at(f"plan.{name}", "{value} is not between 1 and {most}", value=value, most=MOST)
+        raise BadInput.at(f"plan.{name}", "must be between 1 and {most}, not {value}", value=value, most=MOST)
     return number
 
 
@@ -262,7 +262,7 @@ def check_kind(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> No
     for name, neutral in other.items():
         if any(value != neutral for value in allowed.get(name, ())):
             raise BadInput.at(
-                f"plan.{name}", "{name} applies to {kind} systems only; leave it out", name=name, kind=kind
+                f"plan.{name}", "{name} applies to {kind} systems only; leave it empty", name=name, kind=kind
             )
 
 
@@ -282,17 +282,17 @@ def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) 
         )
     if given.get("pipeline", 1) > scenario.table.depth:
         raise BadInput.at(
-            "plan.pipeline", "{value} stages: the model has {depth} layers to cut between",
+            "plan.pipeline", "{value} stages: the model has only {depth} layers to split",
             value=int(given["pipeline"]), depth=scenario.table.depth,
         )  # fmt: skip
     heads = int(scenario.table.attention_heads)
     tensor = int(given.get("tensor", 1))
     if tensor > 1 and not heads:
-        raise BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it out")
+        raise BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it empty")
     if tensor > 1 and heads % tensor and not scenario.is_ipu:
         raise BadInput.at(
             "plan.tensor",
-            "{tensor} does not divide the {heads} heads of the model",
+            "{tensor} does not divide the {heads} attention heads of the model",
             tensor=tensor,
             heads=heads,
         )
@@ -301,7 +301,9 @@ def check_devices(scenario: Scenario, given: Mapping[str, float], devices: int) 
             value = int(given.get(name, 1))
             if value & (value - 1):
                 raise BadInput.at(
-                    f"plan.{name}", "{value} is no power of two; replicas on an IPU-POD are", value=value
+                    f"plan.{name}",
+                    "{value} is not a power of two, as replica counts on an IPU-POD must be",
+                    value=value,
                 )
 
 
@@ -312,8 +314,9 @@ def nothing_legal(space: Space) -> BadInput:
     ]
     return BadInput.at(
         "plan",
-        "no plan divides {devices} devices and a global batch of {batch} as asked ({given}); leave a field "
-        "out, or choose degrees whose product divides the devices and a batch that the replicas divide",
+        "no plan divides {devices} devices and a global batch of {batch} as requested "
+        "({given}); leave a field empty, or choose degrees whose product divides the device "
+        "count and a batch divisible by the number of replicas",
         devices=space.devices,
         batch=space.global_batch,
         given=", ".join(asked) or "-",

@@ -109,8 +109,8 @@ def resolve_training(
         if asked.kind not in FROM_SCRATCH:
             raise BadInput.at(
                 "workload.target",
-                "targets are known for pre-training, not for kind {kind}; give samples, tokens, or epochs "
-                "with dataset_samples",
+                "targets exist for pre-training, not for kind {kind}; enter samples, tokens, "
+                "or epochs with dataset_samples",
                 kind=asked.kind,
             )
         known = known_id(context.catalog, "target", asked.target, "workload.target")
@@ -125,7 +125,7 @@ def resolve_training(
     if optimizer is None:
         convolutional = is_convolutional(profile.operators(tokens, image_size))
         optimizer = OPTIMIZERS.get(profile.family, "momentum" if convolutional else "adam")
-        why = Message("the optimizer of published recipes for such networks")
+        why = Message("optimizer of published recipes for such networks")
         defaults.append(Default.of("workload.optimizer", optimizer, why))
     return Training(
         profile=profile,
@@ -157,36 +157,39 @@ def _adapters(
             if getattr(asked, name) is not None:
                 raise BadInput.at(
                     f"workload.{name}",
-                    "kind {kind} trains all weights and has no adapters; choose kind lora or qlora, or leave "
-                    "this out",
+                    "kind {kind} trains all weights and has no adapters; set kind to lora or "
+                    "qlora, or leave this empty",
                     kind=asked.kind,
                 )
         return None
     if isinstance(chip, IpuChip):
         raise BadInput.at(
             "workload.kind",
-            "LoRA and QLoRA are computed on GPUs only; choose a GPU system, or kind finetune",
+            "LoRA and QLoRA are computed on GPUs only; choose a GPU system, or set kind to finetune",
         )
     known = adaptable_modules(profile.operators())
     if not known:
         raise BadInput.at(
             "workload.kind",
-            "{model} has no transformer layers that adapters could be added to; choose kind finetune",
+            "{model} has no transformer layers for adapters; set kind to finetune",
             model=profile.name,
         )
     rank, modules, paper = ADAPTER_PAPERS[asked.kind]
     if asked.lora_rank is None:
-        why = Message("the rank of {paper}", {"paper": paper})
+        why = Message("rank from {paper}", {"paper": paper})
         defaults.append(Default.of("workload.lora_rank", rank, why))
     else:
         rank = asked.lora_rank
         if not 1 <= rank <= HIGHEST_RANK:
             raise BadInput.at(
-                "workload.lora_rank", "{value} is not between 1 and {most}", value=rank, most=HIGHEST_RANK
+                "workload.lora_rank",
+                "must be between 1 and {most}, not {value}",
+                value=rank,
+                most=HIGHEST_RANK,
             )
     if asked.lora_modules is None:
         chosen = tuple(modules) if modules != "all" and set(modules) <= set(known) else known
-        why = Message("the target modules of {paper}", {"paper": paper})
+        why = Message("target modules from {paper}", {"paper": paper})
         defaults.append(Default.of("workload.lora_modules", ", ".join(chosen), why))
     else:
         chosen = _chosen_modules(asked.lora_modules, known)
@@ -201,7 +204,7 @@ def _chosen_modules(asked: str | list[str], known: tuple[str, ...]) -> tuple[str
     if wrong or not chosen:
         raise BadInput.at(
             "workload.lora_modules",
-            "{value} is not a module of this model; choose all, attention, or some of {known}",
+            "this model has no module {value}; choose all, attention, or some of {known}",
             value=", ".join(wrong) or "-",
             known=", ".join(known),
         )
@@ -243,12 +246,10 @@ def _positive(asked: WorkloadInput) -> None:
     for name in ("samples", "tokens", "epochs", "dataset_samples", "mean_tokens", "global_batch"):
         value = getattr(asked, name)
         if value is not None and not 0 < value < GREATEST:
-            raise BadInput.at(
-                f"workload.{name}", "{value} is not above 0; give a positive number", value=value
-            )
+            raise BadInput.at(f"workload.{name}", "must be above 0, not {value}", value=value)
     if asked.global_batch is not None and asked.global_batch > LARGEST_BATCH:
         raise BadInput.at(
-            "workload.global_batch", "{value} samples a step: at most {most} are computed",
+            "workload.global_batch", "a step has at most {most} samples, not {value}",
             value=asked.global_batch, most=LARGEST_BATCH,
         )  # fmt: skip
 
@@ -283,13 +284,13 @@ def _own_target(name: str, profile: ModelProfile, catalog: Catalog) -> Convergen
     own = targets_of(profile, catalog)
     raise BadInput.at(
         "workload.target",
-        "{target} is a target of {other}, not of {model}; {advice}",
+        "{target} is a target for {other}, not for {model}; {advice}",
         target=name,
         other=preset(target.model).name,
         model=profile.name,
         advice=Message("choose {targets}", {"targets": ", ".join(own)})
         if own
-        else Message("no target is known for this model; give tokens, samples or epochs instead"),
+        else Message("this model has no known target; enter tokens, samples or epochs instead"),
     )
 
 
@@ -299,12 +300,13 @@ def _useless(asked: WorkloadInput, profile: ModelProfile) -> None:
         for name in ("seq_len", "mean_tokens", "workload_id"):
             if getattr(asked, name) is not None:
                 raise BadInput.at(
-                    f"workload.{name}", "{model} does not read sequences of a stated length; leave it out",
+                    f"workload.{name}", "{model} does not take a sequence length; leave it "
+                                        "empty",
                     model=profile.name,
                 )  # fmt: skip
     if asked.image_size is not None and profile.default_image_size is None:
         raise BadInput.at(
-            "workload.image_size", "{model} does not read images of a stated size; leave it out",
+            "workload.image_size", "{model} does not take an image size; leave it empty",
             model=profile.name,
         )  # fmt: skip
 
@@ -328,7 +330,9 @@ def _samples(
     ]
     if len(ways) > 1:
         raise BadInput.at(
-            f"workload.{ways[1]}", "{ways} all say how long to train; keep one of them", ways=", ".join(ways)
+            f"workload.{ways[1]}",
+            "enter only one of {ways}: each sets how long to train",
+            ways=", ".join(ways),
         )
     if target is not None:
         return None
@@ -337,18 +341,18 @@ def _samples(
     if asked.tokens is not None:
         if not sequence:
             raise BadInput.at(
-                "workload.tokens", "this model has no sequences; give samples or epochs instead"
+                "workload.tokens", "this model has no sequences; enter samples or epochs instead"
             )
         return asked.tokens / per_sample
     if asked.epochs is not None:
         if asked.dataset_samples is None:
-            raise BadInput.at("workload.dataset_samples", "epochs need the number of samples of the data set")
+            raise BadInput.at("workload.dataset_samples", "epochs need the number of samples in the dataset")
         return float(samples_of_epochs(asked.epochs, asked.dataset_samples))
     if profile.published.amount is None:
         raise Unprocessable.at("workload", "say how long to train: {ways}", ways=WAYS)
     raise Unprocessable.at(
         "workload",
-        "say how long to train: {ways}; an assumption that is usual for {model} is {workload}"
+        "say how long to train: {ways}; a usual assumption for {model} is {workload}"
         if profile.published.assumed
         else "say how long to train: {ways}; the published training of {model} is {workload}",
         ways=WAYS,
@@ -357,7 +361,7 @@ def _samples(
     )
 
 
-WAYS = Message("give tokens, samples, epochs with dataset_samples, or a target")
+WAYS = Message("enter tokens, samples, epochs with dataset_samples, or a target")
 
 
 def _size(
@@ -366,26 +370,25 @@ def _size(
     seq_len, image_size = asked.seq_len, asked.image_size
     if seq_len is not None and not 1 <= seq_len <= LONGEST:
         raise BadInput.at(
-            "workload.seq_len", "{value} is not between 1 and {most}", value=seq_len, most=LONGEST
+            "workload.seq_len", "must be between 1 and {most}, not {value}", value=seq_len, most=LONGEST
         )
     if image_size is not None and not 1 <= image_size <= LARGEST_IMAGE:
         raise BadInput.at(
-            "workload.image_size", "{value} is not between 1 and {most}", value=image_size, most=LARGEST_IMAGE
+            "workload.image_size",
+            "must be between 1 and {most}, not {value}",
+            value=image_size,
+            most=LARGEST_IMAGE,
         )
     if seq_len is None and profile.default_seq_len is not None:
         seq_len = (target.seq_len if target else None) or profile.usual_seq_len
         why = (
-            Message("the length the target is defined for")
-            if target and target.seq_len
-            else _why_length(profile)
+            Message("length the target is defined for") if target and target.seq_len else _why_length(profile)
         )
         defaults.append(Default.of("workload.seq_len", seq_len, why))
     if image_size is None and profile.default_image_size is not None:
         image_size = (target.image_size if target else None) or profile.default_image_size
         defaults.append(
-            Default.of(
-                "workload.image_size", image_size, Message("the image size the model was published with")
-            )
+            Default.of("workload.image_size", image_size, Message("image size published with the model"))
         )
     return seq_len, image_size
 
@@ -393,15 +396,15 @@ def _size(
 def _why_length(profile: ModelProfile) -> Message:
     if profile.limited:
         return Message(
-            "the configuration allows {limit} positions, which is a limit and no training length; long "
-            "samples are cut at {usual}",
+            "the configuration allows {limit} positions, which is a limit, not a training "
+            "length; long samples are truncated at {usual}",
             {"limit": profile.default_seq_len, "usual": profile.usual_seq_len},
         )
     if profile.origin == "config":
-        return Message("the longest sample the configuration allows; what it was trained on is not stated")
+        return Message("longest sample the configuration allows; its training length is not stated")
     if profile.origin == "preset":
-        return Message("the length of its published training")
-    return Message("the length stated with the model")
+        return Message("sequence length of its published training")
+    return Message("length entered with the model")
 
 
 def _tokens(
@@ -421,7 +424,7 @@ def _tokens(
                 "workload.mean_tokens",
                 mean,
                 Message(
-                    "mean length of the uploaded sample, cut at {seq_len}; padding removed",
+                    "mean length of the uploaded sample, truncated at {seq_len}, without padding",
                     {"seq_len": seq_len},
                 ),
             )
@@ -435,9 +438,7 @@ def _tokens(
             Default.of(
                 "workload.mean_tokens",
                 target.mean_tokens,
-                Message(
-                    "real tokens of a sample of {target}, whose padding is removed", {"target": target.name}
-                ),
+                Message("real tokens per {target} sample, without padding", {"target": target.name}),
             )
         )
         return profile.tokens(seq_len, target.mean_tokens, square * seq_len**2 if square else None)
@@ -463,7 +464,7 @@ def _precision(
     if asked.precision is None:
         defaults.append(
             Default.of(
-                "workload.precision", used.value, Message("mixed precision is what this chip is used with")
+                "workload.precision", used.value, Message("this chip is normally used with mixed precision")
             )
         )
     elif used is not wanted:
@@ -472,7 +473,7 @@ def _precision(
                 "precision_substituted",
                 "info",
                 Message(
-                    "{chip} has no {wanted}; {used} is used instead",
+                    "{chip} does not support {wanted}; {used} is used instead",
                     {"chip": chip.name, "wanted": wanted.value, "used": used.value},
                 ),
                 "workload.precision",
@@ -511,7 +512,7 @@ def resolve_model(asked: ModelInput, context: SizingContext) -> ModelProfile:
     if len(given) != 1:
         raise Unprocessable.at(
             "model",
-            "exactly one of {ways} is needed; given: {given}",
+            "enter exactly one of {ways}; given: {given}",
             ways=", ".join(ModelInput.model_fields),
             given=", ".join(given) or "-",
         )

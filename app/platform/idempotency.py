@@ -85,5 +85,5 @@ def earlier_answer(
     if row is None:
         return None
     if row.body_sha256 != once.body_sha256:
-        raise Conflict.at("Idempotency-Key", "this key came with another body before; use a new key")
+        raise Conflict.at("Idempotency-Key", "this key was used before with a different body; use a new key")
     return kind.model_validate(row.answer)

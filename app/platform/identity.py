@@ -95,7 +95,7 @@ def checked_email(email: str, field: str = "email") -> str:
     """Return an address that can be written to."""
     found = email.strip()
     if len(found) > MOST_EMAIL or not found.isprintable() or not EMAIL.fullmatch(found):
-        raise BadInput.at(field, "give an e-mail address, such as name@example.com")
+        raise BadInput.at(field, "enter an e-mail address, such as name@example.com")
     return found
 
 

@@ -101,7 +101,10 @@ class JobClaim:
             self._end("failed", Text.of(error.message))
         except Exception:
             logger.exception("job failed", extra={"job": self.job.id})
-            self._end("failed", Text.of(Message("something went wrong here; it is in the server's log")))
+            self._end(
+                "failed",
+                Text.of(Message("something went wrong on the server; details are in the server log")),
+            )
         else:
             self._end("queued" if self.stopping() else "done")
 
@@ -154,7 +157,7 @@ class Watch:
         exhausted = job.attempts >= MOST_ATTEMPTS
         message = Text.of(
             Message(
-                "whoever computed it ended {count} times before anything was computed; memory may be short",
+                "the worker stopped {count} times before computing anything; memory may be too low",
                 {"count": job.attempts},
             )
         )

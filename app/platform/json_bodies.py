@@ -29,7 +29,7 @@ def read_json(text: bytes) -> Any:
         raise BadInput(Message(message, {"reason": error.msg, "position": error.pos})) from None
     except ValueError:
         # Not text in a Unicode encoding, or a number of thousands of digits.
-        raise BadInput("the body is not JSON in UTF-8, or holds a number out of all bounds") from None
+        raise BadInput("the body is not UTF-8 JSON, or contains an out-of-range number") from None
     wrong = places(value, out_of_bounds)
     if wrong:
         raise BadInput(
@@ -39,14 +39,17 @@ def read_json(text: bytes) -> Any:
     wrong = places(value, halved)
     if wrong:
         raise BadInput(
-            "every text must be of whole characters",
-            [FieldError(place, Message("holds half a character; send UTF-8")) for place in wrong[:20]],
+            "text must consist of complete characters",
+            [
+                FieldError(place, Message("contains an incomplete character; send UTF-8"))
+                for place in wrong[:20]
+            ],
         )
     wrong = places(value, nulled)
     if wrong:
         raise BadInput(
-            "no text may hold the character U+0000",
-            [FieldError(place, Message("holds the character U+0000; leave it out")) for place in wrong[:20]],
+            "text must not contain the character U+0000",
+            [FieldError(place, Message("contains the character U+0000; remove it")) for place in wrong[:20]],
         )
     return quoted(value)
 
@@ -141,8 +144,8 @@ OUT_OF_RANGE = {
 }
 
 REASONS = {
-    "missing": "is required",
-    "extra_forbidden": "is not a field of this request",
+    "missing": "this field is required",
+    "extra_forbidden": "unknown field in this request",
     "finite_number": "must be a finite number",
     "greater_than": "must be above {gt}",
     "greater_than_equal": "must be at least {ge}",
@@ -150,7 +153,7 @@ REASONS = {
     "less_than_equal": "must be at most {le}",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a whole number of fewer digits",
+    "int_parsing_size": "must be a whole number with fewer digits",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
@@ -194,7 +197,7 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
     if len(fields) == 1:
         return kind(fields[0].message, fields)
-    return kind(Message("{count} fields cannot be used as they are", {"count": len(fields)}), fields)
+    return kind(Message("{count} fields are invalid", {"count": len(fields)}), fields)
 
 
 def escaped(text: str) -> str:

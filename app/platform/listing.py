@@ -50,7 +50,7 @@ def read_cursor(cursor: str | None) -> After | None:
     except (ValueError, OverflowError, binascii.Error):
         after = None
     if after is None or not IDENTIFIER.fullmatch(after.id):
-        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+        raise BadInput.at("cursor", "use the “next” value of an earlier response")
     return after
 
 
@@ -65,5 +65,5 @@ def start_of(count: int, cursor: str | None) -> int:
     """Return where the stretch of so many items begins that a cursor names."""
     start = int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 9 else 0
     if cursor is not None and not 0 < start <= count:
-        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+        raise BadInput.at("cursor", "use the “next” value of an earlier response")
     return start

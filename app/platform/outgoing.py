@@ -44,16 +44,16 @@ def checked_url(field: str, text: str, *, http: bool) -> httpx.URL:
         # A name that is no name of the internet's shows only once it is read.
         host = url.host.lower().rstrip(".")
     except (httpx.InvalidURL, UnicodeError):
-        raise BadInput.at(field, "is not an address; give https://host/path") from None
+        raise BadInput.at(field, "is not a valid address; use https://host/path") from None
     if url.scheme not in ({"https", "http"} if http else {"https"}):
         raise BadInput.at(field, "must begin with https://")
     if not host or url.userinfo or url.fragment:
         raise BadInput.at(field, "must have a host, and no user name or fragment")
     if len(str(url)) > MOST_URL or (url.port is not None and not 0 < url.port < 65536):
-        raise BadInput.at(field, "is not an address; give https://host/path")
+        raise BadInput.at(field, "is not a valid address; use https://host/path")
     literal = literal_address(host)
     if host.endswith(LOCAL_NAMES) or (literal is not None and not is_public(literal)):
-        raise BadInput.at(field, "must lead to a public address, not to this machine or a private network")
+        raise BadInput.at(field, "must point to a public address, not to this machine or a private network")
     return url
 
 
@@ -225,14 +225,14 @@ class HttpSender:
         port = target.port or (443 if target.scheme == "https" else 80)
         addresses = self._resolve(target.host, port)
         if not addresses:
-            raise Undelivered("the name {host} has no address", host=target.host)
+            raise Undelivered("the host name {host} has no address", host=target.host)
         # One that is not public is enough: whoever mixes them means to be sent there sooner or later.
         if not all(self._permits(address) for address in addresses):
-            raise Undelivered("{host} leads to an address that is not public", host=target.host)
+            raise Undelivered("{host} resolves to an address that is not public", host=target.host)
         try:
             return asyncio.run(self._post(target, addresses[:MOST_ADDRESSES], headers, body))
         except TimeoutError:
-            raise Undelivered("no complete answer within {seconds} s", seconds=self._seconds) from None
+            raise Undelivered("no complete response within {seconds} s", seconds=self._seconds) from None
         except (httpx.HTTPError, OSError, ValueError) as error:
             raise Undelivered("cannot be reached: {reason}", reason=type(error).__name__) from None
 

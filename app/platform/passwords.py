@@ -67,7 +67,7 @@ def turn() -> Iterator[None]:
 
 def crowded() -> TooMany:
     """Return the error for a sign-in while too many others sign in."""
-    return TooMany("too many people sign in at once; try again in a moment", retry_after=5)
+    return TooMany("too many people are signing in at once; try again in a moment", retry_after=5)
 
 
 def prepared(password: str) -> str:
@@ -102,7 +102,7 @@ def check_password(password: str, *, email: str, name: str = "", field: str = "p
     folded = prepared(password).casefold()
     known = {email.casefold(), email.casefold().partition("@")[0], name.casefold()} - {""}
     if folded in known or len(set(folded)) < LEAST // 3:
-        raise BadInput.at(field, "is too easy to guess; take several words that only you would put together")
+        raise BadInput.at(field, "is too easy to guess; use several words that only you would combine")
 
 
 LONGEST = timedelta(minutes=15)

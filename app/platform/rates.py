@@ -45,9 +45,9 @@ class ClientKind(StrEnum):
 
 
 SENTENCES = {
-    ClientKind.KEY: "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
-    ClientKind.PERSON: "you may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
-    ClientKind.LINK: "this link may be asked {quota} times a minute; wait {seconds} s",
+    ClientKind.KEY: "this key can send {quota} requests of the kind “{kind}” per minute; wait {seconds} s",
+    ClientKind.PERSON: "you can send {quota} requests of the kind “{kind}” per minute; wait {seconds} s",
+    ClientKind.LINK: "this link can be opened {quota} times per minute; wait {seconds} s",
 }
 """What is said to who has asked too often."""
 

@@ -42,10 +42,12 @@ class Retention:
             if kind not in KINDS or not (days == "never" or (days.isdecimal() and len(days) < 6)):
                 raise BadInput.at(
                     VARIABLE,
-                    "give kinds with their days, as in “estimates=90 sweeps=never”; the kinds are {kinds}",
+                    "enter kinds with their days, such as “estimates=90 sweeps=never”; the kinds are {kinds}",
                     kinds=", ".join(KINDS),
                 )
             stated[kind] = None if days == "never" else int(days)
             if stated[kind] is not None and not 1 <= int(days) <= MOST_DAYS:
-                raise BadInput.at(VARIABLE, "{kind} must be kept 1 to {most} days", kind=kind, most=MOST_DAYS)
+                raise BadInput.at(
+                    VARIABLE, "{kind} must be kept for 1 to {most} days", kind=kind, most=MOST_DAYS
+                )
         return cls(**stated)

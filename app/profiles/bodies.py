@@ -100,7 +100,7 @@ def _built(body: Body, tokens: Tokens | None, image_size: int | None, default_ro
             if patch and image_size is not None:
                 return transformer_operators(*patch_shape(body, image_size))
             if tokens is None:
-                raise BadInput.at("workload.seq_len", "this model needs the length of its samples (seq_len)")
+                raise BadInput.at("workload.seq_len", "this model requires the sample length (seq_len)")
             return transformer_operators(scaled_target(shape, tokens.rows, default_rows), tokens)
         case ArchitectureBody(name=name, options=options):
             return build_architecture(name, dict(options), tokens, image_size)
@@ -109,8 +109,8 @@ def _built(body: Body, tokens: Tokens | None, image_size: int | None, default_ro
         case FigureBody():
             raise BadInput.at(
                 "model.total_flop",
-                "a bare training compute figure has no operators; give a preset, a config, "
-                "a transformer or a layer table for anything beyond the bare division",
+                "a bare training compute figure has no operators; use a preset, a config, a "
+                "transformer or a layer table for anything beyond simple division",
             )
 
 

@@ -56,7 +56,7 @@ class Reader:
             names = ALIASES[dimension]
             raise Unprocessable.at(
                 f"{self.where}.{names[0]}",
-                "{field} is missing; it may also be called {names}",
+                "{field} is missing; accepted alternative names: {names}",
                 field=names[0],
                 names=", ".join(names[1:]),
             )
@@ -70,7 +70,9 @@ class Reader:
 def config_profile(document: object, *, name: str = "config.json", where: str = WHERE) -> ModelProfile:
     """Return the profile of a Hugging Face configuration."""
     if not isinstance(document, Mapping):
-        raise Unprocessable.at(where, "a configuration is a JSON object, not {value}", value=shown(document))
+        raise Unprocessable.at(
+            where, "a configuration must be a JSON object, not {value}", value=shown(document)
+        )
     inner = document.get("text_config")
     if isinstance(inner, Mapping) and not any(field in document for field in ALIASES["hidden"]):
         profile = config_profile(inner, name=name, where=f"{where}.text_config")
@@ -84,8 +86,8 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     if model_type in SHARED_LAYERS:
         raise Unprocessable.at(
             f"{where}.model_type",
-            "{model} runs the weights of one layer many times, which cannot be expressed; "
-            "give a layer table instead",
+            "{model} runs the weights of one layer many times, which cannot be expressed; use "
+            "a layer table instead",
             model=model_type,
         )
     title = document.get("_name_or_path") or model_type or name
@@ -100,7 +102,7 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
     context = None if traits.image else reader.get("context")
     if context is None and not traits.image:
         context = 512 if traits.stack is Stack.ENCODER_DECODER else 2048
-        reader.assume("the configuration names no longest context; {value} is assumed", value=context)
+        reader.assume("the configuration gives no maximum context; {value} is assumed", value=context)
     shape = _shape(reader, traits, context or 0)
     body = TransformerBody(shape)
     image_size = None
@@ -108,12 +110,12 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
         body, image_size = _image(reader, shape)
     elif context is not None and context > LONGEST_TAKEN:
         reader.assume(
-            "samples of {usual} tokens are taken; the {value} positions are a limit, not a training length",
+            "samples of {usual} tokens are assumed; the {value} positions are a limit, not a training length",
             usual=LONGEST_TAKEN,
             value=context,
         )
     elif context is not None:
-        reader.assume("samples are taken to fill the longest context, {value} tokens", value=context)
+        reader.assume("samples are assumed to fill the longest context, {value} tokens", value=context)
     return ModelProfile(
         id="config",
         name=title,
@@ -149,13 +151,13 @@ def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
     if visited > experts:
         visited = experts
     if experts > 1 and document.get("n_shared_experts", document.get("shared_expert_intermediate_size")):
-        reader.assume("experts that every token shares are not counted")
+        reader.assume("experts shared by all tokens are not counted")
     if document.get("kv_lora_rank"):
         reader.assume("latent attention is counted as ordinary attention with the same heads")
     both = traits.stack is Stack.ENCODER_DECODER
     if both:
         reader.assume(
-            "targets are {target} tokens for {source} of input, as span corruption gives",
+            "{target} target tokens are assumed for {source} input tokens, as in span corruption",
             target=114,
             source=512,
         )
@@ -251,7 +253,7 @@ def _swin(reader: Reader, title: str) -> ModelProfile:
             )
         ):
             raise Unprocessable.at(
-                f"{where}.{name}", "{field} must list one whole number for each stage", field=name
+                f"{where}.{name}", "{field} must list one whole number per stage", field=name
             )
     stages = cast("list[int]", depths), cast("list[int]", heads)
     width = whole(document, "embed_dim", where=where, most=1e5) or 96
@@ -259,7 +261,7 @@ def _swin(reader: Reader, title: str) -> ModelProfile:
         width * 2**stage % count for stage, count in enumerate(stages[1])
     ):
         raise Unprocessable.at(
-            f"{where}.num_heads", "num_heads must name one divisor of the width for each entry of depths"
+            f"{where}.num_heads", "num_heads must give one divisor of the width for each entry of depths"
         )
     options: dict[str, int | str] = {
         "width": width,
@@ -290,7 +292,7 @@ def _by_fields(reader: Reader, model_type: str | None) -> Traits:
     gated = activation in {"silu", "swish"} or "moe_intermediate_size" in document
     rotary = any(str(field).startswith("rope") for field in document)
     reader.assume(
-        "model type {model} is not known; from its fields it is taken to be {stack}, {form}, {positions}",
+        "model type {model} is unknown; based on its fields it is treated as {stack}, {form}, {positions}",
         model=shown(model_type),
         stack=Message("an encoder-decoder" if both else "an encoder" if masked else "a decoder"),
         form=Message("with gated feed-forward layers" if gated else "with plain feed-forward layers"),

@@ -131,7 +131,7 @@ def check_size(name: str, size: int, most: int) -> None:
         raise unreadable("{file} is empty", file=name)
     if size > most:
         raise too_large(
-            "{file} is larger than {most} MB, the most that is read; leave out weights and data",
+            "{file} exceeds the limit of {most} MB; leave out weights and data",
             file=name,
             most=most / 1e6,
         )
@@ -169,7 +169,7 @@ def decode(name: str, data: bytes) -> str:
         ) from error
     if "\0" in text:
         raise unreadable(
-            "{file} contains a NUL character in line {line}; text, CSV and JSON have none",
+            "{file} contains a NUL character in line {line}; text, CSV and JSON must not contain any",
             file=name,
             line=text.count("\n", 0, text.index("\0")) + 1,
         )
@@ -192,7 +192,7 @@ def parse_json(name: str, text: str, *, line: int | None = None) -> object:
         ) from error
     except json.JSONDecodeError as error:
         raise unreadable(
-            "{file}, line {line}, column {column}: not JSON; {reason}",
+            "{file}, line {line}, column {column}: not valid JSON: {reason}",
             file=name,
             line=line or error.lineno,
             column=error.colno,
@@ -232,12 +232,12 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(document) < len(pairs):
         times = Counter(name for name, _ in pairs)
         twice = next(name for name, count in times.items() if count > 1)
-        raise _Refused(Message("the field {field} occurs twice", {"field": printable(twice)}))
+        raise _Refused(Message("the field {field} appears twice", {"field": printable(twice)}))
     return document
 
 
 def _too_deep(name: str) -> Unprocessable:
-    return unreadable("{file} nests deeper than {depth} levels", file=name, depth=DEPTH)
+    return unreadable("{file} is nested deeper than {depth} levels", file=name, depth=DEPTH)
 
 
 def _check_depth(name: str, value: object) -> None:

@@ -81,7 +81,7 @@ class LayerRow:
         if value not in (names := sorted(known)):
             raise Unprocessable.at(
                 f"{self.where}.{name}",
-                "{field} is {value}; accepted are {known}",
+                "{field} is {value}; accepted: {known}",
                 field=name,
                 value=shown(value),
                 known=", ".join(names),
@@ -214,7 +214,7 @@ def layers_profile(
         raise Unprocessable.at(where, "layers must be a list of objects, not {value}", value=shown(layers))
     if not 1 <= len(layers) <= MOST_ROWS:
         raise BadInput.at(
-            where, "a layer table has 1 to {most} rows, not {rows}", most=MOST_ROWS, rows=len(layers)
+            where, "a layer table must have 1 to {most} rows, not {rows}", most=MOST_ROWS, rows=len(layers)
         )
     operators: list[Operator] = []
     for index, layer in enumerate(layers):
@@ -232,25 +232,25 @@ def layers_profile(
         origin="layers",
         body=OperatorBody(tuple(operators)),
         assumptions=(
-            Message("the operators are counted at the sizes of the table and do not follow others"),
+            Message("operators are counted at the sizes of the table and do not change with other sizes"),
         ),
     )
 
 
 def _layer(layer: object, index: int, path: str) -> list[Operator]:
     if not isinstance(layer, Mapping):
-        raise Unprocessable.at(path, "a layer is an object, not {value}", value=shown(layer))
+        raise Unprocessable.at(path, "a layer must be an object, not {value}", value=shown(layer))
     kind = layer.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise Unprocessable.at(
-            f"{path}.kind", "kind is {value}; accepted are {known}", value=shown(kind), known=", ".join(KINDS)
+            f"{path}.kind", "kind is {value}; accepted: {known}", value=shown(kind), known=", ".join(KINDS)
         )
     build, known = KINDS[kind]
     for field in layer:
         if field not in known and field not in {"name", "kind", "count"}:
             raise Unprocessable.at(
                 f"{path}.{printable(str(field))}",
-                "{field} is no column of a {kind} row; accepted are {known}",
+                "{field} is not a column of a {kind} row; accepted: {known}",
                 field=shown(field),
                 kind=kind,
                 known=", ".join(("name", "kind", "count", *sorted(known))),
@@ -264,7 +264,7 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
         size = operator.rows * operator.inner * operator.columns * operator.batch * operator.steps
         if max(size, operator.elements, operator.weights, operator.squared) * count > MOST_PRODUCT:
             raise BadInput.at(
-                path, "the dimensions of {layer} multiply to more than any machine runs", layer=label
+                path, "the dimensions of {layer} multiply to more than any machine can run", layer=label
             )
     return [replace(operator, count=count) for operator in operators]
 
@@ -283,7 +283,8 @@ def read_layer_csv(name: str, text: str) -> ModelProfile:
         header = [cell.strip().lower() for cell in next(reader, [])]
         if "kind" not in header:
             raise unreadable(
-                "{file}, line 1: a layer table needs a column named kind; its first row names the columns",
+                "{file}, line 1: a layer table needs a column named kind; the first row must "
+                "name the columns",
                 file=name,
             )
         for cells in reader:
@@ -291,7 +292,7 @@ def read_layer_csv(name: str, text: str) -> ModelProfile:
                 continue
             if len(cells) > len(header):
                 raise unreadable(
-                    "{file}, line {line}: {cells} cells under {columns} columns",
+                    "{file}, line {line}: {cells} cells for {columns} columns",
                     file=name, line=reader.line_num, cells=len(cells), columns=len(header),
                 )  # fmt: skip
             if len(layers) == MOST_ROWS:
@@ -301,13 +302,13 @@ def read_layer_csv(name: str, text: str) -> ModelProfile:
             lines.append(reader.line_num)
     except csv.Error as error:
         raise unreadable(
-            "{file}, line {line}: the CSV cannot be read; {reason}",
+            "{file}, line {line}: the CSV cannot be read: {reason}",
             file=name,
             line=reader.line_num,
             reason=str(error),
         ) from error
     if not layers:
-        raise unreadable("{file} has no rows under its column names", file=name)
+        raise unreadable("{file} has no rows below the header", file=name)
     return layers_profile(layers, name=name, lines=lines)
 
 

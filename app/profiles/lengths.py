@@ -35,9 +35,9 @@ WIDE_LOW = 0.6
 WIDE_HIGH = 1.8
 
 RULE = Message(
-    "lengths are estimated from the text: one token for {narrow} characters ({narrow_low} to "
-    "{narrow_high}), and {wide} for each Chinese, Japanese or Korean character ({wide_low} to {wide_high}); "
-    "a column with lengths in tokens is exact",
+    "lengths are estimated from the text: one token per {narrow} characters ({narrow_low} to "
+    "{narrow_high}), and {wide} per Chinese, Japanese or Korean character ({wide_low} to "
+    "{wide_high}); a column of token lengths is exact",
     {
         "narrow": 4, "narrow_low": 3, "narrow_high": 5,
         "wide": WIDE_TOKENS, "wide_low": WIDE_LOW, "wide_high": WIDE_HIGH,

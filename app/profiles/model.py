@@ -211,7 +211,7 @@ class ModelProfile:
         if not 0 < mean_tokens <= rows:
             raise BadInput.at(
                 "workload.mean_tokens",
-                "must be above 0 and at most the length of a row, {seq_len}; it is {value}",
+                "must be above 0 and at most the row length {seq_len}, not {value}",
                 seq_len=seq_len,
                 value=mean_tokens,
             )

@@ -62,8 +62,8 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
         _check_names(model.graph)
     except Exception as error:  # whatever the native parser raises
         raise unreadable(
-            "{file} is neither an ONNX model nor text; accepted as text are a config.json, "
-            "a layer table and a summary",
+            "{file} is neither an ONNX model nor text; accepted as text: a config.json, a "
+            "layer table or a summary",
             file=name,
         ) from error
     _check(name, model)
@@ -98,13 +98,13 @@ def _check(name: str, model: onnx.ModelProto) -> None:
         raise unreadable("{file} is not an ONNX model, or its graph has no nodes", file=name)
     if len(nodes) > MOST_NODES:
         raise unreadable(
-            "{file} has {nodes} nodes; at most {most} are read", file=name, nodes=len(nodes), most=MOST_NODES
+            "{file} has {nodes} nodes; the limit is {most}", file=name, nodes=len(nodes), most=MOST_NODES
         )
     for index, node in enumerate(nodes):
         if node.domain not in {"", "ai.onnx"} or node.op_type.startswith("QLinear"):
             raise unreadable(
-                "{file}: node {node} is {operator}, which is not an operator of standard training graphs; "
-                "export the model without fusion and quantisation",
+                "{file}: node {node} is {operator}, which is not a standard operator of "
+                "training graphs; export the model without fusion and quantization",
                 file=name,
                 node=printable(node.name) or str(index),
                 operator=printable(f"{node.domain}.{node.op_type}"),
@@ -113,8 +113,7 @@ def _check(name: str, model: onnx.ModelProto) -> None:
             attribute.HasField("g") or attribute.graphs for attribute in node.attribute
         ):
             raise unreadable(
-                "{file}: node {node} ({operator}) runs a graph inside the graph; "
-                "export the model without control flow",
+                "{file}: node {node} ({operator}) runs a nested graph; export the model without control flow",
                 file=name,
                 node=printable(node.name) or str(index),
                 operator=printable(node.op_type),
@@ -125,14 +124,16 @@ def _check(name: str, model: onnx.ModelProto) -> None:
             file=name,
         )
     if model.graph.sparse_initializer:
-        raise unreadable("{file} holds sparse weights, which are not counted; store them dense", file=name)
+        raise unreadable(
+            "{file} contains sparse weights, which are not supported; store them as dense", file=name
+        )
 
 
 def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:
     """Return the elements of a tensor, or say that its size cannot be meant."""
     if any(not 0 <= size <= MOST_DIMENSION for size in dimensions) or math.prod(dimensions) > MOST_ELEMENTS:
         raise unreadable(
-            "{file}: tensor {tensor} has an impossible size, {size}",
+            "{file}: tensor {tensor} has an invalid size, {size}",
             file=name,
             tensor=printable(tensor),
             size=printable(" × ".join(map(str, dimensions[:8]))),
@@ -202,7 +203,7 @@ def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, t
                 value = ASSUMED_SIDE if floating and rank >= 4 else ASSUMED_LENGTH
                 assumptions.append(
                     Message(
-                        "input {tensor} leaves its size {symbol} open; {value} is assumed",
+                        "input {tensor} does not fix its size {symbol}; {value} is assumed",
                         {
                             "tensor": printable(entry.name),
                             "symbol": printable(symbol) or str(axis),
@@ -225,7 +226,7 @@ def _shapes(name: str, model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
         inferred = shape_inference.infer_shapes(model, data_prop=True).graph
     except Exception as error:  # whatever the native code raises on a malformed graph
         raise unreadable(
-            "{file}: the sizes of the tensors cannot be worked out; check the model with onnx.checker",
+            "{file}: tensor sizes cannot be inferred; check the model with onnx.checker",
             file=name,
         ) from error
     shapes: dict[str, tuple[int, ...]] = {}
@@ -254,10 +255,10 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
         merged = [_placed(operator) for operator in merged]
     assumptions = [*sizes.assumptions, *notes]
     if sizes.batch > 1:
-        note = "the graph holds {batch} samples; one is counted"
+        note = "the graph contains {batch} samples; one is counted"
         assumptions.append(Message(note, {"batch": sizes.batch}))
     assumptions.append(
-        Message("the operators are counted at the sizes of the graph and do not follow others")
+        Message("operators are counted at the sizes of the graph and do not change with other sizes")
     )
     convolutions = sum(operator.kind in {Kind.CONVOLUTION, Kind.DEPTHWISE} for operator in merged)
     return ModelProfile(

@@ -237,7 +237,7 @@ class Walk:
         """What was assumed on the way."""
         return tuple(
             Message(
-                "operator {operator} is not known; it is counted as one pass", {"operator": printable(kind)}
+                "operator {operator} is unknown; it is counted as one pass", {"operator": printable(kind)}
             )
             for kind in sorted(self._unknown)
         )
@@ -269,7 +269,7 @@ class Walk:
     def _shape(self, tensor: str, name: str) -> Shape:
         if tensor not in self._graph.shapes:
             raise unreadable(
-                "{file}: the size of {tensor} at node {node} is not known; export the model with fixed sizes",
+                "{file}: the size of {tensor} at node {node} is unknown; export the model with fixed sizes",
                 file=self._graph.file,
                 tensor=printable(tensor) or "?",
                 node=name,
@@ -286,7 +286,7 @@ class Walk:
 
     def _odd(self, name: str, kind: str) -> Unprocessable:
         return unreadable(
-            "{file}: node {node} ({operator}) has inputs or attributes that do not belong together",
+            "{file}: node {node} ({operator}) has inconsistent inputs or attributes",
             file=self._graph.file,
             node=name,
             operator=printable(kind),

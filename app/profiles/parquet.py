@@ -32,8 +32,8 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
     match answer:
         case {"columns": list(columns)}:
             raise unreadable(
-                "{file}: no column of lengths ({lengths}) and none of text ({texts}); "
-                "its columns are {columns}",
+                "{file}: no length column ({lengths}) and no text column ({texts}); its "
+                "columns are {columns}",
                 file=name,
                 lengths=", ".join(LENGTH_COLUMNS),
                 texts=", ".join(TEXT_COLUMNS),
@@ -48,8 +48,8 @@ def _measure(name: str, path: str) -> object:
     answer = read_apart(name, "app.profiles.parquet_child", path, str(MOST_MEMORY), seconds=SECONDS)
     if answer is None:
         raise unreadable(
-            "{file} is not a Parquet file that can be read within {memory} GB of memory; "
-            "send a smaller part of it, or CSV or JSON lines",
+            "{file} cannot be read as Parquet within {memory} GB of memory; send a smaller "
+            "part, or CSV or JSON lines",
             file=name,
             memory=MOST_MEMORY / 1e9,
         )

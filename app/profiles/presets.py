@@ -31,14 +31,14 @@ def presets() -> dict[str, ModelProfile]:
             except (KeyError, TypeError, ValueError) as error:
                 raise CatalogError(
                     Message(
-                        "{file}: model {id} is wrong: {reason}",
+                        "{file}: model {id} is invalid: {reason}",
                         {"file": path.name, "id": str(entry.get("id")), "reason": str(error)},
                     )
                 ) from error
             if profile.source is None or profile.id in found:
                 raise CatalogError(
                     Message(
-                        "{file}: model {id} has no source or occurs twice",
+                        "{file}: model {id} has no source or appears twice",
                         {"file": path.name, "id": profile.id},
                     )
                 )

@@ -30,7 +30,7 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
     kind = foreign_kind(data)
     if kind:
         raise unreadable(
-            "{file} is {kind}; accepted are {accepted}", file=title, kind=Message(kind), accepted=ACCEPTED
+            "{file} is {kind}; accepted: {accepted}", file=title, kind=Message(kind), accepted=ACCEPTED
         )
     if is_binary(data):
         return read_onnx_file(title, data)

@@ -24,7 +24,7 @@ LIST_COLUMNS = ("input_ids", "token_ids", "tokens", "ids")
 TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question", "input")
 """Columns that hold the text of a sample, the usual one first."""
 
-ACCEPTED = Message("JSON lines, CSV, plain text with one sample a line, or Parquet")
+ACCEPTED = Message("JSON lines, CSV, plain text with one sample per line, or Parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
     buffered: io.BufferedReader = io.BufferedReader(stream, 1 << 16)
     start = buffered.peek(1 << 16)[: 1 << 16]
     if not start:
-        raise unreadable("{file} is empty; accepted are {accepted}", file=name, accepted=ACCEPTED)
+        raise unreadable("{file} is empty; accepted: {accepted}", file=name, accepted=ACCEPTED)
     if start.startswith(b"PAR1"):
         from app.profiles.parquet import parquet_samples
 
         return parquet_samples(name, buffered)
     if start.startswith((b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
         raise unreadable(
-            "{file} is compressed; unpack it first; accepted are {accepted}", file=name, accepted=ACCEPTED
+            "{file} is compressed; unpack it first; accepted: {accepted}", file=name, accepted=ACCEPTED
         )
     lines = text_lines(name, buffered)
     first = next(lines, (1, ""))
@@ -81,7 +81,7 @@ def text_lines(name: str, stream: io.BufferedReader) -> Iterator[tuple[int, str]
         number += 1
         if len(raw) > MOST_LINE:
             raise unreadable(
-                "{file}, line {line}: longer than {most} MB; one sample a line is expected",
+                "{file}, line {line}: longer than {most} MB; one sample per line is expected",
                 file=name,
                 line=number,
                 most=MOST_LINE / 1e6,
@@ -108,7 +108,9 @@ def json_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample
             continue
         value = parse_json(name, text, line=number)
         if not isinstance(value, Mapping):
-            raise unreadable("{file}, line {line}: each line holds one JSON object", file=name, line=number)
+            raise unreadable(
+                "{file}, line {line}: each line must contain one JSON object", file=name, line=number
+            )
         yield object_sample(name, number, value)
 
 
@@ -184,7 +186,7 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
         )
         if length is None and tokens is None and text is None:
             raise unreadable(
-                "{file}, line 1: no column of lengths ({lengths}) and none of text ({texts})",
+                "{file}, line 1: no length column ({lengths}) and no text column ({texts})",
                 file=name,
                 lengths=", ".join(LENGTH_COLUMNS),
                 texts=", ".join(TEXT_COLUMNS),
@@ -204,7 +206,7 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
                 yield Sample(line, text=_cell(name, line, cells, text))
     except csv.Error as error:
         raise unreadable(
-            "{file}, line {line}: the CSV cannot be read; {reason}",
+            "{file}, line {line}: the CSV cannot be read: {reason}",
             file=name,
             line=reader.line_num,
             reason=str(error),
@@ -214,6 +216,9 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
 def _cell(name: str, line: int, cells: list[str], index: int) -> str:
     if index >= len(cells):
         raise unreadable(
-            "{file}, line {line}: {cells} cells, fewer than columns", file=name, line=line, cells=len(cells)
+            "{file}, line {line}: {cells} cells, fewer than the columns",
+            file=name,
+            line=line,
+            cells=len(cells),
         )
     return cells[index]

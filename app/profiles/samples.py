@@ -113,7 +113,7 @@ class StreamLimit(io.RawIOBase):
         self._read += len(data)
         if self._read > self._most:
             raise too_large(
-                "{file} is larger than {most} MB, the most that is read; send a part of it",
+                "{file} exceeds the limit of {most} MB; send part of it",
                 file=self._name,
                 most=self._most / 1e6,
             )
@@ -135,7 +135,7 @@ class Tally:
         """Count one sample."""
         if self.samples + sample.count > MOST_SAMPLES:
             raise too_large(
-                "{file} has more than {most} samples; send a part of it", file=self._name, most=MOST_SAMPLES
+                "{file} has more than {most} samples; send part of it", file=self._name, most=MOST_SAMPLES
             )
         self.samples += sample.count
         if sample.length is not None:
@@ -149,7 +149,7 @@ class Tally:
             self._estimated = True
         if length > MOST_LENGTH:
             raise unreadable(
-                "{file}, line {line}: a sample of {length} tokens; at most {most} are read",
+                "{file}, line {line}: a sample of {length} tokens; the limit is {most}",
                 file=self._name, line=sample.line, length=length, most=MOST_LENGTH,
             )  # fmt: skip
         self._lengths[length] += sample.count
@@ -159,7 +159,7 @@ class Tally:
     def result(self, seq_len: int | None) -> LengthSample:
         """Return the figures of all samples counted."""
         if not self.samples:
-            raise unreadable("{file} holds no samples", file=self._name)
+            raise unreadable("{file} contains no samples", file=self._name)
         lengths = sorted(self._lengths.items())
         tokens = sum(length * count for length, count in lengths)
         longest = lengths[-1][0]
@@ -175,13 +175,13 @@ class Tally:
         if over:
             assumptions.append(
                 Message(
-                    "{share} % of the samples are longer than {seq_len} tokens and are cut",
+                    "{share} % of the samples are longer than {seq_len} tokens and are truncated",
                     {"share": round(100 * over / self.samples, 2), "seq_len": row},
                 )
             )
         if seq_len is None:
             assumptions.append(
-                Message("rows of {seq_len} tokens, enough for the longest sample", {"seq_len": row})
+                Message("rows of {seq_len} tokens, long enough for the longest sample", {"seq_len": row})
             )
         return LengthSample(
             samples=self.samples,

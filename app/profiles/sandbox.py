@@ -46,7 +46,7 @@ def read_apart(
     package = str(Path(__file__).resolve().parents[2])
     environment = {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1", "POLARS_MAX_THREADS": "1"}
     if not _turns.acquire(timeout=PATIENCE):
-        raise TooMany("other files are being read just now; send this one again later", retry_after=AGAIN)
+        raise TooMany("the server is reading other files; send this one again later", retry_after=AGAIN)
     try:
         with tempfile.TemporaryFile() as written:
             done = subprocess.run(

@@ -68,13 +68,13 @@ def read_summary(name: str, text: str) -> ModelProfile:
     operators = list(_torchinfo(name, text) if torchinfo else _fvcore(name, text))
     if not operators:
         raise unreadable(
-            "{file} prints no module with a size; print torchinfo with input_size, fvcore with max_depth=10",
+            "{file} lists no module with a size; print torchinfo with input_size, fvcore with max_depth=10",
             file=name,
         )
     for operator in operators:
         work = operator.rows * operator.inner * operator.columns * operator.batch * operator.steps
         if not max(work, operator.elements, operator.weights, operator.squared) <= MOST_PRODUCT:
-            raise unreadable("{file}: the sizes of {layer} cannot be meant", file=name, layer=operator.name)
+            raise unreadable("{file}: the sizes of {layer} are invalid", file=name, layer=operator.name)
     return ModelProfile(
         id="summary",
         name=printable(name, 80),
@@ -82,8 +82,8 @@ def read_summary(name: str, text: str) -> ModelProfile:
         origin="layers",
         body=OperatorBody(tuple(merge_equal(operators))),
         assumptions=(
-            Message("the operators are counted at the sizes of the summary and do not follow others"),
-            Message("residual connections and what runs outside of modules are not printed and not counted"),
+            Message("operators are counted at the sizes of the summary and do not change with other sizes"),
+            Message("residual connections and operations outside modules are not printed and not counted"),
         ),
     )
 
@@ -263,8 +263,8 @@ def _fvcore(name: str, text: str) -> Iterator[Operator]:
             )
         elif module.parameters:
             raise unreadable(
-                "{file}, line {line}: the size of the weights of {module} is not printed; "
-                "print the table with max_depth=10",
+                "{file}, line {line}: the weight size of {module} is not printed; print the "
+                "table with max_depth=10",
                 file=name,
                 line=module.line,
                 module=printable(module.name),

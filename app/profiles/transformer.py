@@ -70,7 +70,7 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
         if name not in _KNOWN:
             raise Unprocessable.at(
                 f"{where}.{str(name)[:80]}",
-                "{field} is not a field of a transformer; accepted are {known}",
+                "{field} is not a transformer field; accepted: {known}",
                 field=shown(name),
                 known=", ".join(sorted(_KNOWN)),
             )
@@ -108,15 +108,15 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
         )
     if gated:
         assumptions.append(
-            Message("a gated feed-forward layer is taken to come with rotary positions and without biases")
+            Message("a gated feed-forward layer is assumed to use rotary positions and no biases")
         )
     if stack is Stack.ENCODER:
-        assumptions.append(Message("the encoder is taken to be trained on masked words, with BERT's head"))
+        assumptions.append(Message("the encoder is assumed to be trained on masked words with BERT's head"))
     if stack is Stack.ENCODER_DECODER:
         assumptions.append(
             Message(
-                "the decoder is taken to have as many layers as the encoder and {target} tokens "
-                "for every {source} of input, as T5 is trained",
+                "the decoder is assumed to have as many layers as the encoder and {target} "
+                "tokens for every {source} of input, as in T5 training",
                 {"target": 114, "source": 512},
             )
         )

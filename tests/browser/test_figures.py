@@ -95,7 +95,7 @@ def test_a_schedule_is_seen_with_its_bubble(window: Seat, pipelined: list[str]) 
         drawing = page.locator("#schedule-caption + .scroll svg")
         expect(drawing).to_be_visible()
         expect(drawing.locator(".box-forward").first).to_be_attached()
-        page.get_by_text("When each stage works").first.click()
+        page.get_by_text("Stage timing").first.click()
         expect(page.locator("#stages tbody tr").first).to_be_visible()
     expect(page.locator("#superstep tbody tr").first).to_be_visible()
     assert window.complaints == []

@@ -20,9 +20,9 @@ def violations(seat: Seat) -> list[object]:
 def test_a_key_is_made_copied_and_not_shown_again(window: Seat) -> None:
     page = window.open("/keys")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_label("What it is for").fill("Quotes from the CRM")
+    page.get_by_label("Purpose").fill("Quotes from the CRM")
     page.get_by_role("checkbox", name="compute").check()
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create key").click()
     secret = page.locator("#secret").input_value()
     assert secret.startswith("rk_") and len(secret) == 55
     page.get_by_role("button", name="Copy").click()
@@ -46,14 +46,14 @@ def test_a_key_is_made_copied_and_not_shown_again(window: Seat) -> None:
 def test_a_webhook_is_made_and_tried(window: Seat) -> None:
     page = window.open("/webhooks")
     page.get_by_label("Address").fill("https://localhost/")
-    page.get_by_role("button", name="Make a webhook").click()
+    page.get_by_role("button", name="Create webhook").click()
     expect(page.locator("#url")).to_have_attribute("aria-invalid", "true")
     # A name that leads nowhere (RFC 6761): the log says so.
     page.get_by_label("Address").fill("https://receiver.invalid/hooks")
-    page.get_by_role("button", name="Make a webhook").click()
+    page.get_by_role("button", name="Create webhook").click()
     assert page.locator("#secret").input_value().startswith("whsec_")
     assert violations(window) == []
-    page.get_by_role("button", name="Send a test").click()
+    page.get_by_role("button", name="Send test").click()
     row = page.locator("#deliveries tbody tr").first
     for _ in range(40):
         if "has no address" in row.inner_text():
@@ -73,7 +73,7 @@ def test_a_phone_shows_all_of_it(phone: Seat, path: str) -> None:
 
 def test_without_scripts_the_secret_can_be_selected(plain_window: Seat) -> None:
     page = plain_window.open("/keys")
-    page.get_by_label("What it is for").fill("plain")
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_label("Purpose").fill("plain")
+    page.get_by_role("button", name="Create key").click()
     assert page.locator("#secret").input_value().startswith("rk_")
     expect(page.locator("button[data-copy]")).to_be_hidden()

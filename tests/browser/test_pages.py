@@ -215,7 +215,7 @@ def test_measured_runs_on_two_fabrics_work_without_scripts(plain_window: Seat) -
     page.get_by_role("textbox", name="Reference").fill("RoCE")
     page.get_by_role("textbox", name="Alternative").fill("InfiniBand")
     for measured, runs in zip(
-        page.get_by_label("Its measured runs").all(), ("985 990 980", "1003 998 999"), strict=True
+        page.get_by_label("Measured values").all(), ("985 990 980", "1003 998 999"), strict=True
     ):
         measured.fill(runs)
     page.get_by_role("button", name="Compare").click()

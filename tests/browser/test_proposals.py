@@ -61,8 +61,8 @@ def test_without_scripts_everything_is_there(plain_window: Seat, made: dict[str,
     page = plain_window.open(made["draft"])
     for said in ("792", "18.8", "하이퍼커넥트"):
         expect(page.locator("article.proposal")).to_contain_text(said)
-    page.get_by_role("link", name="Change the draft").click()
+    page.get_by_role("link", name="Edit draft").click()
     page.get_by_label("Customer", exact=True).fill("")
-    page.get_by_role("button", name="Save the draft").click()
+    page.get_by_role("button", name="Save draft").click()
     expect(page.locator("#customer")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#title")).to_have_value("BERT")

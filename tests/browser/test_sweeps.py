@@ -40,7 +40,7 @@ def test_a_sweep_is_followed_to_its_end(window: Seat) -> None:
     expect(page.locator("[data-figure] .trace path").first).to_be_attached()
     expect(page.locator("#results")).to_contain_text("4 points could not be estimated")
     page.get_by_label("System").select_option("IPU-POD")
-    page.get_by_label("Sorted by").select_option("cost")
+    page.get_by_label("Sort by").select_option("cost")
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#points tbody tr")).to_have_count(4)
     page.evaluate(AXE.read_text(encoding="utf-8"))
@@ -54,12 +54,12 @@ def test_a_sweep_is_stopped_and_goes_on(window: Seat) -> None:
     page = window.open("/sweeps?example=fleet")
     start(page, LONG)
     expect(page.locator("#points")).to_be_visible(timeout=SECONDS)
-    expect(page.locator("#state")).to_contain_text("under way")
+    expect(page.locator("#state")).to_contain_text("running")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#state")).to_contain_text("stopped")
     kept = page.locator("#state .figure").inner_text()
     assert kept not in {"0 of 192 points", "192 of 192 points"}
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(page.locator("#state")).to_contain_text("192 of 192 points", timeout=SECONDS)
     expect(page.locator(".pages")).to_contain_text("1 to 50 of 192")
     assert window.complaints == []
@@ -67,7 +67,7 @@ def test_a_sweep_is_stopped_and_goes_on(window: Seat) -> None:
 
 def test_a_sweep_works_without_scripts(plain_window: Seat) -> None:
     page = plain_window.open("/sweeps?example=fleet")
-    page.get_by_role("button", name="Start the sweep").click()
+    page.get_by_role("button", name="Start sweep").click()
     for _ in range(200):
         if page.locator("#state .sweep-done").count():
             break

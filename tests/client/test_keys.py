@@ -89,12 +89,12 @@ def test_a_refusal_says_what_is_wrong_with_which_field() -> None:
         "title": "Unprocessable input",
         "status": 422,
         "detail": "system.id: is required",
-        "errors": [{"field": "system.id", "message": "is required"}],
+        "errors": [{"field": "system.id", "message": "this field is required"}],
     }
     transport = httpx.MockTransport(lambda _: httpx.Response(422, json=body))
     with pytest.raises(Invalid, match=r"422 Unprocessable input: system\.id: is required") as refused:
         Rackline(transport=transport).create_estimate({})
-    assert refused.value.fields == (ProblemField("system.id", "is required"),)
+    assert refused.value.fields == (ProblemField("system.id", "this field is required"),)
     assert refused.value.kind == "/problems/unprocessable-input"
 
 

@@ -80,7 +80,7 @@ def test_sizing_as_text_and_in_json(rackline: Rackline, tmp_path: Path) -> None:
 
 def test_estimate_as_text_says_how_long_and_what_it_costs(rackline: Rackline, request_file: str) -> None:
     text = rackline("estimate", request_file).stdout
-    for word in ("time to train", "cost of the run", "GPT-3 175B", "megatron-2022"):
+    for word in ("training time", "cost of the run", "GPT-3 175B", "megatron-2022"):
         assert word in text
 
 

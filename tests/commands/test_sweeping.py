@@ -97,7 +97,7 @@ def test_a_run_without_a_row_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         sweep_to_file(wide(20).request, output, Threads(kills=interrupted), resume=False)
     assert list(tmp_path.iterdir()) == []
-    assert str(broken_off(output)) == "stopped before the first row came"
+    assert str(broken_off(output)) == "stopped before the first row"
 
 
 def test_an_interruption_keeps_the_rows(tmp_path: Path) -> None:

@@ -95,12 +95,12 @@ def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estima
     page.go_back()
     expect(verdict).to_contain_text(refused)
 
-    page.get_by_role("button", name=spoken.gettext("Make a proposal")).click()
+    page.get_by_role("button", name=spoken.gettext("Create proposal")).click()
     expect(page.get_by_label(spoken.gettext("Network choice"))).to_have_value(
         re.compile("runs-roce-100-8=985")
     )
     page.get_by_label(spoken.gettext("Customer"), exact=True).fill("TEN")
-    page.get_by_role("button", name=spoken.gettext("Save the draft")).click()
+    page.get_by_role("button", name=spoken.gettext("Save draft")).click()
     against = page.locator("ul.against")
     expect(against).to_contain_text(refused)
     expect(against).to_contain_text("8 × HDR InfiniBand, 200 Gb/s")

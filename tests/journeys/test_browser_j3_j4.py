@@ -51,11 +51,11 @@ def test_a_field_engineer_maps_gpt3_on_a_pod256(seat: Seat, spoken: Voice) -> No
     calculate.click()
     expect(page.locator("#result .headline")).to_contain_text("256")
     for name, value in (
-        ("IPUs of one replica", "64"),
+        ("IPUs per replica", "64"),
         ("Layers per stage", "12"),
-        ("Share of the weights one IPU works on", "1/64"),
-        ("Share one IPU keeps", "1/256"),
-        ("Phases for the weights alone, at least", "7"),
+        ("Share of the weights each IPU works on", "1/64"),
+        ("Share of the weights each IPU keeps", "1/256"),
+        ("Minimum phases for the weights alone", "7"),
     ):
         assert table_row(page, "mapping", spoken.gettext(name)).endswith(value)
 

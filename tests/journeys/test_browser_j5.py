@@ -32,7 +32,7 @@ def test_a_platform_owner_shares_a_pod(seat: Seat) -> None:
 
     plan = page.get_by_role("button", name=spoken.gettext("Plan partitions"))
     choose("Isolation", "strict")
-    choose("Containers started by", "backend.ai")
+    choose("Containers launched by", "backend.ai")
     fill(page, spoken, [16, 16, 8, 4])
     plan.click()
     # The form has grown by a row for the fifth team.
@@ -60,10 +60,10 @@ def test_a_platform_owner_shares_a_pod(seat: Seat) -> None:
     expect(page.locator("#allocated")).to_have_text("60")
 
     twelve.fill("")
-    choose("Containers started by", "gc-docker")
+    choose("Containers launched by", "gc-docker")
     plan.click()
     expect(page.locator(".warning.serious")).to_have_attribute("data-code", "gc_docker_host_network")
-    choose("Containers started by", "backend.ai")
+    choose("Containers launched by", "backend.ai")
     plan.click()
     expect(page.locator(".warning")).to_have_count(0)
     assert seat.strays == []

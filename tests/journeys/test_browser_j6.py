@@ -39,11 +39,11 @@ def compared(seat: Seat, rows: list[dict[str, object]]) -> str:
 def filled(page: Page, spoken: Voice, address: str) -> None:
     """Go from a comparison to a draft."""
     page.goto(address)
-    page.get_by_role("link", name=spoken.gettext("Make a proposal")).click()
+    page.get_by_role("link", name=spoken.gettext("Create proposal")).click()
     page.get_by_label(spoken.gettext("Customer"), exact=True).fill("하이퍼커넥트")
     page.get_by_label(spoken.gettext("Why this choice")).fill("전력이 먼저입니다.")
     page.get_by_label(spoken.gettext("Valid until")).fill("2099-03-31")
-    page.get_by_role("button", name=spoken.gettext("Save the draft")).click()
+    page.get_by_role("button", name=spoken.gettext("Save draft")).click()
 
 
 def test_a_consultant_makes_freezes_and_shares_a_proposal(
@@ -69,7 +69,7 @@ def test_a_consultant_makes_freezes_and_shares_a_proposal(
     assert saved[0] == saved[1]
     assert fingerprint in pypdf.PdfReader(tmp_path / "first.pdf").pages[0].extract_text()
 
-    page.get_by_role("button", name=spoken.gettext("Make a link")).click()
+    page.get_by_role("button", name=spoken.gettext("Create link")).click()
     link = page.locator(".share-link").inner_text()
     reader = plain_window.page
     answer = reader.goto(link)

@@ -99,11 +99,11 @@ def test_bar_of_memory_keeps_the_limit_in_proportion(share: float, filled: float
 def test_differences_go_both_ways_and_end_with_their_sum() -> None:
     more = [Part(part="tensor_comm", seconds=1.5), Part(part="pipeline_bubble", seconds=-0.6)]
     drawn = traces(figures.differences(more, "more", ENGLISH))
-    assert drawn["the first plan saves"]["x"] == pytest.approx([1.5, 0.9])
-    assert drawn["the first plan saves"]["y"] == [0, 2]
-    assert drawn["the first plan pays"]["x"] == pytest.approx([-0.6])
+    assert drawn["saved by the first plan"]["x"] == pytest.approx([1.5, 0.9])
+    assert drawn["saved by the first plan"]["y"] == [0, 2]
+    assert drawn["added by the first plan"]["x"] == pytest.approx([-0.6])
     labels = figures.differences(more, "more", ENGLISH)["layout"]["yaxis"]["ticktext"]
-    assert labels[-1] == "In all"
+    assert labels[-1] == "Total"
 
 
 def test_differences_of_equal_plans_are_an_empty_figure() -> None:
@@ -114,10 +114,10 @@ def test_front_shows_plans_points_and_both_lines_in_one_unit() -> None:
     found = search([(0.02, 70e9), (0.021, 60e9)], [(0.019, 72e9), (0.03, 20e9), (0.5, 1e9)])
     drawn = figures.time_and_memory(found, ["a", "b"], ["c", "d", "e"], ENGLISH)
     parts = traces(drawn)
-    assert parts["best plans that differ"]["x"] == pytest.approx([20.0, 21.0])
-    assert parts["best plans that differ"]["text"] == ["1", "2"]
-    assert parts["memory of the device"]["y"] == [80.0, 80.0]
-    assert parts["what a plan may fill"]["y"] == [75.0, 75.0]
+    assert parts["best distinct plans"]["x"] == pytest.approx([20.0, 21.0])
+    assert parts["best distinct plans"]["text"] == ["1", "2"]
+    assert parts["device memory"]["y"] == [80.0, 80.0]
+    assert parts["memory available to a plan"]["y"] == [75.0, 75.0]
     assert "(ms)" in drawn["layout"]["xaxis"]["title"]["text"]
     least, most = drawn["layout"]["xaxis"]["range"]
     assert least < 19.0 and 30.0 < most < 2 * 19.0

@@ -129,7 +129,7 @@ def test_the_same_proposal_is_the_same_bytes_in_every_process(korean: Proposal) 
     here = proposal_pdf(korean)
     assert proposal_pdf(korean) == here
     program = (
-        "import hashlib, sys; from app.reports.pdf import proposal_pdf; "
+        "import hashlib, sys; from app.features.proposals.pdf import proposal_pdf; "
         "from app.features.proposals.model import Proposal; "
         "print(hashlib.sha256(proposal_pdf(Proposal.model_validate_json(sys.stdin.read()))).hexdigest())"
     )

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from app.services import deletions as services_deletions
 
 from app.errors import BadInput, Conflict, NotFound, Unavailable
 from app.estimating.context import load_context
@@ -38,6 +37,9 @@ from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
 from app.platform.workbench import Workbench
 from app.profiles.presets import models_directory
 from tests.clocks import moved_clock
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
+from tests.store.conftest import store as store
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
@@ -183,7 +185,7 @@ def test_a_study_that_is_brought_back_meanwhile_is_not_deleted_too(
         wait(brought_back, 0.5)
         return found
 
-    monkeypatch.setattr(services_deletions, "existing", looked_at)
+    monkeypatch.setattr(deletions, "existing", looked_at)
     with ThreadPoolExecutor(1) as others:
         deletions.delete_study(bench, "ws_one", study.id)
     assert isinstance(brought_back[0].exception(), NotFound)

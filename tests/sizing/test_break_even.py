@@ -86,7 +86,7 @@ def test_the_tornado_moves_each_input_by_a_fifth_and_says_never(context: SizingC
     assert rows["cloud_monthly"].low is None and rows["onprem_monthly"].high is None
     assert rows["cloud_monthly"].high == pytest.approx(4.378e9 / 16e6)
     assert rows["cloud_monthly"].reason is not None
-    assert rows["cloud_monthly"].reason.message == "never, at the low end"
+    assert rows["cloud_monthly"].reason.message == "never pays back at the low end"
     assert [row.input for row in found.tornado][-1] == "capex", "what changes never to some month sorts first"
     assert rows["capex"].low_input == pytest.approx(0.8 * 4.378e9)
     assert rows["capex"].spread == pytest.approx(0.4 * found.months if found.months else math.nan)

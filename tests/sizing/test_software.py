@@ -219,7 +219,7 @@ def test_a_measured_run_outside_the_range_is_said_and_its_software_offered() -> 
     assert slow.reasons[0] == "software"
     assert not slow.range.low <= slow.measured <= slow.range.high
     said = warning(found, "measured_run_outside_range")
-    assert str(told.outside_count) in said.message and "other software" in said.message
+    assert str(told.outside_count) in said.message and "software differs" in said.message
     assert said.fields[0] == "software"
     again = answer(
         **{**request, "workload": {**request["workload"], "samples": 1e8, "global_batch": 2048}},

@@ -47,7 +47,7 @@ def test_every_family_is_predicted_closely(family: str, results: dict[str, RowRe
 
 
 def test_time_to_train_is_predicted(results: dict[str, RowResult]) -> None:
-    found = summary("time to train", [row for row in results.values() if row.metric == "time_to_train_min"])
+    found = summary("training time", [row for row in results.values() if row.metric == "time_to_train_min"])
     assert found.rows == 16
     assert found.median is not None and found.ninetieth is not None
     assert found.median <= 0.10, found

@@ -315,7 +315,7 @@ def test_times_to_train_of_bert_and_resnet(rows: list[dict[str, str]], report: V
         for result in core(rows, report.rows, family)
         if result.metric == "time_to_train_min"
     ]
-    found = summary("time to train", chosen)
+    found = summary("training time", chosen)
     print(figures(found))
     assert found.supported == found.rows
     assert found.median is not None

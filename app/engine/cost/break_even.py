@@ -350,7 +350,7 @@ def _check(terms: BuildOrRent) -> None:
         if not lowest > -1.0:
             raise BadInput(Message("a rate must be above -1 a year, got {rate}", {"rate": lowest}))
     if not np.all(np.asarray(terms.fullest) >= 1.0):
-        raise BadInput(Message("what is bought does not hold the work of the first month"))
+        raise BadInput(Message("the purchased capacity does not cover the work of the first month"))
 
 
 def _steady(terms: BuildOrRent) -> Floats:

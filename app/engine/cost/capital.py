@@ -186,5 +186,5 @@ def accelerator_hour_cost(hourly_cost: FloatLike, accelerators: FloatLike) -> Fl
     """
     count = np.asarray(accelerators, dtype=float)
     if not np.all(count >= 1):
-        raise BadInput(Message("at least 1 accelerator is needed"))
+        raise BadInput(Message("at least 1 accelerator is required"))
     return np.asarray(np.asarray(hourly_cost, dtype=float) / count)

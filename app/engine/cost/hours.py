@@ -92,7 +92,7 @@ def reserved_hourly_price(price: FloatLike, used_share: FloatLike) -> Floats:
     """
     share = np.asarray(used_share, dtype=float)
     if not np.all((share > 0) & (share <= 1)):
-        raise BadInput(Message("utilisation must be above 0 and at most 1"))
+        raise BadInput(Message("utilization must be above 0 and at most 1"))
     return np.asarray(np.asarray(price, dtype=float) / share)
 
 
@@ -104,7 +104,7 @@ def reservation_threshold(reserved_price: FloatLike, on_demand_price: FloatLike)
     """
     demand = np.asarray(on_demand_price, dtype=float)
     if not np.all(demand > 0):
-        raise BadInput(Message("the price on demand must be above 0"))
+        raise BadInput(Message("the on-demand price must be above 0"))
     return np.asarray(np.asarray(reserved_price, dtype=float) / demand)
 
 
@@ -248,5 +248,5 @@ def run_cost(hourly_cost: FloatLike, run_time: FloatLike) -> Floats:
 def _useful_share(utilisation: FloatLike) -> Floats:
     share = np.asarray(utilisation, dtype=float)
     if not np.all((share > 0) & (share <= 1)):
-        raise BadInput(Message("utilisation must be above 0 and at most 1"))
+        raise BadInput(Message("utilization must be above 0 and at most 1"))
     return share

@@ -51,8 +51,8 @@ def plan_count(spread: Options) -> tuple[int, int]:
     spread_options(*spread, np.empty((0, len(Plans.__slots__))), count)
     if count[0] > MOST_PLANS:
         message = Message(
-            "more than {most} plans would have to be compared; give the tensor or pipeline degree, or a "
-            "global batch and a number of devices with fewer divisors",
+            "more than {most} plans to compare; set the tensor or pipeline degree, or choose a "
+            "global batch and device count with fewer divisors",
             {"most": MOST_PLANS},
         )
         raise TooLarge(message, [FieldError("plan", message)])

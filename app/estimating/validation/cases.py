@@ -77,7 +77,7 @@ def bounded(row: Mapping[str, str], column: str) -> float | None:
         return None
     if not SMALLEST <= found <= LARGEST[column]:
         raise Unsupported(
-            "{column} is {value}, which is not between {least} and {most}",
+            "{column} must be between {least} and {most}, not {value}",
             column=column,
             value=found,
             least=SMALLEST,
@@ -168,7 +168,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     measured = row.get("system", "").strip()
     known = rules.systems.get(measured)
     if known is None:
-        raise Unsupported("no system is known as {system}", system=measured or "(blank)")
+        raise Unsupported("there is no system {system}", system=measured or "(blank)")
     precision = next((name for text, name in PRECISIONS if text in row.get("precision", "")), "fp16")
     ipu = known["chip"] in IPU_SERIES
     if ipu:
@@ -265,7 +265,7 @@ def find_model(case: MeasurementCase) -> ModelProfile:
     if columns:
         return transformer_from_columns(case)
     raise Unsupported(
-        "no operators are known for {model}, and its columns do not give a transformer", model=case.model
+        "no operators are known for {model}, and its columns do not define a transformer", model=case.model
     )
 
 
@@ -286,7 +286,7 @@ def transformer_from_columns(case: MeasurementCase) -> ModelProfile:
     """Return a transformer from layers, hidden, heads, length and parameters."""
     if case.hidden is None or case.layers is None or case.heads is None or case.hidden % case.heads:
         raise Unsupported(
-            "hidden {hidden} does not divide by heads {heads}", hidden=case.hidden, heads=case.heads
+            "hidden {hidden} is not divisible by heads {heads}", hidden=case.hidden, heads=case.heads
         )
     gated = case.family == "llama"
     default_vocabulary = 30522 if case.family == "bert" else 50257

@@ -131,7 +131,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         batch = max(data, float(completed["step_tokens"]) / case.seq_len)
     if batch is None:
         raise Unsupported(
-            "the global batch is missing, and no rule for {software} gives it", software=case.software
+            "the global batch size is missing, and no rule for {software} provides it", software=case.software
         )
     if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
         return _split_samples(case, batch, data)
@@ -295,7 +295,7 @@ def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, cont
         return factor * samples_at_batch(target, batch)
     total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
     if total is None:
-        raise Unsupported("no reference points say how long {model} trains to its target", model=case.model)
+        raise Unsupported("no reference points show how long {model} trains to its target", model=case.model)
     if case.completed.get("total_unit") == "token":
         return total / (case.seq_len or scenario.table.tokens)
     return total

@@ -194,7 +194,7 @@ def read_rows(text: str) -> list[dict[str, str]]:
     if missing:
         raise BadInput.at(
             "file",
-            "the columns {missing} are missing; the columns of data/validation/measured.csv are expected",
+            "the columns {missing} are missing; use the columns of data/validation/measured.csv",
             missing=", ".join(missing),
         )
     rows: list[dict[str, str]] = []

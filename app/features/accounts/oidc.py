@@ -83,7 +83,7 @@ def complete(
 
     kept = opened(identity, sealed)
     if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
-        raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")
+        raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
     place, moment = of_address(visitor.address), now()
     begin_attempt(identity.store, (place,), moment)
     try:
@@ -97,10 +97,10 @@ def complete(
     with identity.store.identity() as queries:
         account = let_in(queries, single, person)
         if account.disabled:
-            raise SignInRefused("this account is disabled; ask whoever runs this server")
+            raise SignInRefused("this account is disabled; contact the server operator")
         places = queries.people.memberships(account.id)
         if not places:
-            raise SignInRefused("your account is in no workspace; ask an owner of one to invite you")
+            raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
         whole = account.totp_sealed is None
         started = start(
             queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier
@@ -116,7 +116,7 @@ def opened(identity: Identity, sealed: str) -> dict[str, str]:
     except (Unsealable, ValueError):
         kept = None
     if not isinstance(kept, dict) or not 0 <= now().timestamp() - kept["at"] <= LASTS:
-        raise SignInRefused("begin the sign-in again; it was begun elsewhere, or too long ago")
+        raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
     return kept
 
 
@@ -130,7 +130,7 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person) -> Acco
     known = queries.external.account_of(issuer, person.subject)
     if known is not None:
         return known
-    refusal = SignInRefused("nobody has let you in here yet; ask an owner of the workspace to invite you")
+    refusal = SignInRefused("you do not have access yet; ask a workspace owner to invite you")
     try:
         email = checked_email(person.email)
     except BadInput:

@@ -294,4 +294,4 @@ def refused() -> TokenRefused:
 def down(error: Exception) -> ProviderDown:
     """Return the error for a provider that does not answer as one."""
     logger.warning("the provider cannot be used: %s", type(error).__name__)
-    return ProviderDown("the sign-in provider does not answer; try again later, or sign in with a password")
+    return ProviderDown("the sign-in provider does not respond; try again later, or sign in with a password")

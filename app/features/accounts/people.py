@@ -135,11 +135,11 @@ def invite(
         queries.people.hold_workspace(workspace_id)
         account = queries.people.account_of(folded(address))
         if account is not None and queries.people.membership(account.id, workspace_id) is not None:
-            raise Conflict.at("email", "is a member already")
+            raise Conflict.at("email", "is already a member")
         check_room(queries, workspace_id)
         waiting = len(queries.people.invitations(workspace_id, moment))
         if waiting >= MOST_INVITATIONS:
-            raise Conflict.at("email", "{count} invitations wait; take some back first", count=waiting)
+            raise Conflict.at("email", "{count} invitations are pending; revoke some first", count=waiting)
         queries.people.add_invitation(
             Invitation(
                 token_sha256=token_hash(token),
@@ -163,7 +163,7 @@ def invite(
         Message("Invitation to {workspace} on Rackline", {"workspace": name}),
         Message("{name} invites you to work in {workspace}.", {"name": principal.name, "workspace": name}),
         identity.address_of(path),
-        Message("The link works for seven days, once."),
+        Message("The link works once, within seven days."),
     )
     return Sent(identity.address_of(path, asked_at), mailed)
 
@@ -203,7 +203,7 @@ def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> No
         member.role == Role.OWNER and not account.disabled and account.id != leaving
         for member, account in queries.people.members(workspace_id)
     ):
-        raise Conflict("the last owner stays: make somebody else an owner first")
+        raise Conflict("the last owner cannot be removed; make someone else an owner first")
 
 
 def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
@@ -230,14 +230,14 @@ def accept(
     """Make the account an invitation is for, and sign it in."""
     offered = open_invitation(identity, token)
     if offered.known:
-        raise Conflict("there is an account of this address; sign in with it and open the link again")
+        raise Conflict("an account with this address exists; sign in with it and open the link again")
     shown = checked_name(name)
     check_password(password, email=offered.email, name=shown)
     kept = hashed(password)
     with identity.store.identity() as queries:
         found = used(queries, token)
         if queries.people.account_of(found.sought) is not None:
-            raise Conflict("there is an account of this address; sign in with it and open the link again")
+            raise Conflict("an account with this address exists; sign in with it and open the link again")
         account = new_account(queries, found.email, shown, kept)
         join(queries, account, found.workspace_id, Role(found.role))
         return start(queries, identity, account, found.workspace_id, visitor, replaces=earlier)

@@ -58,7 +58,7 @@ def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
     try:
         secret = identity.sealer.open(f"enrolment:{account.id}", sealed[:1000])
     except Unsealable:
-        raise BadInput.at("code", "open the page again; the form is not complete") from None
+        raise BadInput.at("code", "the form is incomplete; open the page again") from None
     return Enrolment(
         secret, pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER), sealed
     )
@@ -69,11 +69,11 @@ def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list
     with identity.store.identity() as queries:
         account = existing(queries, account_id)
         if account.totp_sealed is not None:
-            raise Conflict("there is a second factor already; turn it off first")
+            raise Conflict("two-factor authentication is already on; turn it off first")
         secret = renewed(identity, account, sealed).secret
         step = step_of(secret, code)
         if step is None:
-            raise BadInput.at("code", "this is not the code of now; check the clock of the device")
+            raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
         account.totp_sealed, account.totp_step = identity.sealer.seal(purpose(account), secret), step
         return new_recovery_codes(queries, account_id)
 
@@ -90,7 +90,7 @@ def other_recovery_codes(identity: Identity, account_id: str, password: str) -> 
     confirm(identity, account_id, password)
     with identity.store.identity() as queries:
         if existing(queries, account_id).totp_sealed is None:
-            raise Conflict("there is no second factor; turn it on first")
+            raise Conflict("two-factor authentication is off; turn it on first")
         return new_recovery_codes(queries, account_id)
 
 
@@ -143,7 +143,7 @@ def confirm(identity: Identity, account_id: str, password: str, field: str = "pa
     if not password_is_right(
         identity.store, password, account.password_hash, account.sought, (subject,), moment
     ):
-        raise BadInput.at(field, "this is not your password")
+        raise BadInput.at(field, "the password is wrong")
     succeed(identity.store, subject, (), moment)
     return account
 

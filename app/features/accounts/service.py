@@ -81,12 +81,12 @@ def add_account(
         place = workspace_of(queries, workspace)
         queries.people.hold_workspace(place.id)
         if queries.people.account_of(folded(address)) is not None:
-            raise Conflict.at("email", "there is an account of this address already")
+            raise Conflict.at("email", "an account with this address already exists")
         account = new_account(queries, address, shown, kept)
         first = queries.people.owners(place.id) == 0
         given = role or (Role.OWNER if first else Role.CONSULTANT)
         if first and given is not Role.OWNER:
-            raise BadInput.at("role", "the first member of a workspace is its owner")
+            raise BadInput.at("role", "the first member of a workspace must be its owner")
         join(queries, account, place.id, given)
         link = None if kept else password_link(queries, account)
     return NewAccount(account, place, given, link and identity.address_of(link))
@@ -101,10 +101,10 @@ def workspace_of(queries: IdentityStore, named: str | None) -> Workspace:
         if len(known) == 1:
             return known[0]
         names = ", ".join(one.name for one in known[:10])
-        raise BadInput.at("workspace", "there are several workspaces; name one of {names}", names=names)
+        raise BadInput.at("workspace", "there are several workspaces; choose one of {names}", names=names)
     found = [one for one in known if named in (one.id, one.name)]
     if len(found) > 1:
-        raise BadInput.at("workspace", "several workspaces are called so; give the identifier")
+        raise BadInput.at("workspace", "several workspaces have this name; use the identifier")
     if not found:
         raise NotFound.named("workspace", named, [one.name for one in known], "workspace")
     return found[0]
@@ -133,7 +133,7 @@ def check_room(queries: IdentityStore, workspace_id: str) -> None:
     if count >= MOST_MEMBERS:
         raise Conflict(
             Message(
-                "the workspace has {count} members, as many as it can have; an owner has to remove one first",
+                "the workspace has reached its limit of {count} members; an owner must remove one first",
                 {"count": count},
             )
         )
@@ -152,7 +152,7 @@ def add_workspace(identity: Identity, name: str) -> Workspace:
     made = Workspace(id=new_id("ws"), name=checked_name(name))
     with identity.store.identity() as queries:
         if any(one.name == made.name for one in queries.people.workspaces()):
-            raise Conflict.at("name", "there is a workspace of this name already")
+            raise Conflict.at("name", "a workspace with this name already exists")
         queries.people.add_workspace(made)
     return made
 
@@ -236,10 +236,10 @@ def send_reset(identity: Identity, email: str, language: str) -> None:
         identity,
         account.email,
         language,
-        Message("Your password for Rackline"),
-        Message("Somebody asked for a new password for your account. It is set here:"),
+        Message("Your Rackline password"),
+        Message("Someone requested a new password for your account. Set it here:"),
         link,
-        Message("The link works for two days, once. If it was not you, nothing needs to be done."),
+        Message("The link works once, within two days. If you did not request it, no action is needed."),
     )
 
 
@@ -303,7 +303,7 @@ def rename(identity: Identity, account_id: str, name: str) -> None:
 
 def no_link() -> NotFound:
     """Return the error for a link that does not work, whatever the reason."""
-    return NotFound(Message("this link does not work: it was used, its time is over, or it never was"))
+    return NotFound(Message("this link is not valid: it was used, has expired or never existed"))
 
 
 MOST_TYPED = 300
@@ -328,12 +328,12 @@ def sign_in(
     kept = None if account is None else account.password_hash
     right = password_is_right(identity.store, password, kept, sought, (subject, place), moment)
     if account is None or not right or account.disabled:
-        raise SignInRefused("e-mail address and password do not belong together")
+        raise SignInRefused("e-mail address or password is wrong")
     succeed(identity.store, subject, (place,), moment)
     with identity.store.identity() as queries:
         places = queries.people.memberships(account.id)
         if not places:
-            raise SignInRefused("your account is in no workspace; ask an owner of one to invite you")
+            raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
         whole = account.totp_sealed is None
         return start(queries, identity, account, places[0][1].id, visitor, complete=whole, replaces=earlier)
 
@@ -344,13 +344,13 @@ def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> St
     with identity.store.identity() as queries:
         found = queries.sessions.incomplete(token_hash(token), moment)
     if found is None:
-        raise SignInRefused("sign in again; the code was given too late")
+        raise SignInRefused("the code was entered too late; sign in again")
     session, account = found
     subject, place = of_second_factor(account.id), of_address(visitor.address)
     begin_attempt(identity.store, (subject, place), moment)
     if not second_factor.takes(identity, account, code):
         note_failure(identity.store, account.sought)
-        raise BadInput.at("code", "this code is wrong or was used before; wait for the next one")
+        raise BadInput.at("code", "this code is wrong or was already used; wait for the next one")
     succeed(identity.store, subject, (place,), moment)
     with identity.store.identity() as queries:
         return start(queries, identity, account, session.workspace_id, visitor, replaces=token)

@@ -202,14 +202,14 @@ def same_twice(form: FormDep) -> str:
     """Return a password that was typed twice."""
     password = secret_of(form, "password")
     if password != secret_of(form, "again"):
-        raise BadInput.at("again", "is not the same; type the new password twice")
+        raise BadInput.at("again", "does not match; enter the new password twice")
     return password
 
 
 def check_mails(identity: Identity) -> None:
     """Refuse what needs mails where none can be sent."""
     if identity.mail is None:
-        raise NotFound("this server sends no mails; ask whoever runs it for a link to set a password")
+        raise NotFound("this server does not send email; ask its operator for a link to set a password")
 
 
 @router.get("/forgotten", response_class=HTMLResponse)

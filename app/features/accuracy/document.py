@@ -136,7 +136,7 @@ CHAINS_SHOWN = 20
 
 IN_ORDER = 1.0 - 1e-9
 
-NO_REASON = "no reason known"
+NO_REASON = "no known reason"
 
 COVERAGE = """## Coverage left out
 

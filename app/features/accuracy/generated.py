@@ -166,7 +166,7 @@ def printed(answer: Estimate) -> str:
         "step time": speaker.quantity(answer.step_time),
         "throughput": speaker.quantity(answer.throughput),
         "model FLOP utilisation": speaker.quantity(answer.mfu),
-        "time to train": speaker.quantity(answer.time_to_train),
+        "training time": speaker.quantity(answer.time_to_train),
         "energy": speaker.quantity(answer.energy),
         "cost of the run": speaker.quantity(answer.cost.run if answer.cost else None),
         "validation": answer.validation.status,
@@ -205,7 +205,7 @@ def network_gain(request: EstimateRequest, context: SizingContext) -> str:
         answers.append(estimate(request.model_copy(update={"system": system}), context))
     times = [answer.time_to_train for answer in answers if answer.time_to_train is not None]
     if len(times) < len(NETWORKS):
-        raise CatalogError("README.md: the request shown does not fit on every network")
+        raise CatalogError("README.md: the example request does not fit on every network")
     first, second = times
     names = [context.catalog.fabric_entry(fabric).name for fabric in NETWORKS]
     gain = speaker.percent(second.value / first.value - 1.0, 2)

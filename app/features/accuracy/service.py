@@ -147,7 +147,7 @@ def choice_of(**asked: str) -> RunChoice:
         if value not in known[name]:
             raise BadInput.at(
                 name,
-                "there is no {value}; known are {known}",
+                "{value} does not exist; allowed: {known}",
                 value=f"“{value[:40]}”",
                 known=", ".join(filter(None, known[name])),
             )

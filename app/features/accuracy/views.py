@@ -294,13 +294,13 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
     drawn = [
         FigureView(
             "figure-ratios",
-            voice.gettext("Predicted over measured, by number of devices"),
+            voice.gettext("Predicted-to-measured ratio by number of devices"),
             "tall",
             ratios(marks, voice),
             "runs",
             voice.gettext(
-                "One mark per run, its 80 % range as a line; the grey band is ±10 %. Above 1× the prediction "
-                "is too fast. Runs of one size stand side by side."
+                "One mark per run, its 80 % interval as a line; the grey band is ±10 %. Above 1×, "
+                "the prediction is too fast. Runs of the same size are side by side."
             ),
         )
     ]
@@ -313,7 +313,7 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
                 "tall",
                 throughputs([marks[place] for place in rates], families(marks), "samples/s", voice),
                 "runs",
-                voice.gettext("Runs that were measured in samples per second; dotted lines are ±10 %."),
+                voice.gettext("Runs measured in samples per second; dotted lines are ±10 %."),
             )
         )
     return drawn

@@ -60,37 +60,39 @@ def bill_warnings(
     unknown = list(dict.fromkeys(line.name for line in parts if line.price is None))
     if unknown:
         message = Message(
-            "no price is known of {parts}: the total is at least what the other lines come to",
+            "the price of {parts} is unknown: the total is at least the sum of the other lines",
             {"parts": ", ".join(unknown)},
         )
         found.append(CheckWarning.of("price_unknown", "caution", message, "price_book_id"))
     estimated = sum(line.price is not None and line.price.estimated for line in parts)
     if estimated:
         message = Message(
-            "the prices of {estimated} of {lines} lines are estimates; a quote or a price book replaces them",
+            "the prices of {estimated} of {lines} lines are estimates; replace them with a "
+            "quote or a price book",
             {"estimated": estimated, "lines": len(parts)},
         )
         found.append(CheckWarning.of("prices_estimated", "info", message, "price_book_id"))
     over = max((rack.greatest for rack in packed), default=0.0)
     if over > limits.power:
         message = Message(
-            "what has to stand together draws up to {power} kW, and a rack may draw {limit} kW: ask the site "
-            "for the higher limit, or for a second rack within the reach of short cables",
+            "equipment that must stay together draws up to {power} kW, but a rack may draw "
+            "{limit} kW: ask the site for the higher limit, or for a second rack within reach "
+            "of short cables",
             {"power": round(over / KILOWATT, 1), "limit": round(limits.power / KILOWATT, 1)},
         )
         found.append(CheckWarning.of("rack_power_exceeded", "caution", message, "rack_power_kw"))
     if not request.storage_tb:
-        message = Message("no shared storage is counted; give storage_tb for it")
+        message = Message("shared storage is not included; set storage_tb to include it")
         found.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
     if system.chip_kind is ChipKind.IPU and request.count > 1:
         message = Message(
-            "{count} × {system} are billed as separate systems; larger pods are joined by GW-Links",
+            "{count} × {system} are counted as separate systems; larger pods are joined by GW-Links",
             {"count": request.count, "system": system.name},
         )
         found.append(CheckWarning.of("pods_not_joined", "info", message, "count"))
     unweighed = list(dict.fromkeys(line.name for line in parts if line.weight is None and line.height > 0))
     if unweighed:
-        message = Message("no weight is known of {parts}", {"parts": ", ".join(unweighed)})
+        message = Message("the weight of {parts} is unknown", {"parts": ", ".join(unweighed)})
         found.append(CheckWarning.of("weight_unknown", "info", message, "racks"))
     return found
 
@@ -327,13 +329,13 @@ def bought(catalog: Catalog, request: BillRequest) -> SystemEntry:
     if system.acquisition is not Acquisition.OWN:
         raise BadInput.at(
             "system",
-            "{system} is rented by the hour; a bill is made of systems that are bought",
+            "{system} is rented by the hour; a bill of materials covers purchased systems only",
             system=system.name,
         )
     if request.count * system.devices > MOST_DEVICES:
         raise BadInput.at(
             "count",
-            "{count} × {system} are more than {most} accelerators; ask for fewer",
+            "{count} × {system} exceeds {most} accelerators; reduce the count",
             count=request.count,
             system=system.name,
             most=MOST_DEVICES,
@@ -342,7 +344,7 @@ def bought(catalog: Catalog, request: BillRequest) -> SystemEntry:
         if request.fabric not in (None, system.fabric):
             raise Conflict.at(
                 "fabric",
-                "{system} is joined by IPU-Links and GW-Links; leave the fabric out or give {fabric}",
+                "{system} is connected by IPU-Links and GW-Links; leave the fabric empty or use {fabric}",
                 system=system.name,
                 fabric=system.fabric,
             )
@@ -351,7 +353,7 @@ def bought(catalog: Catalog, request: BillRequest) -> SystemEntry:
             "oversubscription": request.oversubscription > 1.0,
         }
         for name in (name for name, stated in given.items() if stated):
-            raise BadInput.at(name, "{system} comes with its own links; leave this out", system=system.name)
+            raise BadInput.at(name, "{system} comes with its own links; leave this empty", system=system.name)
     return system
 
 

@@ -20,7 +20,7 @@ def compare_bills(first: Bill, second: Bill, catalog: Catalog) -> BillComparison
     if first.currency != second.currency:
         raise Conflict.at(
             "ids",
-            "one bill is in {first} and one in {second}; make both in one currency",
+            "one bill of materials is in {first}, the other in {second}; use one currency for both",
             first=first.currency,
             second=second.currency,
         )
@@ -99,9 +99,10 @@ def _warnings(first: Bill, second: Bill, margin: float) -> list[CheckWarning]:
         )
         if equal(typical, greatest, margin) and not any(alike):
             message = Message(
-                "equal power holds only where the typical power of {first} ({typical} kW) is set against the "
-                "greatest of {second} ({greatest} kW); on one basis it is {typical} against {other_typical} "
-                "kW typical, and {own_greatest} against {greatest} kW at most",
+                "equal power holds only if the typical power of {first} ({typical} kW) is "
+                "compared with the maximum of {second} ({greatest} kW); on the same basis it "
+                "is {typical} vs. {other_typical} kW typical, and {own_greatest} vs. "
+                "{greatest} kW maximum",
                 {
                     "first": bill.label,
                     "second": other.label,

@@ -64,8 +64,8 @@ def fabric_warnings(plan: FabricPlan, asked: float, declared: int | None) -> lis
     found: list[CheckWarning] = []
     if plan.switches > plan.minimum_switches:
         message = Message(
-            "the bound of {least} switches leaves links that do not divide evenly; {switches} are planned, "
-            "{more} more",
+            "the minimum of {least} switches leaves links that do not divide evenly; "
+            "{switches} are planned, {more} more",
             {
                 "least": plan.minimum_switches,
                 "switches": plan.switches,
@@ -75,8 +75,8 @@ def fabric_warnings(plan: FabricPlan, asked: float, declared: int | None) -> lis
         found.append(CheckWarning.of("switches_balanced", "info", message, "balanced_spine"))
     if plan.oversubscription > 1.0:
         message = Message(
-            "{down} ports of a leaf go to nodes and {up} go up: where all nodes send at once, each gets "
-            "{share} % of its line rate",
+            "{down} ports of a leaf go to nodes and {up} are uplinks: when all nodes send at "
+            "once, each gets {share} % of its line rate",
             {
                 "down": plan.leaf_down,
                 "up": plan.leaf_up,
@@ -93,21 +93,21 @@ def _declared(plan: FabricPlan, declared: int) -> list[CheckWarning]:
     counts = {"declared": declared, "switches": plan.switches, "least": plan.minimum_switches}
     if declared < plan.minimum_switches:
         message = Message(
-            "{declared} switches are declared and {least} at least are needed: nodes would share links",
+            "{declared} switches are declared, but at least {least} are needed: nodes would share links",
             counts,
         )
         return [CheckWarning.of("switches_too_few", "serious", message, "declared_switches")]
     if declared < plan.switches:
         message = Message(
-            "{declared} switches carry every link, but not evenly: a leaf's uplinks divide over the spines "
-            "with {switches}",
+            "{declared} switches carry every link, but unevenly: a leaf's uplinks divide "
+            "evenly over the spines with {switches}",
             counts,
         )
         return [CheckWarning.of("switches_uneven", "caution", message, "declared_switches")]
     if declared > plan.switches:
         message = Message(
-            "{switches} switches carry this network and {declared} are declared: what do the other {others} "
-            "serve? Storage, management or login nodes may have leaves of their own",
+            "{switches} switches carry this network, but {declared} are declared: what are the "
+            "other {others} for? Storage, management or login nodes may have their own leaves",
             {**counts, "others": declared - plan.switches},
         )
         return [CheckWarning.of("switches_beyond_network", "info", message, "declared_switches")]

@@ -85,9 +85,9 @@ class BillRequest(Schema):
 def check_asked(request: BillRequest) -> None:
     """Refuse a request that names neither a system nor an estimate, or both."""
     if request.system is None and request.estimate_id is None:
-        raise Unprocessable.at("system", "give system or estimate_id")
+        raise Unprocessable.at("system", "enter system or estimate_id")
     if request.system is not None and request.estimate_id is not None:
-        raise BadInput.at("estimate_id", "give system or estimate_id, not both")
+        raise BadInput.at("estimate_id", "enter system or estimate_id, not both")
 
 
 class FabricPlan(Document):

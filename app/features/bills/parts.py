@@ -34,7 +34,7 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     capacity = catalog.figure(STORAGE_SERVER, "usable_capacity")
     assert capacity.value is not None
     servers = math.ceil(terabytes / capacity.value)
-    rule = Message("{tb} TB usable at {each} TB a server", {"tb": terabytes, "each": capacity.value})
+    rule = Message("{tb} TB usable, {each} TB per server", {"tb": terabytes, "each": capacity.value})
     server = part(catalog, STORAGE_SERVER, "storage", "storage_server", servers, rule)
     yield dataclasses.replace(server, price=server.price or _price_of(catalog, capacity))
     kind = system.chip_kind.value
@@ -108,14 +108,14 @@ def management_parts(
     more = -(-ports // each) - brought
     if more > 0:
         template = (
-            "{ports} management ports at {each} a switch, {brought} of which come with the pods"
+            ("{ports} management ports, {each} per switch; {brought} of the switches come with the pods")
             if brought
-            else "{ports} management ports at {each} a switch"
+            else "{ports} management ports, {each} per switch"
         )
         yield part(
             catalog, switch, "management_network", "management_switch", more, Message(template, values)
         )
-    rule = Message("{ports} management ports, a cable each", values)
+    rule = Message("{ports} management ports, one cable each", values)
     yield part(catalog, MANAGEMENT_CABLE, "cables", "management_cable", ports, rule)
 
 
@@ -129,11 +129,11 @@ def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iter
     for line in parts:
         if line.use == "machine":
             rule = Message(
-                "{spare} beyond the {count} that run: N+{spare}", {"spare": spare, "count": line.count}
+                "{spare} in addition to the {count} in use: N+{spare}", {"spare": spare, "count": line.count}
             )
             yield part(catalog, line.item, "spares", "spare_machine", spare, rule)
         elif line.use == "host":
-            rule = Message("one beyond the {count} that run", {"count": line.count})
+            rule = Message("1 in addition to the {count} in use", {"count": line.count})
             yield part(catalog, line.item, "spares", "spare_host", 1, rule)
         elif line.use in SWITCHES and line.item not in switches:
             switches.add(line.item)
@@ -217,9 +217,7 @@ def _parts_of(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bil
         _counted(catalog, system, count),
     )
     if system.hosts:
-        rule = Message(
-            "{hosts} for each of {count} × {system}", _each(system, count) | {"hosts": system.hosts}
-        )
+        rule = Message("{count} × {system}, {hosts} each", _each(system, count) | {"hosts": system.hosts})
         yield part(catalog, HOST, "hosts", "host", count * system.hosts, rule)
     if system.chip_kind is not ChipKind.IPU:
         return
@@ -227,7 +225,7 @@ def _parts_of(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bil
         if line.item in (system.machine, HOST):
             continue
         group, use = _place_of(catalog, line.item)
-        rule = Message("{parts} in each of {count} × {system}", _each(system, count) | {"parts": line.count})
+        rule = Message("{count} × {system}, {parts} each", _each(system, count) | {"parts": line.count})
         yield part(catalog, line.item, group, use, count * line.count, rule)
 
 
@@ -245,9 +243,9 @@ def _counted(catalog: Catalog, system: SystemEntry, count: int) -> Message:
             {"machines": machines, "units": -(-machines // size), "size": size},
         )
     if system.machines == 1:
-        return Message("{count} as asked for", {"count": count})
+        return Message("{count} requested", {"count": count})
     return Message(
-        "{machines} in each of {count} × {system}", _each(system, count) | {"machines": system.machines}
+        "{count} × {system}, {machines} each", _each(system, count) | {"machines": system.machines}
     )
 
 
@@ -280,9 +278,9 @@ def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bi
         ports = machines * round(catalog.figure(system.machine, "gateway_links").si)
         switched = any(_place_of(catalog, line.item)[1] == "gateway_switch" for line in _switches_of(system))
         template = (
-            "{ports} GW-Link ports, a cable each to the switches"
+            "{ports} GW-Link ports, one cable each to the switches"
             if switched
-            else "{ports} GW-Link ports, two of different racks on each cable"
+            else "{ports} GW-Link ports; each cable connects two racks"
         )
         cables = ports if switched else ports // 2
         yield part(
@@ -310,13 +308,13 @@ def _host_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[
     if any(_place_of(catalog, line.item)[1] == "host_switch" for line in _switches_of(system)):
         of_host = round(catalog.figure(CABLING, "host_switch_links").si)
         rule = Message(
-            "{machines} machines × {each} and {hosts} hosts × {of_host} to the pod's switch",
+            "{machines} machines × {each} and {hosts} hosts × {of_host}, to the pod switch",
             {"machines": machines, "each": each, "hosts": hosts, "of_host": of_host},
         )
         cables = machines * each + hosts * of_host
     else:
         rule = Message(
-            "{machines} machines × {each}, straight to the host", {"machines": machines, "each": each}
+            "{machines} machines × {each}, directly to the host", {"machines": machines, "each": each}
         )
         cables = machines * each
     yield part(catalog, POD_CABLE, "cables", "host_cable", cables, rule)

@@ -54,7 +54,7 @@ def rack_elevation(racks: Sequence[Rack], voice: Voice) -> Drawing:
         number += rack.count
     words = voice.say(
         Message(
-            "{racks} racks of {height} units; the table under the drawing says what stands in them",
+            "{racks} racks of {height} units; the table below the drawing lists their contents",
             {"racks": sum(rack.count for rack in racks), "height": height},
         )
     )
@@ -108,7 +108,7 @@ def heading(rack: Rack, number: int, voice: Voice) -> str:
     if rack.count == 1:
         return voice.say(Message("Rack {number}", {"number": number}))
     values = {"first": number, "last": number + rack.count - 1, "count": rack.count}
-    return voice.say(Message("Racks {first}–{last} ({count} alike)", values))
+    return voice.say(Message("Racks {first}–{last} ({count} identical)", values))
 
 
 def stretches(placements: Sequence[Placement]) -> list[tuple[int, int, int, Placement]]:

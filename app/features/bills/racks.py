@@ -168,10 +168,12 @@ def rack_parts(catalog: Catalog, item: str, racks: Sequence[Packed]) -> Iterable
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
     strips = sum(max(math.ceil(rack.greatest / capacity), 1) for rack in racks) * feeds
-    rule = Message("{racks} hold everything under the limits of a rack", {"racks": len(racks)})
+    rule = Message(
+        "racks needed within the limits on height, power and weight: {racks}", {"racks": len(racks)}
+    )
     yield part(catalog, item, "racks", "rack", len(racks), rule)
     rule = Message(
-        "{feeds} feeds, each able to carry the rack alone, {each} kW a strip",
+        "{feeds} feeds, each able to carry the rack alone, {each} kW per PDU",
         {"feeds": feeds, "each": capacity / 1000.0},
     )
     yield part(catalog, strip, "racks", "rack_pdu", strips, rule)

@@ -79,7 +79,7 @@ def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
     """Return two bills side by side; their identifiers are separated by a comma."""
     names = [name.strip() for name in ids.split(",") if name.strip()]
     if len(names) != 2:
-        raise BadInput.at("ids", "give the identifiers of two bills, separated by a comma")
+        raise BadInput.at("ids", "enter the identifiers of two bills of materials, separated by a comma")
     first, second = (get_bill(bench, workspace_id, name) for name in names)
     return compare_bills(first, second, bench.sizing.catalog)
 

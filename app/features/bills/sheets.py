@@ -66,10 +66,10 @@ def heads(bill: Bill, voice: Voice) -> list[str]:
         voice.gettext("Low") + money,
         voice.gettext("High") + money,
         voice.gettext("Power under load") + " (W)",
-        voice.gettext("Greatest power") + " (W)",
+        voice.gettext("Maximum power") + " (W)",
         voice.gettext("Rack units") + " (U)",
         voice.gettext("Weight") + " (kg)",
-        voice.gettext("How the quantity follows"),
+        voice.gettext("Quantity basis"),
         voice.gettext("Source"),
         voice.gettext("As of"),
         voice.gettext("Status"),
@@ -112,7 +112,7 @@ def _basis(bill: Bill, voice: Voice) -> str:
     known = (
         voice.gettext("All prices are known.")
         if bill.totals.complete
-        else voice.gettext("Lines without a price add nothing: the total is a lower bound.")
+        else voice.gettext("Lines without a price are not added, so the total is a lower bound.")
     )
     version = voice.say(Message("Catalogue {version}.", {"version": bill.catalog_version[:12]}))
     taxes = "" if bill.tax_note is None else f" {voice.sentence(bill.tax_note)}"
@@ -155,7 +155,7 @@ def _racks(sheet: Worksheet, bill: Bill, voice: Voice) -> None:
     """One row for each thing in each kind of rack."""
     names = [
         voice.gettext("Racks"),
-        voice.gettext("Lowest unit"),
+        voice.gettext("Lowest rack unit"),
         voice.gettext("Height"),
         voice.gettext("Name"),
         voice.gettext("Use"),

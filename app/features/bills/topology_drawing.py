@@ -162,17 +162,17 @@ def _links(plan: FabricPlan, voice: Voice) -> list[tuple[float, str]]:
     """Weight of the lines under each row, and what they stand for."""
     found = []
     if plan.levels == 3:
-        text = voice.say(Message("{count} uplinks of each spine", {"count": plan.spine_up}))
+        text = voice.say(Message("{count} uplinks per spine", {"count": plan.spine_up}))
         found.append((2.0, text))
     if plan.levels > 1:
         text = voice.say(
             Message(
-                "{count} uplinks of each leaf, {each} to each spine",
+                "{count} uplinks per leaf, {each} to each spine",
                 {"count": plan.leaf_up, "each": plan.links_per_pair},
             )
         )
         found.append((min(0.6 + 0.4 * plan.links_per_pair, HEAVIEST), text))
-    found.append((2.0, voice.say(Message("at most {count} nodes on a leaf", {"count": plan.leaf_down}))))
+    found.append((2.0, voice.say(Message("at most {count} nodes per leaf", {"count": plan.leaf_down}))))
     return found
 
 

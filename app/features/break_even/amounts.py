@@ -46,7 +46,7 @@ def running_lines(inputs: dict[str, float]) -> list[AmountLine]:
             "power",
             inputs["onprem.power_kw"] * inputs["onprem.pue"] * inputs["onprem.tariff"] * HOURS_PER_MONTH,
             Message(
-                "{power} kW × PUE {pue} × {hours} h × {tariff} a kWh",
+                "{power} kW × PUE {pue} × {hours} h × {tariff} per kWh",
                 {
                     "power": round(inputs["onprem.power_kw"], 2),
                     "pue": inputs["onprem.pue"],
@@ -58,14 +58,14 @@ def running_lines(inputs: dict[str, float]) -> list[AmountLine]:
         (
             "staff",
             staff * pay / MONTHS,
-            Message("{staff} posts × {pay} a year / 12", {"staff": round(staff, 3), "pay": round(pay)}),
+            Message("{staff} FTE × {pay} per year / 12", {"staff": round(staff, 3), "pay": round(pay)}),
         ),
-        ("space", inputs["onprem.space"], Message("by the month")),
+        ("space", inputs["onprem.space"], Message("monthly charge")),
         (
             "support",
             inputs["onprem.support"] * inputs["capex"] / MONTHS,
             Message(
-                "{share} % of the purchase price a year / 12",
+                "{share} % of the purchase price per year / 12",
                 {"share": round(100 * inputs["onprem.support"], 2)},
             ),
         ),
@@ -79,7 +79,7 @@ def rent_lines(request: BreakEvenRequest, inputs: dict[str, float]) -> list[Amou
         return []
     hours, price = inputs["cloud.hours_per_month"], inputs["cloud.hourly_price"]
     rule = Message(
-        "{count} × {hours} h × {price} an hour",
+        "{count} × {hours} h × {price} per hour",
         {"count": request.cloud.count, "hours": hours, "price": round(price, 4)},
     )
     return [line("instances", request.cloud.count * hours * price, rule)]
@@ -188,7 +188,7 @@ class _Reader:
         if not capital.lines:
             raise BadInput.at(
                 "hardware.system",
-                "no price is published for {system}; give capex instead",
+                "{system} has no published price; enter capex instead",
                 system=own.entry.name,
             )
         rate = self._dollars()
@@ -241,11 +241,11 @@ class _Reader:
         own = self.found.own
         if own is None:
             raise Unprocessable.at(
-                "onprem.power_kw", "is required where no hardware says how much power is drawn"
+                "onprem.power_kw", "this field is required without hardware: the power draw is unknown"
             )
         power = own.entry.power_typical.value * own.count / KILOWATT
         why = Message(
-            "what {count} × {system} draw under a training load",
+            "power draw of {count} × {system} under a training load",
             {"count": own.count, "system": own.entry.name},
         )
         self.found.defaults.append(Default.of("onprem.power_kw", power, why))
@@ -267,7 +267,8 @@ class _Reader:
         if own is None:
             if asked.staff is None:
                 raise Unprocessable.at(
-                    "onprem.staff", "is required where no hardware says how many there are"
+                    "onprem.staff",
+                    "this field is required without hardware: the number of machines is unknown",
                 )
             return asked.staff
         return staff_posts(own.entry, own.count, self.rates)
@@ -303,9 +304,10 @@ class _Reader:
             ]
             raise BadInput.at(
                 "cloud.rental" if kinds else "cloud.system",
-                "no such rent of {system} is published ({known}); give cloud.hourly_price",
+                "no such rental price is published for {system} (published: {known}); enter "
+                "cloud.hourly_price",
                 system=rented.entry.name,
-                known=", ".join(kinds) or Message("none is known"),
+                known=", ".join(kinds) or Message("none known"),
             )
         figure = known[-1]
         price = self._money(figure, HOUR)
@@ -321,7 +323,7 @@ class _Reader:
             share = used_share(own, rented, asked.hours_per_month, self.context)
             if share is not None:
                 self.found.inputs["utilisation"] = share
-                why = Message("accelerator-hours rented over those of the cluster, by their dense peak")
+                why = Message("rented accelerator-hours relative to the cluster's, by dense peak")
                 self.found.defaults.append(Default.of("utilisation", float(f"{share:.6g}"), why))
 
     def _dollars(self) -> float:
@@ -340,7 +342,7 @@ class _Reader:
 
     def _default(self, name: str, value: float, figure: Figure, part: str) -> None:
         why = Message(
-            "of the catalogue: {value} {unit} ({source}, {date})",
+            "from the catalogue: {value} {unit} ({source}, {date})",
             {
                 "value": figure.value,
                 "unit": "" if figure.unit.name == "1" else figure.unit.name,
@@ -371,14 +373,14 @@ def bought(name: str, own: Hardware) -> Message:
     if name == "hosts":
         return Message("{count} host servers", {"count": own.entry.hosts * own.count})
     if name == "fabric":
-        return Message("switches, cables and adapters between {count} machines", {"count": own.machines})
+        return Message("switches, cables and adapters for {count} machines", {"count": own.machines})
     return Message("{count} × {system}", {"count": own.count, "system": own.entry.name})
 
 
 WITHOUT = {
     "discount_rate": Message("no discount rate applied"),
     "residual_share": Message("no resale value at the horizon"),
-    "growth": Message("the bill stays as it is"),
-    "own_growth": Message("the running cost stays as it is"),
+    "growth": Message("the cloud bill stays constant"),
+    "own_growth": Message("the running cost stays constant"),
 }
 """Field → what its default of zero means."""

@@ -63,9 +63,9 @@ def cash_flow(answer: BreakEven, voice: Voice) -> Figure:
         traces,
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(voice.gettext("Months from the purchase"), rangemode="tozero"),
+        xaxis=axis(voice.gettext("Months since purchase"), rangemode="tozero"),
         yaxis=axis(
-            f"{voice.gettext('Paid so far, discounted')} ({answer.currency})",
+            f"{voice.gettext('Cumulative spend, discounted')} ({answer.currency})",
             rangemode="tozero",
             tickmode="array",
             tickvals=ticks,
@@ -82,8 +82,8 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
     edge = EDGE * max(known) if known else NEVER_AT
     central = answer.months if answer.months is not None else edge
     sides = (
-        (voice.gettext("a fifth less"), figures.BLUE, "", [row.low for row in rows]),
-        (voice.gettext("a fifth more"), figures.ORANGE, "", [row.high for row in rows]),
+        (voice.gettext("20 percent lower"), figures.BLUE, "", [row.low for row in rows]),
+        (voice.gettext("20 percent higher"), figures.ORANGE, "", [row.high for row in rows]),
     )
     traces = [
         {
@@ -119,9 +119,9 @@ def base_and_peak(found: Mixed, currency: str, voice: Voice) -> Figure:
     """Return cost by the capacity that is owned: owned and rented part, and their sum with its lowest."""
     shares = [100.0 * point.owned for point in found.points]
     lines = (
-        (voice.gettext("both together"), [p.total for p in found.points], figures.BLUE, "solid", 2.5),
-        (voice.gettext("owned base"), [p.own for p in found.points], figures.GREEN, "dash", 1.5),
-        (voice.gettext("rented peak"), [p.rent for p in found.points], figures.VERMILION, "dot", 1.5),
+        (voice.gettext("total"), [p.total for p in found.points], figures.BLUE, "solid", 2.5),
+        (voice.gettext("owned base load"), [p.own for p in found.points], figures.GREEN, "dash", 1.5),
+        (voice.gettext("rented peak load"), [p.rent for p in found.points], figures.VERMILION, "dot", 1.5),
     )
     traces: list[dict[str, Any]] = [
         {
@@ -143,7 +143,7 @@ def base_and_peak(found: Mixed, currency: str, voice: Voice) -> Figure:
         {
             "type": "scatter",
             "mode": "markers",
-            "name": voice.gettext("costs least"),
+            "name": voice.gettext("lowest cost"),
             "x": [100.0 * found.best.owned],
             "y": [found.best.total],
             "marker": {"color": figures.ORANGE, "size": 11, "symbol": "diamond"},
@@ -156,9 +156,9 @@ def base_and_peak(found: Mixed, currency: str, voice: Voice) -> Figure:
         traces,
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(voice.gettext("Capacity owned, of the cluster (%)"), rangemode="tozero"),
+        xaxis=axis(voice.gettext("Owned capacity (% of cluster)"), rangemode="tozero"),
         yaxis=axis(
-            f"{voice.gettext('Cost of a month')} ({currency})",
+            f"{voice.gettext('Monthly cost')} ({currency})",
             rangemode="tozero",
             tickmode="array",
             tickvals=ticks,

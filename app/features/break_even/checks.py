@@ -56,22 +56,22 @@ def _fabric(
     whole = float(break_even_month(replace(terms, capital=float(terms.capital) / (1.0 - share))))
     values = {"share": round(100 * share, 1), "later": written(whole), "months": written(months)}
     message = Message(
-        "nothing says that the purchase price holds switches, cables and installation; a published cluster "
-        "spent {share} % of its price on its network",
+        "it is unknown whether the purchase price includes switches, cables and installation; "
+        "a published cluster spent {share} % of its price on its network",
         values,
     )
     if math.isfinite(whole):
         message = Message(
-            "nothing says that the purchase price holds switches, cables and installation; where they are "
-            "missing, with {share} % of a published cluster spent on its network the month is {later} "
-            "instead of {months}",
+            "it is unknown whether the purchase price includes switches, cables and "
+            "installation; if not, with {share} % spent on the network as in a published "
+            "cluster, break-even is in month {later} instead of {months}",
             values,
         )
     elif math.isfinite(months):
         message = Message(
-            "nothing says that the purchase price holds switches, cables and installation; where they are "
-            "missing, with {share} % of a published cluster spent on its network it never pays back, "
-            "instead of in month {months}",
+            "it is unknown whether the purchase price includes switches, cables and "
+            "installation; if not, with {share} % spent on the network as in a published "
+            "cluster, it never pays back, rather than in month {months}",
             values,
         )
     return CheckWarning.of("capex_excludes_fabric", "caution", message, "capex", "capex_includes_fabric")
@@ -83,15 +83,15 @@ def _capacity(
     own, rented = amounts.own, amounts.rented
     if own is None or rented is None or request.cloud is None:
         message = Message(
-            "nobody checked that the cluster does the work behind the bill; give hardware and cloud, and "
-            "their capacity is compared"
+            "the cluster's capacity is not checked against the work behind the cloud bill; "
+            "enter hardware and cloud to compare them"
         )
         return CheckWarning.of("capacity_not_checked", "caution", message, "hardware", "cloud")
     hours = request.cloud.hours_per_month
     share = used_share(own, rented, hours, context)
     if share is None:
         message = Message(
-            "hours of {own} and of {rented} do not compare by their peak; estimate the work on both",
+            "hours on {own} and {rented} cannot be compared by their peak; estimate the work on both",
             {"own": own.entry.name, "rented": rented.entry.name},
         )
         return CheckWarning.of("capacity_not_checked", "caution", message, "hardware", "cloud")
@@ -105,16 +105,17 @@ def _capacity(
     }
     if share > 1.0:
         message = Message(
-            "{rented} accelerators rented for {hours} hours a month do {times} times what {own} of the "
-            "cluster can in a whole month, by their dense peak; it takes over {part} % of the bill at most",
+            "{rented} accelerators rented for {hours} hours a month do {times} times the work "
+            "that the cluster's {own} can do in a whole month, by dense peak; the cluster "
+            "replaces at most {part} % of the bill",
             values,
         )
         return CheckWarning.of(
             "capacity_short", "serious", message, "hardware.count", "cloud.hours_per_month"
         )
     message = Message(
-        "{rented} accelerators rented for {hours} hours a month would keep the {own} of the cluster busy "
-        "for {share} % of the time, by their dense peak and at the same efficiency",
+        "{rented} accelerators rented for {hours} hours a month would keep the cluster's {own} "
+        "busy {share} % of the time, by dense peak and at the same efficiency",
         values,
     )
     return CheckWarning.of("capacity_compared", "info", message, "hardware.count", "cloud.hours_per_month")
@@ -124,14 +125,14 @@ def _full(amounts: BreakEvenAmounts, terms: BuildOrRent) -> CheckWarning | None:
     month = float(full_month(terms.cloud_growth, terms.fullest))
     if float(terms.fullest) <= 1.0 and amounts.inputs["utilisation"] < 1.0:
         message = Message(
-            "the work to come is more than the cluster holds; what exceeds it is rented either way and "
-            "counts on neither side"
+            "future work exceeds the cluster's capacity; the excess is rented either way and "
+            "left out on both sides"
         )
         return CheckWarning.of("cluster_too_small", "caution", message, "utilisation", "demand_factor")
     if math.isfinite(month) and month < float(terms.horizon):
         message = Message(
-            "at this growth the cluster is full from month {month} on; what exceeds it is rented either "
-            "way and counts on neither side",
+            "at this growth the cluster is full from month {month}; the excess is rented "
+            "either way and left out on both sides",
             {"month": written(month)},
         )
         return CheckWarning.of("cluster_full", "caution", message, "growth", "utilisation")
@@ -143,7 +144,7 @@ def _window(months: float, flow: Sequence[CashPoint]) -> CheckWarning | None:
     if lost is None:
         return None
     message = Message(
-        "the advantage does not last: from month {month} on the cloud would have been cheaper again",
+        "the advantage does not last: from month {month} the cloud would have been cheaper again",
         {"month": significant(lost.month)},
     )
     return CheckWarning.of("advantage_ends", "serious", message, "growth", "own_growth")
@@ -155,8 +156,8 @@ def _life(request: BreakEvenRequest, context: SizingContext) -> CheckWarning | N
     if request.horizon_months is None or request.horizon_months <= life * MONTHS:
         return None
     message = Message(
-        "a horizon of {months} months is longer than the {years} years over which such hardware is usually "
-        "written off; repairs and a successor are not counted",
+        "a horizon of {months} months exceeds the {years} years over which such hardware is "
+        "usually depreciated; repairs and replacement are not included",
         {"months": request.horizon_months, "years": life},
     )
     return CheckWarning.of("horizon_beyond_life", "caution", message, "horizon_months")
@@ -168,8 +169,8 @@ def _growth(terms: BuildOrRent, months: float) -> CheckWarning | None:
         return None
     span = min(max(months, float(terms.horizon)) if math.isfinite(months) else float(terms.horizon), 600.0)
     message = Message(
-        "the bill is taken to change by {growth} % a year for {months} months, to {times} times what it is; "
-        "nobody knows it that far ahead",
+        "the cloud bill is assumed to change by {growth} % a year for {months} months, to "
+        "{times} times today's; nobody can predict it that far ahead",
         {
             "growth": round(100 * growth, 1),
             "months": round(span),
@@ -187,12 +188,12 @@ def _interest(terms: BuildOrRent, months: float, context: SizingContext) -> Chec
     later = float(break_even_month(replace(terms, discount_rate=rate)))
     values = {"rate": round(100 * rate, 2), "later": written(later), "months": written(months)}
     message = Message(
-        "no discount rate applied; at {rate} % a year the month is {later} instead of {months}",
+        "no discount rate applied; at {rate} % a year, break-even is in month {later} instead of {months}",
         values,
     )
     if math.isinf(later):
         message = Message(
-            "no discount rate applied; at {rate} % a year it never pays back, instead of in month {months}",
+            "no discount rate applied; at {rate} % a year it never pays back, rather than in month {months}",
             values,
         )
     return CheckWarning.of("not_discounted", "info", message, "discount_rate")
@@ -203,8 +204,8 @@ def _exchange(amounts: BreakEvenAmounts) -> CheckWarning | None:
         return None
     figure = amounts.conversions[0]
     message = Message(
-        "prices of the catalogue are converted at {rate} won a dollar, the rate of {date}; the month moves "
-        "with it where the bill does not",
+        "catalogue prices are converted at {rate} won per dollar, the rate of {date}; the "
+        "break-even month moves with the rate unless the cloud bill does too",
         {"rate": figure.si, "date": figure.as_of},
     )
     return CheckWarning.of("exchange_rate_dated", "info", message, "currency")
@@ -227,8 +228,8 @@ def sentences(
     if probability is not None:
         answer.append(
             Message(
-                "With the ranges of {fields} it breaks even within the horizon with a probability of "
-                "{probability}",
+                "With the ranges of {fields}, the probability of breaking even within the "
+                "horizon is {probability}",
                 {"probability": chance(probability), "fields": ", ".join(varied)},
             )
         )
@@ -243,18 +244,18 @@ def _outcome(terms: BuildOrRent, months: float, outcome: Outcome, currency: str)
         return Message("Owning pays off after {months} months", {"months": written(months)})
     if outcome == "after_horizon":
         return Message(
-            "Not within the horizon of {horizon} months: an own cluster is cheaper only from month {months} "
-            "on",
+            "Not within the {horizon}-month horizon: owning pays off only after {months} months",
             {"horizon": horizon, "months": written(months)},
         )
     bill, own = float(terms.cloud_monthly), float(terms.own_monthly)
     if bill <= own:
         return Message(
-            "Never: the cloud bill of {bill} stays below the running cost of {own} a month",
+            "Never pays back: the cloud bill of {bill} stays below the running cost of {own} a month",
             {"bill": money(bill, currency), "own": money(own, currency)},
         )
     return Message(
-        "Never: what is saved on the cloud bill, {saving} a month at first, does not repay the purchase",
+        "Never pays back: the saving on the cloud bill, {saving} a month at first, does not "
+        "cover the purchase",
         {"saving": money(bill - own, currency)},
     )
 
@@ -275,21 +276,27 @@ def _turning(
     if not math.isfinite(bill):
         return []
     if outcome != "within_horizon":
-        turning = [Message("A cloud bill of {bill} a month would repay it within {horizon} months", values)]
+        turning = [
+            Message(
+                "A cloud bill of {bill} a month would pay back the purchase within {horizon} months", values
+            )
+        ]
     elif saving < 0:
-        turning = [Message("At the horizon of {horizon} months the cloud would have been cheaper", values)]
+        turning = [
+            Message("At the end of the {horizon}-month horizon, the cloud would have been cheaper", values)
+        ]
     else:
         turning = [
             Message(
-                "Over {horizon} months it saves {saving}; the cloud would be cheaper with a bill below "
-                "{bill} a month",
+                "Owning saves {saving} over {horizon} months; the cloud is cheaper if its bill "
+                "is below {bill} a month",
                 values,
             )
         ]
     if share is not None:
         turning.append(
             Message(
-                "The cluster has to be in use for {share} % of its capacity to pay by then",
+                "To pay off by then, the cluster needs {share} % utilization",
                 {"share": round(100 * share, 1)},
             )
         )
@@ -305,16 +312,19 @@ def _mixed(found: Mixed, currency: str) -> Message:
     }
     if found.best.owned == 0:
         return Message(
-            "For this demand renting everything costs least: {rented} a month, against {owned} all owned",
+            "For this demand, renting everything costs least: {rented} a month, versus {owned} "
+            "when owning everything",
             values,
         )
     if found.best.owned >= found.peak_demand:
         return Message(
-            "For this demand owning everything costs least: {owned} a month, against {rented} all rented",
+            "For this demand, owning everything costs least: {owned} a month, versus {rented} "
+            "when renting everything",
             values,
         )
     return Message(
-        "For this demand owning {share} % of the cluster and renting the peak costs least: {best} a month, "
-        "against {owned} all owned and {rented} all rented",
+        "For this demand, owning {share} % of the cluster and renting the peak costs least: "
+        "{best} a month, versus {owned} when owning everything and {rented} when renting "
+        "everything",
         values,
     )

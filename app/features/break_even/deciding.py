@@ -262,9 +262,13 @@ def _row(name: str, value: float, ends: tuple[float, float], months: tuple[float
     low, high = (month if math.isfinite(month) else None for month in months)
     reason = None
     if low is None and high is None:
-        reason = Message("never, at either end")
+        reason = Message("never pays back at either end")
     elif low is None or high is None:
-        reason = Message("never, at the low end") if low is None else Message("never, at the high end")
+        reason = (
+            Message("never pays back at the low end")
+            if low is None
+            else Message("never pays back at the high end")
+        )
     return TornadoRow(
         input=name,
         value=value,

@@ -199,11 +199,9 @@ def check(request: BreakEvenRequest) -> None:
     for amount, parts in ALTERNATIVES:
         stated, described = getattr(request, amount) is not None, getattr(request, parts) is not None
         if not stated and not described:
-            raise Unprocessable.at(
-                amount, "is required, or {parts} in its place, from which it is computed", parts=parts
-            )
+            raise Unprocessable.at(amount, "enter a value, or {parts} to compute it", parts=parts)
         if stated and described:
-            raise BadInput.at(amount, "give either {amount} or {parts}, not both", amount=amount, parts=parts)
+            raise BadInput.at(amount, "enter {amount} or {parts}, not both", amount=amount, parts=parts)
     _check_demand(request)
     _check_ranges(request)
 
@@ -211,18 +209,22 @@ def check(request: BreakEvenRequest) -> None:
 def _check_demand(request: BreakEvenRequest) -> None:
     if (request.teams_now is None) != (request.teams_then is None):
         missing = "teams_now" if request.teams_now is None else "teams_then"
-        raise BadInput.at(missing, "teams_now and teams_then are given together")
+        raise BadInput.at(missing, "enter teams_now and teams_then together")
     if request.teams_now is not None and request.demand_factor is not None:
-        raise BadInput.at("demand_factor", "give either teams or demand_factor, not both")
+        raise BadInput.at("demand_factor", "enter teams or demand_factor, not both")
     if request.demand is None:
         return
     for place, level in enumerate(request.demand):
         if not 0 <= level <= 100:
             raise BadInput.at(
-                f"demand.{place}", "{value} is not between {least} and {most}", value=level, least=0, most=100
+                f"demand.{place}",
+                "must be between {least} and {most}, not {value}",
+                value=level,
+                least=0,
+                most=100,
             )
     if math.fsum(request.demand) < LEAST_DEMAND * len(request.demand):
-        raise BadInput.at("demand", "some demand is needed to say what is worth owning")
+        raise BadInput.at("demand", "demand must be above 0 to decide how much to own")
 
 
 def _check_ranges(request: BreakEvenRequest) -> None:
@@ -235,7 +237,7 @@ def _check_ranges(request: BreakEvenRequest) -> None:
         value = getattr(request, name)
         if value is None:
             raise BadInput.at(
-                f"ranges.{name}", "a range needs its value: give {field} as a number", field=name
+                f"ranges.{name}", "a range needs a central value; enter {field} as a number", field=name
             )
         if not span.low <= value <= span.high:
             raise BadInput.at(
@@ -249,7 +251,7 @@ def _check_ranges(request: BreakEvenRequest) -> None:
         if not (least < span.low and span.high <= most):
             raise BadInput.at(
                 f"ranges.{name}",
-                "the range from {low} to {high} must lie above {least} and not above {most}",
+                "the range from {low} to {high} must be above {least} and at most {most}",
                 low=span.low,
                 high=span.high,
                 least=least,

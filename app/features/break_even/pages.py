@@ -48,11 +48,11 @@ PEAKED = {"demand": "15, 15, 20, 25, 40, 45, 40, 70, 95, 100, 60, 25", "peak_pri
 """A year's use in percent by month."""
 
 EXAMPLES = (
-    (Message("Twenty DGX A100 against a cloud bill"), ARTICLE),
-    (Message("The lab doubles"), ARTICLE | {"teams_now": "1", "teams_then": "2"}),
-    (Message("A bill below the running cost"), ARTICLE | {"cloud_monthly": "40,000,000"}),
+    (Message("Twenty DGX A100 versus a cloud bill"), ARTICLE),
+    (Message("The lab doubles in size"), ARTICLE | {"teams_now": "1", "teams_then": "2"}),
+    (Message("A cloud bill below the running cost"), ARTICLE | {"cloud_monthly": "40,000,000"}),
     (Message("Own the base, rent the peak"), ARTICLE | PEAKED),
-    (Message("Priced from the catalogue"), PRICED),
+    (Message("Catalogue prices"), PRICED),
 )
 """Names, and the fields of the form."""
 

@@ -148,7 +148,7 @@ def answer_view(answer: BreakEven, voice: Voice) -> AnswerView:
         mixed=[]
         if answer.mixed is None
         else [
-            (voice.gettext("Costs least"), answer.mixed.best),
+            (voice.gettext("Lowest cost"), answer.mixed.best),
             (voice.gettext("All owned"), answer.mixed.all_owned),
             (voice.gettext("All rented"), answer.mixed.all_rented),
         ],
@@ -163,7 +163,7 @@ def answer_view(answer: BreakEven, voice: Voice) -> AnswerView:
         if answer.mixed is None
         else view(
             "mixed",
-            voice.gettext("Cost by the capacity that is owned"),
+            voice.gettext("Cost by owned capacity"),
             "square",
             figures.base_and_peak(answer.mixed, answer.currency, voice),
             "mixed",
@@ -173,17 +173,15 @@ def answer_view(answer: BreakEven, voice: Voice) -> AnswerView:
 
 
 def _cash_chart(answer: BreakEven, voice: Voice) -> FigureView:
-    caption = voice.gettext("Paid so far by month")
-    note = (
-        voice.gettext("The bands hold 80 % of the cases.") if answer.cash_flow[0].own_low is not None else ""
-    )
+    caption = voice.gettext("Cumulative spend by month")
+    note = voice.gettext("Bands are 80 % intervals.") if answer.cash_flow[0].own_low is not None else ""
     return view("cash", caption, "square", figures.cash_flow(answer, voice), "cash-flow", note)
 
 
 def _tornado_chart(answer: BreakEven, voice: Voice) -> FigureView:
     rows = min(figures.shown_rows(answer.tornado) + 2, MOST_ROWS)
     caption = voice.gettext("Break-even by input")
-    note = voice.gettext("Each input alone, a fifth less and a fifth more.")
+    note = voice.gettext("Each input alone, 20 % lower and 20 % higher.")
     return view("tornado", caption, f"rows-{rows}", figures.tornado(answer, voice), "tornado", note)
 
 

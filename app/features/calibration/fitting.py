@@ -65,20 +65,20 @@ def calibration_checks(
     found = [*_implausible(fit, gaps), *_scatter(fit, remaining)]
     if len(gaps) == 1:
         message = Message(
-            "a single run: it cannot show whether the measurement repeats, nor which figure is at fault"
+            "only one run: it cannot show whether the measurement is repeatable, or which figure is wrong"
         )
         found.append(CheckWarning.of("calibration_single_run", "info", message, "runs"))
     if target_devices > BEYOND * measured_devices:
         message = Message(
-            "measured on at most {largest} devices and used for {devices}: communication between machines "
-            "was hardly measured; add a run on two or more machines",
+            "measured on at most {largest} devices but used for {devices}: communication "
+            "between machines is hardly measured; add a run on two or more machines",
             {"largest": int(measured_devices), "devices": int(target_devices)},
         )
         found.append(CheckWarning.of("calibration_extrapolates", "caution", message, "estimate.system.count"))
     for position, held in enumerate(fits):
         if not held:
             message = Message(
-                "run {run} does not fit the memory as computed, and yet it ran: state its plan",
+                "by the memory model, run {run} does not fit in memory, yet it ran; enter its plan",
                 {"run": position + 1},
             )
             found.append(
@@ -96,9 +96,12 @@ def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
         if abs(moved) <= IMPLAUSIBLE and not bound:
             continue
         template = (
-            "{parameter} went to the end of what is possible; check the measurement and what ran"
+            ("{parameter} is at the end of its possible range; check the measurement and what was run")
             if bound
-            else "{parameter} moved by {deviations} standard deviations; check the measurement and what ran"
+            else (
+                "{parameter} moved by {deviations} standard deviations; check the measurement "
+                "and what was run"
+            )
         )
         values = {"parameter": Message(name), "deviations": significant(abs(moved), 2)}
         found.append(CheckWarning.of("calibration_implausible", "serious", Message(template, values), "runs"))
@@ -108,11 +111,13 @@ def _implausible(fit: ProfileFit, gaps: Floats) -> list[CheckWarning]:
     gap = float(np.mean(gaps))
     if abs(gap) > IMPLAUSIBLE * deviation and not found:
         template = (
-            "the runs are {gap} % off on average where {deviation} % was to be expected; "
-            "check the measurement"
+            ("the runs are off by {gap} % on average, where {deviation} % is expected; check the measurement")
             if fit.prior.is_preset
-            else "the runs are {gap} % off on average where {deviation} % was to be expected; check the "
-            "measurement, or start from a class of software instead of a named one"
+            else (
+                "the runs are off by {gap} % on average, where {deviation} % is expected; "
+                "check the measurement, or start from a software class instead of a named "
+                "software"
+            )
         )
         message = Message(
             template,
@@ -131,7 +136,7 @@ def _scatter(fit: ProfileFit, remaining: Floats) -> list[CheckWarning]:
         return []
     worst = int(np.argmax(np.abs(remaining / fit.own)))
     message = Message(
-        "the runs disagree by more than measurements usually do; run {run} stands out with {gap} %",
+        "the runs disagree by more than usual measurement error; run {run} deviates most, by {gap} %",
         {"run": worst + 1, "gap": significant(PERCENT * abs(math.expm1(float(remaining[worst]))), 2)},
     )
     return [CheckWarning.of("calibration_scatter", "caution", message, f"runs.{worst}")]
@@ -159,7 +164,7 @@ def check_measurement(run: CalibrationRun, position: int) -> None:
     """Refuse a run that states both a throughput and a step time, or neither."""
     if (run.samples_per_s is None) == (run.step_time_s is None):
         raise BadInput.at(
-            f"runs.{position}.samples_per_s", "give either samples_per_s or step_time_s of every run"
+            f"runs.{position}.samples_per_s", "enter either samples_per_s or step_time_s for each run"
         )
 
 
@@ -215,7 +220,8 @@ def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -
     if entry.chip_kind is not known:
         raise BadInput.at(
             "system.id",
-            "{run} has {run_kind}s and the estimate {kind}s, whose software tells nothing of theirs",
+            "{run} has {run_kind}s but the estimate uses {kind}s; one cannot calibrate "
+            "software for the other",
             run=entry.name,
             run_kind=entry.chip_kind.value.upper(),
             kind=known.value.upper(),
@@ -274,7 +280,9 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     """Return the software profile that measured runs make of an estimate's, and what it changes."""
     asked = request.estimate
     if asked.model.total_flop is not None:
-        raise BadInput.at("estimate.model.total_flop", "a bare figure has no steps that could be measured")
+        raise BadInput.at(
+            "estimate.model.total_flop", "a model given only as total FLOP has no steps to measure"
+        )
     for position, run in enumerate(request.runs):
         check_measurement(run, position)
     with below("estimate"):
@@ -284,7 +292,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     if prior.calibration is not None:
         raise BadInput.at(
             "estimate.software",
-            "{software} is a calibration itself; start from {prior} with all runs together",
+            "{software} is already calibrated; start from {prior} with all runs together",
             software=prior.id,
             prior=prior.calibration.prior,
         )

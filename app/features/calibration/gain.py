@@ -29,13 +29,13 @@ def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> Ga
     if request.reference not in request.runs:
         raise BadInput.at(
             "reference",
-            "no runs are called “{reference}”; choose one of {labels}",
+            "no runs are labelled “{reference}”; choose one of {labels}",
             reference=request.reference,
             labels=", ".join(request.runs),
         )
     for label in request.runs:
         if not 1 <= len(label) <= 100:
-            raise BadInput.at("runs", "a label has 1 to 100 characters")
+            raise BadInput.at("runs", "a label must have 1 to 100 characters")
     base = float(np.mean(request.runs[request.reference]))
     options = [gain_option(label, runs, base) for label, runs in request.runs.items()]
     reference = next(option for option in options if option.label == request.reference)
@@ -87,7 +87,7 @@ def gain_warnings(
     few = [one.label for one in (reference, best) if len(one.runs) < FEW_RUNS]
     if few:
         message = Message(
-            "fewer than {least} runs of {labels}: how much they scatter is not known well",
+            "fewer than {least} runs of {labels}: their scatter is not well known",
             {"least": FEW_RUNS, "labels": ", ".join(few)},
         )
         found.append(
@@ -98,13 +98,13 @@ def gain_warnings(
     scatter = max(one.deviation / one.mean for one in (best, reference))  # type: ignore[operator]
     if scatter > abs(best.gain):
         message = Message(
-            "runs of one kind differ by {scatter} %, more than the gain of {gain} %",
+            "runs of the same kind differ by {scatter} %, more than the gain of {gain} %",
             {"scatter": significant(100 * scatter, 2), "gain": significant(100 * best.gain, 2)},
         )
         found.append(CheckWarning.of("gain_within_scatter", "caution", message, place))
     if abs(best.gain - threshold) < 2.0 * deviation:
         message = Message(
-            "the gain of {gain} % is too near the threshold of {threshold} % to tell; measure more runs",
+            "the gain of {gain} % is too close to the threshold of {threshold} % to call; measure more runs",
             {"gain": significant(100 * best.gain, 2), "threshold": significant(100 * threshold, 2)},
         )
         found.append(CheckWarning.of("gain_near_threshold", "caution", message, place, "threshold"))

@@ -142,7 +142,7 @@ def asked_runs(values: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]
         unit = values.get(f"runs.{row}.unit", [UNITS[0]])[0]
         if unit not in UNITS:
             raise BadInput.at(
-                f"runs.{row}.unit", "“{unit}” is none of {units}", unit=unit[:40], units=", ".join(UNITS)
+                f"runs.{row}.unit", "“{unit}” is not one of {units}", unit=unit[:40], units=", ".join(UNITS)
             )
         stated = {name: plain_number(field[name]) for name in NUMBERS if name in field}
         stated |= {name: field[name] for name in WORDS if name in field}
@@ -196,7 +196,7 @@ def calibrate(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: 
     runs, rows = asked_runs(values)
     try:
         if not runs:
-            raise BadInput.at("runs", "state at least one measured run")
+            raise BadInput.at("runs", "enter at least one measured run")
         asked = asked_estimate(bench, workspace, values.get("estimate", [""])[0])
         body = {"estimate": asked, "runs": runs, "label": values.get("label", [None])[0]}
         made = create_calibration(bench, workspace, CalibrationRequest.model_validate(body))
@@ -222,9 +222,9 @@ def asked_gain(values: Mapping[str, Sequence[str]]) -> GainRequest:
     labels = {name: values.get(f"gain.{name}", [""])[0] for name in ALTERNATIVES}
     for name, label in labels.items():
         if not label:
-            raise BadInput.at(name, "give it a name")
+            raise BadInput.at(name, "enter a name")
     if labels["reference"] == labels["alternative"]:
-        raise BadInput.at("alternative", "give the two different names")
+        raise BadInput.at("alternative", "enter two different names")
     runs = {
         label: [
             plain_number(one)
@@ -263,9 +263,7 @@ def gain_errors(errors: Sequence[FieldError], values: Mapping[str, Sequence[str]
 def _refusal(
     request: Request, bench: Workbench, workspace: str, form: Form, error: AppError | ValidationError
 ) -> Response:
-    message = (
-        error.message if isinstance(error, AppError) else Message("some fields cannot be used as they are")
-    )
+    message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
     page = form_page(bench, workspace, form, message)
     status = error.status if isinstance(error, AppError) else 422
     return render(request, "calibration_form.html", page, status=status)
@@ -294,6 +292,6 @@ def use_calibration(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -
     """Make the estimate again with the fitted profile and go there."""
     found = get_calibration(bench, workspace, identifier)
     if isinstance(found, GainAnswer):
-        raise BadInput.at("software", "{id} fitted no software profile", id=identifier)
+        raise BadInput.at("software", "{id} has no calibrated software profile", id=identifier)
     asked = EstimateRequest.model_validate({**found.estimate, "software": found.software})
     return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, asked).id}", 303)

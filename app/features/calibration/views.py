@@ -102,19 +102,21 @@ def calibration_page(
     outlook = [
         OutlookRow(name, before, after, time_scale([before]))
         for name, before, after in (
-            (voice.gettext("Time to train"), answer.before.time_to_train, answer.after.time_to_train),
-            (voice.gettext("Time of one step"), answer.before.step_time, answer.after.step_time),
+            (voice.gettext("Training time"), answer.before.time_to_train, answer.after.time_to_train),
+            (voice.gettext("Step time"), answer.before.step_time, answer.after.step_time),
         )
         if before is not None and after is not None
     ]
     size = f"rows-{min(len(answer.runs) + 2, MOST_ROWS)}"
     drawn = figures.gaps(answer, voice)
-    views = [view("gaps", voice.gettext("Gap of each run before and after"), size, drawn, "runs")]
+    views = [view("gaps", voice.gettext("Deviation of each run before and after"), size, drawn, "runs")]
     if outlook:
         one = outlook[0]
         drawn = figures.outlook(one.before, one.after, one.name, voice)
         views.append(
-            view("outlook", voice.gettext("The estimate before and after"), "rows-3", drawn, "outlook")
+            view(
+                "outlook", voice.gettext("Estimate before and after calibration"), "rows-3", drawn, "outlook"
+            )
         )
     return CalibrationPage(
         data_url=f"/calibrations/{answer.id}.json",

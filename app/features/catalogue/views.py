@@ -114,7 +114,7 @@ Fact = tuple[str, str, str]
 def shelf(catalogue: Catalogue, kind: str) -> Shelf[Document]:
     """Return everything of a kind."""
     if kind not in KINDS:
-        raise NotFound.named("kind of figure", kind, KINDS)
+        raise NotFound.named("catalogue section", kind, KINDS)
     found: Shelf[Document] = getattr(catalogue, kind)
     return found
 
@@ -155,12 +155,12 @@ def columns(kind: str, voice: Voice) -> list[Column]:
             name,
             Column(_("Family")),
             Column(_("Parameters"), True),
-            Column(_("Forward pass of a sample"), True),
+            Column(_("Forward pass per sample"), True),
         ]
     if kind == "sources":
         return [name, Column(_("Kind")), Column(_("Publisher")), Column(_("Published"))]
     if kind == "software":
-        return [name, Column(_("Runs on")), Column(_("Stands for runs up to"))]
+        return [name, Column(_("Runs on")), Column(_("Based on runs up to"))]
     middle = {
         "systems": [
             Column(_("Devices"), True),
@@ -170,7 +170,13 @@ def columns(kind: str, voice: Voice) -> list[Column]:
         ],
         "machines": [Column(_("Devices"), True), Column(_("Chip"))],
     }.get(kind, [])
-    return [name, Column(_("Maker")), *middle, Column(_("Figures"), True), Column(_("Rejected claims"), True)]
+    return [
+        name,
+        Column(_("Manufacturer")),
+        *middle,
+        Column(_("Figures"), True),
+        Column(_("Rejected claims"), True),
+    ]
 
 
 def entry_row(kind: str, identifier: str, document: Document, voice: Voice) -> EntryRow:
@@ -244,7 +250,7 @@ def facts_of(document: Document, voice: Voice) -> list[Fact]:
             (_("Hosts"), voice.number(document.hosts), ""),
             (_("Acquisition"), voice.label(document.acquisition), ""),
             (_("Power under load"), voice.quantity(document.power_typical), ""),
-            (_("Highest power"), voice.quantity(document.power_max), ""),
+            (_("Maximum power"), voice.quantity(document.power_max), ""),
             (_("Rack units"), voice.number(document.rack_units), ""),
             (_("Price"), voice.quantity(document.price), ""),
         ]
@@ -261,7 +267,7 @@ def facts_of(document: Document, voice: Voice) -> list[Fact]:
         return [
             (_("Runs on"), document.kind.upper(), ""),
             (_("Class"), document.preset, ""),
-            (_("Stands for runs up to"), voice.date(document.as_of), ""),
+            (_("Based on runs up to"), voice.date(document.as_of), ""),
         ]
     if isinstance(document, SourceRef):
         return [
@@ -280,13 +286,13 @@ def model_facts(model: Model, voice: Voice) -> list[Fact]:
         (_("Family"), model.family, ""),
         (_("Parameters"), voice.decimal(model.parameters.value, 0), ""),
         (
-            _("Forward pass of a sample"),
+            _("Forward pass per sample"),
             voice.value(model.forward_flop_per_sample.value, "FLOP", exact=False),
             "",
         ),
     ]
     if model.published is not None:
-        rows.append((_("Parameters as published"), voice.decimal(model.published.parameters, 0), ""))
+        rows.append((_("Published parameters"), voice.decimal(model.published.parameters, 0), ""))
     if model.seq_len:
         rows.append((_("Sequence length"), voice.number(model.seq_len), ""))
     if model.image_size:
@@ -429,5 +435,5 @@ def tables_of(document: Document, voice: Voice) -> list[Table]:
             ]
             for one in document.operators
         ]
-        return [Table(_("Operators of one sample"), heads, rows)]
+        return [Table(_("Operators per sample"), heads, rows)]
     return []

@@ -39,7 +39,7 @@ def claims(found: Sequence[VendorClaim], voice: Voice) -> Figure:
         legend=legend_above(),
         margin={"l": 8, "r": 16, "t": 8, "b": 48},
         xaxis=axis(
-            voice.gettext("Times as fast, logarithmic"),
+            voice.gettext("Speed ratio (log scale)"),
             type="log",
             tickmode="array",
             tickvals=[tick for tick in TICKS if not ends or min(ends) / 2 <= tick <= max(ends) * 2],
@@ -107,7 +107,7 @@ def _published(shown: Sequence[VendorClaim], voice: Voice) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": voice.gettext("Vendor's figure"),
+        "name": voice.gettext("Vendor figure"),
         "x": ratios,
         "y": list(range(len(shown))),
         "marker": {

@@ -47,7 +47,7 @@ def claim_warnings(
         CheckWarning.of(
             "vendor_figure",
             "caution",
-            Message("{rows}: published by the vendor; nobody else has measured it", {"rows": ratio.model}),
+            Message("{rows}: published by the vendor; not independently measured", {"rows": ratio.model}),
             "ratio",
         )
     ]
@@ -57,8 +57,8 @@ def claim_warnings(
                 "linear_scaling_assumed",
                 "caution",
                 Message(
-                    "{rows}: extrapolated, not measured; real scaling falls short of it, so this flatters "
-                    "the row",
+                    "{rows}: extrapolated, not measured; real scaling falls short of it, which "
+                    "flatters the row",
                     {"rows": f"{ratio.baseline.count} × {catalog.system(ratio.baseline.system).name}"},
                 ),
                 "ratio",
@@ -70,7 +70,7 @@ def claim_warnings(
                 "base_not_stated",
                 "caution",
                 Message(
-                    "{model}: the source does not say whether training or inference is meant",
+                    "{model}: the source does not say whether it means training or inference",
                     {"model": ratio.model},
                 ),
                 "metric",
@@ -82,8 +82,7 @@ def claim_warnings(
                 "generation_mk2",
                 "info",
                 Message(
-                    "{system} carries Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % "
-                    "higher clock",
+                    "{system} uses Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
                     {"system": name},
                 ),
                 "claimed",
@@ -102,8 +101,8 @@ def _of_readings(ratio: VendorRatio, readings: list[Reading]) -> list[CheckWarni
             "software_era_differs",
             "info",
             Message(
-                "the claim rests on {era}; the oldest software the catalogue knows on that side is "
-                "{software}, of later date and hardly slower, which is in favour of the claim",
+                "the claim is based on {era}; the oldest software the catalogue has for that "
+                "side is {software}, which is newer and hardly slower, so it favours the claim",
                 {"era": ratio.software_era, "software": software},
             ),
             "readings",
@@ -119,7 +118,8 @@ def _of_readings(ratio: VendorRatio, readings: list[Reading]) -> list[CheckWarni
                 "unvalidated",
                 "caution",
                 Message(
-                    "{model} was never measured on {systems}: the estimate rests on other networks",
+                    "{model} has never been measured on {systems}; the estimate is based on "
+                    "other neural networks",
                     {"model": ratio.model, "systems": ", ".join(dict.fromkeys(doubtful))},
                 ),
                 "readings",
@@ -137,9 +137,9 @@ def unmeasured(reading: Reading) -> bool:
 def power_basis_differs() -> CheckWarning:
     """Say that power figures of the two vendors do not mean the same."""
     message = Message(
-        "typical power is measured in training for DGX A100 and stated by the vendor for IPU-M2000, the "
-        "maximum is that of the data sheet for the one and of the power supplies for the other; typical is "
-        "set against typical here, maximum against maximum"
+        "typical power is measured in training for DGX A100 and stated by the vendor for "
+        "IPU-M2000; maximum power is from the data sheet for the former and from the power "
+        "supplies for the latter; typical is compared with typical, maximum with maximum"
     )
     return CheckWarning.of("power_basis_differs", "caution", message, "parity", "footings")
 
@@ -147,8 +147,8 @@ def power_basis_differs() -> CheckWarning:
 def network_left_out() -> CheckWarning:
     """Say that several machines need a network whose price is not counted here."""
     message = Message(
-        "the price of several DGX A100 is that of the machines: their network comes on top, while an "
-        "IPU-POD64 brings its own"
+        "the price of several DGX A100 covers the machines only: their network costs extra, "
+        "while an IPU-POD64 includes its own"
     )
     return CheckWarning.of("capex_excludes_fabric", "info", message, "parity", "footings")
 
@@ -231,27 +231,27 @@ def _base(ratio: VendorRatio, catalog: Catalog) -> Message:
     }
     if ratio.baseline.devices < baseline.devices:
         return Message(
-            "one {claimed} with {claimed_devices} IPUs against one of the 8 GPUs of a {baseline}", places
+            "one {claimed} with {claimed_devices} IPUs versus one of the 8 GPUs of a {baseline}", places
         )
     if ratio.baseline.count == 1:
         return Message(
-            "one {claimed} with {claimed_devices} IPUs against one {baseline} with {baseline_devices} GPUs",
+            "one {claimed} with {claimed_devices} IPUs versus one {baseline} with {baseline_devices} GPUs",
             places,
         )
     return Message(
-        "one {claimed} with {claimed_devices} IPUs against {baseline_count} × {baseline} with "
-        "{baseline_devices} GPUs, scaled up from one",
+        "one {claimed} with {claimed_devices} IPUs versus {baseline_count} × {baseline} with "
+        "{baseline_devices} GPUs, scaled linearly from one",
         places,
     )
 
 
 def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> Message:
     if not readings:
-        return Message("{reason}; no number of ours stands beside it", {"reason": Message(ratio.reason)})
+        return Message("{reason}; we have no figure to compare", {"reason": Message(ratio.reason)})
     if verdict == "not_comparable":
         return Message(
-            "nothing measured stands behind either side of our estimate, so it neither confirms nor refutes "
-            "the {claimed}×",
+            "no measurement supports either side of our estimate, so it neither confirms nor "
+            "refutes the {claimed}×",
             {"claimed": ratio.value},
         )
     by_name = {one.footing: significant(one.ours.value, 2) for one in readings[0].footings}
@@ -269,13 +269,14 @@ def _sentence(ratio: VendorRatio, verdict: Verdict, readings: list[Reading]) -> 
             places,
         ),
         "shrinks": Message(
-            "shrinks on equal footing: of {claimed}× we find {base}× on its own base, {chip}× per chip, "
-            "{dollar}× per dollar and {watt}× per watt",
+            "shrinks on equal footing: for the claimed {claimed}× we find {base}× on its own "
+            "basis, {chip}× per chip, {dollar}× per dollar and {watt}× per watt",
             places,
         ),
         "does_not_survive": Message(
-            "no advantage can be shown on equal footing: of {claimed}× we find {base}× on its own base, "
-            "{chip}× per chip, {dollar}× per dollar and {watt}× per watt",
+            "no advantage can be shown on equal footing: for the claimed {claimed}× we find "
+            "{base}× on its own basis, {chip}× per chip, {dollar}× per dollar and {watt}× per "
+            "watt",
             places,
         ),
     }

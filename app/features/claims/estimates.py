@@ -52,7 +52,7 @@ def amounts_of(system: str, catalog: Catalog, asked: ClaimsRequest) -> SystemAmo
     if stated is not None:
         price = Spread(stated, stated, stated, "USD")
     if price is None:
-        raise BadInput.at("price_book_id", "no price is known of {system}; state one", system=entry.name)
+        raise BadInput.at("price_book_id", "{system} has no known price; enter one", system=entry.name)
     return SystemAmounts(
         price,
         _with_fewest_hosts(entry, entry.power_typical, catalog, "power_typical"),

@@ -230,17 +230,17 @@ def _row(name: Name, one: Spread, other: Spread, count: float) -> ParityRow:
 def _sentence(rows: list[ParityRow], assumed: bool, machines: float | None) -> Message:
     if assumed:
         return Message(
-            "taken for granted: one IPU-POD64 equals {machines} DGX A100 in price and in power",
+            "assumption: one IPU-POD64 equals {machines} DGX A100 in price and power",
             {"machines": machines},
         )
     holds = {row.quantity: row.holds for row in rows}
     if not holds["price"]:
-        return Message("the prices are not the same: their ratio keeps away from 1")
+        return Message("the prices are not equal: the range of their ratio excludes 1")
     if holds["power_typical"] and holds["power_maximum"]:
-        return Message("price and power are the same within what is known of them")
+        return Message("price and power are equal within the known ranges")
     if holds["power_mixed"]:
         return Message(
-            "the price is the same within what is known of it; the power is so only where the typical power "
-            "of the one is set against the maximum of the other"
+            "the price is equal within the known range; the power is equal only when the "
+            "typical power of one is compared with the maximum of the other"
         )
-    return Message("the price is the same within what is known of it; the power is not, on any basis")
+    return Message("the price is equal within the known range; the power is not, on any basis")

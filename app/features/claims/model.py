@@ -65,7 +65,10 @@ def check(asked: ClaimsRequest) -> None:
         price = getattr(asked, name)
         if price is not None and not LEAST_MONEY <= price <= MOST_MONEY:
             raise BadInput.at(
-                name, "{value} is not a price above 0 and up to {most}", value=price, most=MOST_MONEY
+                name,
+                "the price must be above 0 and at most {most}, not {value}",
+                value=price,
+                most=MOST_MONEY,
             )
     machines = asked.dgx_per_pod64
     if machines is None:
@@ -73,7 +76,7 @@ def check(asked: ClaimsRequest) -> None:
     if not 1 / MOST_MACHINES <= machines <= MOST_MACHINES:
         raise BadInput.at(
             "dgx_per_pod64",
-            "{value} is not between {least} and {most}",
+            "must be between {least} and {most}, not {value}",
             value=machines,
             least=1 / MOST_MACHINES,
             most=MOST_MACHINES,
@@ -81,7 +84,7 @@ def check(asked: ClaimsRequest) -> None:
     if asked.pod64_price is not None:
         raise BadInput.at(
             "pod64_price",
-            "the number of DGX A100 that it equals already gives its price; leave one of them out",
+            "the equivalent number of DGX A100 already sets the price; leave one of the two empty",
         )
 
 

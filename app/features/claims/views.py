@@ -89,7 +89,8 @@ def claims_page(
             "claims",
             drawn,
             "claims",
-            voice.gettext("The line stands at 1, where both sides are equally fast. Bars are 80 % ranges."),
+            voice.gettext("The line marks 1, where both sides are equally fast. Bars are 80 % "
+                          "intervals."),
         ),
         warnings=grouped(("", warning) for warning in found.warnings),
     )

@@ -36,14 +36,14 @@ def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
     """Return time to train by option, with ranges."""
     quantities = [hours_of(row) for row in comparison.rows]
     scale = time_scale(quantities)
-    title = f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"
+    title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
     return _bars(comparison, quantities, scale.size, title, voice)
 
 
 def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
     """Return cost of the run by option, with ranges."""
     quantities = [row.run_cost for row in comparison.rows]
-    title = f"{voice.gettext('Cost of the run')} ({comparison.currency})"
+    title = f"{voice.gettext('Cost per run')} ({comparison.currency})"
     drawn = _bars(comparison, quantities, 1.0, title, voice)
     highest = max((one.high for one in quantities if one is not None), default=0.0)
     if drawn["layout"]["xaxis"].get("type") != "log":

@@ -167,7 +167,7 @@ def row_labels(options: Sequence[ComparisonEntry]) -> list[str]:
     given = [option.request.label for option in options if option.request.label]
     twice = sorted({label for label in given if given.count(label) > 1})
     if twice:
-        raise BadInput.at("rows", "two rows are called “{label}”; give each its own label", label=twice[0])
+        raise BadInput.at("rows", "two rows are labelled “{label}”; use different labels", label=twice[0])
     taken = set(given)
     labels = []
     for option in options:
@@ -202,7 +202,7 @@ class Scaling:
         """Return the hours of one row; ``path`` are the rows that wait for it."""
         request, estimate = self.options[position].request, self.options[position].estimate
         if position in path:
-            raise BadInput.at(f"rows.{position}.scaled_from", "rows are scaled from each other in a circle")
+            raise BadInput.at(f"rows.{position}.scaled_from", "rows are scaled from each other in a cycle")
         if isinstance(request, EstimateRequest):
             time = estimate.time_to_train if estimate else None
             if time is None:
@@ -219,7 +219,9 @@ class Scaling:
     def scaled(self, request: PublishedFigure, position: int, path: tuple[int, ...]) -> Hours:
         """Return the hours of a row that is scaled from another."""
         if request.factor is None:
-            raise Unprocessable.at(f"rows.{position}.factor", "a row scaled from another needs its factor")
+            raise Unprocessable.at(
+                f"rows.{position}.factor", "enter a factor for a row that is scaled from another"
+            )
         if request.scaled_from not in self.index:
             raise NotFound.named("row", str(request.scaled_from), self.index, f"rows.{position}.scaled_from")
         base = self.of(self.index[request.scaled_from], (*path, position))
@@ -237,7 +239,7 @@ def stated_hours(request: PublishedFigure, position: int) -> float:
     """Return the hours of a published figure, which must have them."""
     if request.hours is None:
         raise Unprocessable.at(
-            f"rows.{position}.hours", "a figure that is not scaled from a row needs its hours"
+            f"rows.{position}.hours", "enter hours for a figure that is not scaled from another row"
         )
     return request.hours
 
@@ -247,7 +249,7 @@ def check_agreement(stated: float, linear: float, position: int) -> None:
     if abs(stated - linear) > ROUNDING * linear:
         raise BadInput.at(
             f"rows.{position}.hours",
-            "{stated} h contradicts the row it is scaled from, which gives {linear} h; leave the hours out",
+            "{stated} h contradicts the {linear} h scaled from its source row; leave the hours empty",
             stated=stated,
             linear=round(linear, 4),
         )
@@ -373,7 +375,7 @@ def vendor_figure(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
     if not chosen:
         return None
     message = Message(
-        "{rows}: published by the vendor; nobody else has measured it", {"rows": joined(rows, chosen)}
+        "{rows}: published by the vendor; not independently measured", {"rows": joined(rows, chosen)}
     )
     return CheckWarning.of("vendor_figure", "caution", message, *(f"rows.{position}" for position in chosen))
 
@@ -384,7 +386,7 @@ def linear_scaling_assumed(rows: Sequence[ComparisonRow]) -> CheckWarning | None
     if not chosen:
         return None
     message = Message(
-        "{rows}: extrapolated, not measured; real scaling falls short of it, so this flatters the row",
+        "{rows}: extrapolated, not measured; real scaling falls short of it, which flatters the row",
         {"rows": joined(rows, chosen)},
     )
     return CheckWarning.of(
@@ -398,7 +400,7 @@ def generation_mk2(rows: Sequence[ComparisonRow], catalog: Catalog) -> CheckWarn
     if not chosen:
         return None
     message = Message(
-        "{rows}: IPU of the MK2 generation (GC200), not Bow; the vendor puts Bow at up to 40 % faster",
+        "{rows}: MK2-generation IPU (GC200), not Bow; the vendor states that Bow is up to 40 % faster",
         {"rows": joined(rows, chosen)},
     )
     return CheckWarning.of("generation_mk2", "info", message, *(f"rows.{position}" for position in chosen))
@@ -425,13 +427,12 @@ def cost_bases_differ(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
     if not apart:
         return None
     values = {"fields": ", ".join(apart)}
-    message = Message(
-        "the costs rest on different bases ({fields}) and cannot be compared as they are", values
-    )
+    message = Message("the costs are on different bases ({fields}) and cannot be compared directly", values)
     harmonised = all(rows[position].costs for position in costed)
     if harmonised:
         message = Message(
-            "the options are had on different terms ({fields}); their costs are compared on one basis", values
+            "the options are acquired on different terms ({fields}); their costs are compared on one basis",
+            values,
         )
     fields = (f"rows.{position}.estimate.cost" for position in costed)
     return CheckWarning.of("cost_bases_differ", "info" if harmonised else "caution", message, *fields)

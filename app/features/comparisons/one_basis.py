@@ -52,7 +52,11 @@ class BasisAsked:
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 raise BadInput.at(
-                    name, "{value} is not between {least} and {most}", value=value, least=least, most=most
+                    name,
+                    "must be between {least} and {most}, not {value}",
+                    value=value,
+                    least=least,
+                    most=most,
                 )
 
 

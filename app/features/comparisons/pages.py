@@ -63,7 +63,7 @@ def basis_of(utilisation: str, term_years: str) -> BasisAsked:
         try:
             years = float(term_years.strip().replace(",", "."))
         except ValueError:
-            raise BadInput.at(YEARS, "must be a number of years") from None
+            raise BadInput.at(YEARS, "enter a number of years") from None
     basis = BasisAsked(share_of(utilisation, UTILISATION) if utilisation.strip() else None, years)
     basis.check()
     return basis

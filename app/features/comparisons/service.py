@@ -166,7 +166,7 @@ def check_version(expected: int | None, found: int) -> None:
     if expected is not None and expected != found:
         raise Overtaken.at(
             "If-Match",
-            "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
+            "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
             found=found,
             expected=expected,
         )

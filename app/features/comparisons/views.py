@@ -238,7 +238,7 @@ def comparison_figures(
     views = [
         view(
             "time",
-            voice.gettext("Time to train"),
+            voice.gettext("Training time"),
             f"rows-{count}",
             comparisons_charts.time_to_train(comparison, voice),
             "options",
@@ -246,20 +246,20 @@ def comparison_figures(
     ]
     if any(one.cost for _, one in running):
         drawn = comparisons_charts.cost_to_train(comparison, voice)
-        views.append(view("cost", voice.gettext("Cost of the run"), f"rows-{count}", drawn, "options"))
+        views.append(view("cost", voice.gettext("Cost per run"), f"rows-{count}", drawn, "options"))
     if running:
         drawn = estimates_charts.breakdown(running, voice)
         size = f"rows-{min(len(running) + LEGEND_ROWS, MOST_ROWS)}"
-        views.append(view("breakdown", voice.gettext("Where the time goes"), size, drawn, "parts"))
+        views.append(view("breakdown", voice.gettext("Training time breakdown"), size, drawn, "parts"))
     remembered = [
         (row.label, row.estimate) for row in comparison.rows if row.estimate and row.estimate.memory
     ]
     if remembered:
         drawn = estimates_charts.memory(remembered, voice)
         size = f"rows-{min(len(remembered) + LEGEND_ROWS, MOST_ROWS)}"
-        note = voice.gettext("The dashed line is what a plan may fill of a device.")
+        note = voice.gettext("The dashed line is the device memory that a plan may use.")
         views.append(
-            view("memory", voice.gettext("Memory of the fullest device"), size, drawn, "memory", note)
+            view("memory", voice.gettext("Memory use of the fullest device"), size, drawn, "memory", note)
         )
     roofed = [(label, one) for label, one in running if one.roof is not None and one.roofline]
     if roofed:
@@ -308,11 +308,11 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     views = [
         view(
             "scaling",
-            voice.gettext("Time to train by size"),
+            voice.gettext("Training time by size"),
             "square",
             estimates_charts.scaling(times, voice),
             TABLE,
-            voice.gettext("Bands are the ranges; dotted lines are perfect scaling."),
+            voice.gettext("Bands show the ranges; dotted lines show perfect scaling."),
         ),
         view(
             "efficiency",
@@ -321,13 +321,13 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
             estimates_charts.scaling_efficiency(efficiencies, voice),
             TABLE,
             voice.gettext(
-                "Against the smallest size of each option that fits; both share their uncertainty."
+                "Relative to the smallest size of each option that fits; both share their uncertainty."
             ),
         ),
     ]
     if currency:
         drawn = estimates_charts.scaling_cost(costs, currency, voice)
-        views.append(view("scaling-cost", voice.gettext("Cost of the run by size"), "square", drawn, TABLE))
+        views.append(view("scaling-cost", voice.gettext("Cost per run by size"), "square", drawn, TABLE))
     return views
 
 

@@ -63,7 +63,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
         barmode="overlay",
         showlegend=True,
         legend=legend_above(),
-        xaxis=axis(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"),
+        xaxis=axis(f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"),
         yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
     )
 
@@ -105,7 +105,7 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
         barmode="stack",
         showlegend=True,
         legend=legend_above() | {"traceorder": "normal"},
-        xaxis=axis(f"{voice.gettext('Share of the time to train')} (%)", range=[0, 100]),
+        xaxis=axis(f"{voice.gettext('Share of training time')} (%)", range=[0, 100]),
         yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
     )
 
@@ -167,14 +167,14 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
         showlegend=len(estimates) > 1,
         legend=legend_above(),
         xaxis=axis(f"{voice.gettext('Arithmetic intensity')} (FLOP/B)", type="log", dtick=1),
-        yaxis=axis(f"{voice.gettext('Attained per device')} (TFLOP/s)", type="log", dtick=1),
+        yaxis=axis(f"{voice.gettext('Achieved per device')} (TFLOP/s)", type="log", dtick=1),
     )
 
 
 def _ridge(ridge: float, roof: Roofline, index: int, first: bool, voice: Voice) -> dict[str, Any]:
     """Return where the slope meets the peak; its intensity is written beside it once."""
     colour = figures.SERIES[index % len(figures.SERIES)]
-    name = voice.gettext("ridge")
+    name = voice.gettext("ridge point")
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -240,7 +240,7 @@ def memory(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
             }
         ],
         xaxis=axis(
-            f"{voice.gettext('Share of the capacity of a device')} (%)",
+            f"{voice.gettext('Share of device memory')} (%)",
             range=[0, min(max(fullest, 100.0) * 1.05, MOST_OF_CAPACITY)],
         ),
         yaxis=names(labels) | {"type": "linear", "range": [len(labels) - 0.5, -0.5], "autorange": False},
@@ -297,7 +297,7 @@ def scaling(series: Sequence[Series], voice: Voice) -> Figure:
                     "hoverinfo": "skip",
                 }
             )
-    title = f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"
+    title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
     texts = [[voice.quantity(value, scale) for value in one.values] for one in series]
     return _figure(series, scale.size, texts, axis(title, type="log", tickformat=",~r"), voice, perfect)
 
@@ -321,7 +321,7 @@ def scaling_cost(series: Sequence[Series], currency: str, voice: Voice) -> Figur
     highest = max((value.high for one in series for value in one.values), default=0.0)
     ticks = round_steps(highest)
     upright = axis(
-        f"{voice.gettext('Cost of the run')} ({currency})",
+        f"{voice.gettext('Cost per run')} ({currency})",
         rangemode="tozero",
         tickmode="array",
         tickvals=ticks,

@@ -18,7 +18,10 @@ def scaled_requests(request: EstimateRequest, counts: Sequence[int]) -> list[Est
     """Return the request at each count, with its plan left to the search."""
     if not 1 <= len(counts) <= MOST_COUNTS:
         raise BadInput.at(
-            "counts", "{given} counts: between 1 and {most} are computed", given=len(counts), most=MOST_COUNTS
+            "counts",
+            "there must be between 1 and {most} counts, not {given}",
+            given=len(counts),
+            most=MOST_COUNTS,
         )
     return [
         request.model_copy(

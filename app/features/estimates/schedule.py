@@ -163,7 +163,7 @@ def pipeline_drawing(schedule: PipelineSchedule, voice: Voice) -> Drawing:
         text = voice.say(Message("stage {number}", {"number": stage + 1}))
         shapes.append(Label(LEFT - 8, place + ROW / 2 + 4, text, 11.5, "end", "plain"))
     if None in rows:
-        words = voice.say(Message("{count} more stages in between", {"count": schedule.stages - len(tops)}))
+        words = voice.say(Message("{count} more stages not shown", {"count": schedule.stages - len(tops)}))
         between = TOP + ENDS * ROW + GAP_ROW / 2 + 4
         shapes.append(Label(LEFT, between, f"⋮  {words}", 11.5, "start", "quiet"))
     shapes += _axis(cut, clock, top, voice)
@@ -176,8 +176,8 @@ def pipeline_drawing(schedule: PipelineSchedule, voice: Voice) -> Drawing:
 def described(schedule: PipelineSchedule) -> Message:
     """Return what the drawing shows in a sentence."""
     return Message(
-        "{stages} stages work on {count} micro-batches; each stage idles for {share} % of the schedule while "
-        "it fills and drains",
+        "{stages} stages process {count} micro-batches; each stage is idle for {share} % of "
+        "the schedule while the pipeline fills and drains",
         {
             "stages": schedule.stages,
             "count": schedule.micro_batches,
@@ -256,7 +256,7 @@ def _cuts(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[S
         x = clock.place(one.at)
         shapes.append(Box(x + 1, TOP - 4, CUT - 2, bottom - TOP + 8, "gap"))
         shapes += [Line(x + side, TOP - 2, x + side, bottom + 2, 1.0, "gap") for side in (3.0, CUT - 3.0)]
-        text = voice.say(Message("{count} micro-batches left out", {"count": cut.left_out}))
+        text = voice.say(Message("{count} micro-batches not shown", {"count": cut.left_out}))
         shapes.append(Label(x + CUT / 2, TOP - 12, text, 11.0, kind="quiet"))
         shapes.append(Label(x + CUT / 2, (TOP + bottom) / 2 + 4, "⋯", 16.0, kind="quiet"))
     return shapes
@@ -285,7 +285,7 @@ def _axis(cut: Excerpt, clock: TimeScale, bottom: float, voice: Voice) -> list[S
             shapes.append(
                 Label(x, bottom + 20, voice.number(count * step / scale.size, digits=6), 11.0, kind="quiet")
             )
-    unit = f"{voice.gettext('Time in the step')} ({voice.gettext(scale.unit)})"
+    unit = f"{voice.gettext('Time within the step')} ({voice.gettext(scale.unit)})"
     return [*shapes, Label(WIDTH - RIGHT, bottom + 36, unit, 11.0, "end", "quiet")]
 
 
@@ -303,7 +303,7 @@ def _key(schedule: PipelineSchedule, top: float, voice: Voice) -> list[Shape]:
     entries: list[tuple[Sequence[str], str]] = [
         (("forward", "forward-light")[: min(schedule.chunks, 2)], voice.gettext("forward pass")),
         (("backward", "backward-light")[: min(schedule.chunks, 2)], voice.gettext("backward pass")),
-        (("idle",), voice.gettext("idle: the bubble")),
+        (("idle",), voice.gettext("idle (bubble)")),
     ]
     shapes: list[Shape] = []
     x = LEFT

@@ -77,7 +77,7 @@ def priced_estimate(
     if currency != request.currency and set(IN_CURRENCY) & set(asked.get("assumptions", {})):
         raise BadInput.at(
             "currency",
-            "the estimate states amounts in {currency}; make another one for other amounts",
+            "the estimate is in {currency}; create a new one for another currency",
             currency=request.currency,
         )
     asked["currency"] = currency

@@ -89,12 +89,12 @@ class EstimatePage(BasePage):
 
 NOTES = {
     "one_forward_one_backward": Message(
-        "Each stage takes forward and backward passes in turn once the first gradient is back; the numbers "
-        "are those of micro-batches."
+        "Each stage alternates forward and backward passes once the first gradient is back; "
+        "numbers are micro-batches."
     ),
     "interleaved": Message(
-        "Each stage has several chunks of the model, told apart by shade, and takes forward and backward "
-        "passes in turn; that shortens the bubble."
+        "Each stage holds several chunks of the model, marked by shade, and alternates forward "
+        "and backward passes, which shortens the bubble."
     ),
     "lockstep": Message(
         "All stages finish a superstep before the next begins: forward passes of all micro-batches, then "
@@ -171,10 +171,10 @@ def memory_rows(memories: Sequence[Memory]) -> list[tuple[str, Sequence[float]]]
 def roofline_view(drawn: Figure, table: str, voice: Voice) -> FigureView:
     """Return a roofline with the meaning of its shapes."""
     note = voice.gettext(
-        "Circles are limited by arithmetic, squares by memory bandwidth, diamonds by the exchange, crosses "
-        "by latency. The larger the mark, the more of the time."
+        "Circles are compute-bound, squares memory-bandwidth-bound, diamonds exchange-bound, "
+        "crosses latency-bound. Larger marks take more of the time."
     )
-    caption = voice.gettext("Operators under the roofline")
+    caption = voice.gettext("Roofline by operator")
     return view("roofline", caption, "square", drawn, table, note)
 
 

@@ -30,7 +30,7 @@ KeyId = Annotated[str, Path(alias="id", description=ID, examples=["key_a2b3c4d5e
 USUAL_ROTATION = RotationRequest()
 
 
-@keys_router.post("", status_code=201, summary="Make a key", responses=ASK)
+@keys_router.post("", status_code=201, summary="Create key", responses=ASK)
 def create_key(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -80,7 +80,7 @@ WebhookId = Annotated[str, Path(alias="id", description=ID, examples=["whk_a2b3c
 MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"])]
 
 
-@webhooks_router.post("", status_code=201, summary="Make a webhook", responses=ASK)
+@webhooks_router.post("", status_code=201, summary="Create webhook", responses=ASK)
 def create_webhook(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -120,7 +120,7 @@ def shown_name(text: str) -> str:
     """Return a name without spaces around it; refuse one that cannot be shown."""
     name = text.strip()
     if not name or not name.isprintable():
-        raise BadInput.at("name", "give a name of printable characters")
+        raise BadInput.at("name", "enter a name of printable characters")
     return name
 
 
@@ -128,7 +128,7 @@ def check_room(repository: Repository, moment: datetime) -> None:
     """Refuse more keys than a workspace may have."""
     if repository.keys.count(moment) >= MOST_KEYS:
         raise Conflict.at(
-            "name", "a workspace has at most {most} keys that work; revoke one first", most=MOST_KEYS
+            "name", "a workspace can have at most {most} active keys; revoke one first", most=MOST_KEYS
         )
 
 
@@ -200,13 +200,13 @@ def rotate_key(
 
     def make() -> tuple[NewApiKey, Save]:
         if status_of(before, moment) in {"revoked", "expired"}:
-            raise Conflict.at("id", "the key works no longer; make a new one")
+            raise Conflict.at("id", "the key is no longer active; create a new one")
 
         def save(repository: Repository) -> None:
             if not repository.keys.replace(
                 identifier, record.id, moment + timedelta(hours=request.grace_hours)
             ):
-                raise Conflict.at("id", "the key has a successor already; replace that one")
+                raise Conflict.at("id", "the key already has a successor; replace that one")
             # Without a grace the old one has ended by now and leaves its room.
             check_room(repository, moment)
             repository.keys.add(record)

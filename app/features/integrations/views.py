@@ -105,8 +105,8 @@ Asked = TypeVar("Asked", bound=BaseModel)
 
 MEANINGS: Mapping[str, Message] = {
     "read": Message("Read estimates, comparisons, proposals and the catalogue."),
-    "estimate": Message("Compute and keep: estimates, sizings, comparisons, studies, uploads."),
-    "propose": Message("Make, freeze and share proposals."),
+    "estimate": Message("Compute and save estimates, sizings, comparisons, studies and uploads."),
+    "propose": Message("Create, freeze and share proposals."),
 }
 """What a scope allows."""
 

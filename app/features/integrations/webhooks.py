@@ -66,7 +66,7 @@ def create_webhook(
     def make() -> tuple[NewWebhook, Save]:
         def save(repository: Repository) -> None:
             if repository.hooks.count() >= MOST_WEBHOOKS:
-                raise Conflict.at("url", "a workspace has at most {most} webhooks", most=MOST_WEBHOOKS)
+                raise Conflict.at("url", "a workspace can have at most {most} webhooks", most=MOST_WEBHOOKS)
             repository.hooks.add(record)
 
         return NewWebhook(**dict(document_of(record, moment)), secret=None), save
@@ -79,7 +79,7 @@ def shown_name(text: str) -> str:
     """Return a name without spaces around it; refuse one that cannot be shown."""
     name = text.strip()
     if not name.isprintable():
-        raise BadInput.at("name", "give a name of printable characters")
+        raise BadInput.at("name", "enter a name of printable characters")
     return name
 
 
@@ -164,7 +164,7 @@ def rotate_secret(
         def save(repository: Repository) -> None:
             if not repository.hooks.change(identifier, values, sealed_secret=before.sealed_secret):
                 raise Conflict.at(
-                    "id", "the webhook has been given another secret meanwhile; try again to replace that one"
+                    "id", "the webhook secret was changed in the meantime; try again to replace the new one"
                 )
 
         return NewWebhook(**dict(after), secret=None), save
@@ -195,7 +195,7 @@ def send_test(
 def check_active(record: WebhookRecord) -> None:
     """Refuse to send to a webhook that is switched off."""
     if not record.active:
-        raise Conflict.at("active", "the webhook is switched off; switch it on first")
+        raise Conflict.at("active", "the webhook is off; turn it on first")
 
 
 def list_deliveries(
@@ -340,10 +340,12 @@ def tried(
     except Exception:
         # Whatever went wrong, the message has its end: it is not sent for ever.
         logger.exception("message %s could not be sent", message.id)
-        return failure(message, moment, Message("something went wrong here; it is in the server's log"))
+        return failure(
+            message, moment, Message("something went wrong on the server; details are in the server log")
+        )
     if 200 <= reply.status < 300:
         return DeliveryOutcome("delivered", None, reply.status, reply.text, None)
-    reason = Message("the receiver answered {status}", {"status": str(reply.status)})
+    reason = Message("the receiver responded with {status}", {"status": str(reply.status)})
     return failure(message, moment, reason, reply.status, reply.text)
 
 
@@ -356,7 +358,7 @@ def opened_secrets(bench: Workbench, webhook: WebhookRecord, moment: datetime) -
         return [bench.sealer.open(purpose(webhook.id), one) for one in sealed]
     except Unsealable:
         raise Undelivered(
-            "the secret of the webhook cannot be read with the secret of this server; make a new one"
+            "the webhook secret cannot be read with the secret of this server; create a new one"
         ) from None
 
 
@@ -405,12 +407,14 @@ def finish(
 def why_off(repository: Repository, message: DueMessage, outcome: DeliveryOutcome) -> Message | None:
     """Return why a webhook is switched off after a message was given up; None where it is not."""
     if outcome.response_status == GONE:
-        return Message("the receiver answered 410: it wants no more messages")
+        return Message("the receiver responded with 410: it accepts no more messages")
     webhook = repository.get(WebhookRecord, message.webhook_id)
     if webhook is None or (webhook.succeeded_at is not None and webhook.succeeded_at >= message.created_at):
         return None
     values = {"count": message.attempt, "day": message.created_at.date().isoformat()}
-    return Message("no message has arrived since {day}; one was given up after {count} tries", values)
+    return Message(
+        "no message has been delivered since {day}; one was abandoned after {count} attempts", values
+    )
 
 
 def purge_messages(bench: Workbench, moment: datetime) -> int:

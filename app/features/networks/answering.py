@@ -309,7 +309,9 @@ def _at_book(request: FabricChoiceRequest, context: SizingContext) -> EstimateRe
 def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
     """Return machines and assumptions; refuse what has no network to choose."""
     if request.model.total_flop is not None:
-        raise BadInput.at("model.total_flop", "a bare figure has no messages that a network could carry")
+        raise BadInput.at(
+            "model.total_flop", "a model given only as total FLOP has no messages to send over a network"
+        )
     asked = request.system
     hardware = context.hardware.system(
         asked.id, asked.count, asked.fabric, asked.ports_per_node, asked.streaming_memory_gb
@@ -317,13 +319,13 @@ def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
     if not isinstance(hardware.engine, GpuSystem):
         raise Conflict.at(
             "system.id",
-            "{system} is joined by IPU-Links and GW-Links; there is no network to choose",
+            "{system} uses IPU-Links and GW-Links; there is no network to choose",
             system=hardware.entry.name,
         )
     if hardware.entry.acquisition.value == "rent":
         raise Conflict.at(
             "system.id",
-            "{system} is rented with the network of its cloud; choose machines that are bought",
+            "{system} is rented with its cloud's network; choose machines that are purchased",
             system=hardware.entry.name,
         )
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)

@@ -28,7 +28,7 @@ def gains(choice: FabricChoice, voice: Voice) -> Figure:
     points = {
         "type": "scatter",
         "mode": "markers",
-        "name": voice.gettext("Gain, 80 % range"),
+        "name": voice.gettext("Gain, 80 % interval"),
         "x": [100.0 * one.gain.value for one in choice.gains],
         "y": list(range(rows)),
         "error_x": {
@@ -88,7 +88,7 @@ def exposed(choice: FabricChoice, voice: Voice) -> Figure:
                 "hoverinfo": "text+name",
             }
         )
-    title = f"{voice.gettext('Exposed communication of one step')} ({voice.gettext(scale.unit)})"
+    title = f"{voice.gettext('Exposed communication per step')} ({voice.gettext(scale.unit)})"
     return figure(
         data,
         barmode="stack",
@@ -109,9 +109,9 @@ def ladder(rungs: Sequence[Rung], threshold: float, voice: Voice) -> Figure:
         [rung.left_to_gain for rung in rungs],
         [rung.label for rung in rungs],
         threshold,
-        voice.gettext("What the fastest network gains over this one"),
+        voice.gettext("Gain of the fastest network over this one"),
         axis(
-            f"{voice.gettext('Bandwidth of one machine')} (GB/s)",
+            f"{voice.gettext('Bandwidth per machine')} (GB/s)",
             type="log",
             tickvals=ticks,
             ticktext=[voice.number(float(f"{value:.3g}")) for value in ticks],
@@ -137,7 +137,7 @@ def accumulation(points: Sequence[AccumulationPoint], threshold: float, voice: V
         [point.ladder_gain for point in points],
         [f"{voice.number(point.global_batch)}" for point in points],
         threshold,
-        voice.gettext("What the fastest network gains over the slowest"),
+        voice.gettext("Gain of the fastest network over the slowest"),
         axis(
             voice.gettext("Micro-batches per step"),
             type="log",

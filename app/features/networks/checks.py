@@ -69,7 +69,7 @@ def advice_sentence(
     """Return the advice in one sentence."""
     taken = field.network(found.taken).label
     if found.against is None or gain is None:
-        return Message("{taken} is the only network weighed", {"taken": taken})
+        return Message("{taken} is the only network evaluated", {"taken": taken})
     against = field.network(found.against).label
     values: dict[str, object] = {
         "taken": taken,
@@ -90,7 +90,7 @@ def advice_sentence(
         )
     if saved is None or other is None or saved.value <= 0:
         return Message(
-            "Not recommended: {against} gains {gain} % over {taken}, under the threshold of {threshold} %",
+            "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %",
             values,
         )
     values |= {
@@ -100,20 +100,20 @@ def advice_sentence(
     }
     if other.switches == 1:
         return Message(
-            "Not recommended: {against} gains {gain} % over {taken}, under the threshold of {threshold} %; "
-            "{taken} saves {money}, and one switch and {cables} cables are not bought",
+            "Not recommended: {against} gains {gain} % over {taken}, below the threshold of "
+            "{threshold} %; {taken} saves {money}, one switch and {cables} cables",
             values,
         )
     return Message(
-        "Not recommended: {against} gains {gain} % over {taken}, under the threshold of {threshold} %; "
-        "{taken} saves {money}, and {switches} switches and {cables} cables are not bought",
+        "Not recommended: {against} gains {gain} % over {taken}, below the threshold of "
+        "{threshold} %; {taken} saves {money}, {switches} switches and {cables} cables",
         values,
     )
 
 
 def alone() -> Message:
     """Return the advice for one machine."""
-    return Message("No network is needed: one machine trains alone")
+    return Message("No network is needed: training runs on one machine")
 
 
 def more_sentences(
@@ -124,7 +124,7 @@ def more_sentences(
     if gain is not None:
         sentences.append(
             Message(
-                "The gain is real with a probability of {real}, and above the threshold with one of {above}",
+                "The probability of a real gain is {real}; of a gain above the threshold, {above}",
                 {"real": chance(gain.real), "above": chance(gain.above)},
             )
         )
@@ -166,9 +166,7 @@ def decided_by(
         "gain_without_accumulation": otherwise.without_accumulation,
     }
     if gain.measured and (otherwise.gain >= field.threshold) != worth:
-        text = Message(
-            "the measured runs decide; the model alone would predict a gain of {predicted} %", values
-        )
+        text = Message("the measured runs decide; the model alone predicts a gain of {predicted} %", values)
         return DecidedBy(term="measured", explanation=Text.of(text), **known)
     if worth:
         largest = terms[0].term if terms else "data_volume"
@@ -184,30 +182,30 @@ def decided_by(
 
 SENTENCES: dict[Term, str] = {
     "data_volume": (
-        "the volume of gradients and weights turns it: {megabytes} MB a step and device, of which the slower "
-        "network leaves {exposed} % of a step exposed"
+        "the volume of gradients and weights decides: {megabytes} MB per step and device, of "
+        "which the slower network leaves {exposed} % of a step exposed"
     ),
-    "data_latency": "the number of steps of a collective turns it: latency, not bandwidth",
-    "tensor_across_machines": "the exchange inside layers across machines turns it; nothing hides it",
-    "pipeline_across_machines": "the transfers between pipeline stages turn it; nothing hides them",
+    "data_latency": "the number of steps per collective decides: latency, not bandwidth",
+    "tensor_across_machines": "communication inside layers across machines decides; nothing hides it",
+    "pipeline_across_machines": "the transfers between pipeline stages decide; nothing hides them",
 }
 """Term → what is said where a faster network is worth it."""
 
-ALIKE = "both networks have the same bandwidth in the model; only their scatter sets them apart"
+ALIKE = "both networks have the same modelled bandwidth; only their scatter differs"
 
 ACCUMULATED = (
-    "accumulation turns it: gradients travel once a step of several micro-batches; with one micro-batch a "
-    "step the gain would be {once} %"
+    "gradient accumulation decides: gradients are sent once per step of several micro-batches; "
+    "with one micro-batch per step, the gain would be {once} %"
 )
 
 OVERLAPPED = (
-    "overlap turns it: most of the exchange hides under computation; with nothing hidden the gain would be "
-    "{without} %"
+    "overlap decides: most communication is hidden behind computation; with nothing hidden, "
+    "the gain would be {without} %"
 )
 
 LITTLE = (
-    "little travels against what is computed: {megabytes} MB a step and device leave {exposed} % of a step "
-    "exposed on the cheaper network, hidden or not"
+    "communication is small relative to computation: {megabytes} MB per step and device expose "
+    "{exposed} % of a step on the cheaper network; overlap does not change the verdict"
 )
 
 UNSURE = (0.2, 0.8)
@@ -244,29 +242,28 @@ def _of_networks(weighed: Evaluation) -> Iterator[CheckWarning]:
     slow = [one.label for one in networks if _outruns_slot(weighed, one)]
     if slow:
         outrun = Message(
-            "{networks}: a port is faster than the slot of its adapter in this machine, which is counted "
-            "instead",
+            "{networks}: the port is faster than its adapter slot in this machine, so the slot speed is used",
             {"networks": _listed(slow)},
         )
         yield CheckWarning.of("port_faster_than_slot", "caution", outrun, "options")
     flat = [one.label for one in networks if one.oversubscription > 1.0 and _flat(weighed, one)]
     if len(flat) == len(networks) and weighed.several:
         no_uplinks = Message(
-            "one switch holds all ports of every network: there are no uplinks to save, and nothing is "
-            "oversubscribed"
+            "one switch holds all ports of every network, so there are no uplinks to save and "
+            "nothing is oversubscribed"
         )
         yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, "oversubscription")
     elif flat and weighed.several:
         no_uplinks = Message(
-            "{networks}: one switch holds all ports, so that there are no uplinks to save and nothing is "
-            "oversubscribed",
+            "{networks}: one switch holds all ports, so there are no uplinks to save and "
+            "nothing is oversubscribed",
             {"networks": _listed(flat)},
         )
         yield CheckWarning.of("oversubscription_no_effect", "info", no_uplinks, "oversubscription")
     unpriced = [one.label for one in networks if field.bought[one.id] is None]
     if unpriced:
         unknown = Message(
-            "{networks}: no price is known, so that nothing is said of its money",
+            "{networks}: no price is known, so the cost is not compared",
             {"networks": _listed(unpriced)},
         )
         yield CheckWarning.of("network_price_unknown", "info", unknown, "options")
@@ -274,7 +271,7 @@ def _of_networks(weighed: Evaluation) -> Iterator[CheckWarning]:
     incomplete = [label for label, price in prices if price is not None and not price.complete]
     if incomplete:
         partial = Message(
-            "{networks}: a part has no price, so that the price is a lower bound",
+            "{networks}: at least one part has no price, so the price is a lower bound",
             {"networks": _listed(incomplete)},
         )
         yield CheckWarning.of("network_price_incomplete", "caution", partial, "options")
@@ -315,8 +312,8 @@ def _of_advice(weighed: Evaluation) -> Iterator[CheckWarning]:
     field, found, gain = weighed.field, weighed.verdict, weighed.gain
     if gain is not None and not gain.measured and UNSURE[0] < gain.above < UNSURE[1]:
         unsure = Message(
-            "the gain is above the threshold with a probability of {above}: too near to tell from a model; "
-            "measure both networks",
+            "the gain exceeds the threshold with a probability of {above}: too close to call "
+            "from a model; measure both networks",
             {"above": chance(gain.above)},
         )
         yield CheckWarning.of("fabric_gain_uncertain", "caution", unsure, "threshold")
@@ -327,22 +324,22 @@ def _of_advice(weighed: Evaluation) -> Iterator[CheckWarning]:
         }
         if field.dollars(found.against) < field.dollars(found.taken) < float("inf"):
             dearer = Message(
-                "{taken} is taken as the reference that was named, although by these prices {against} costs "
-                "less",
+                "{taken} is used as the specified reference, although {against} costs less at these prices",
                 labels,
             )
             yield CheckWarning.of("reference_dearer", "caution", dearer, "reference")
         run = weighed.run_difference
         if run is not None and run.low > 0:
             disagrees = Message(
-                "with machines, network and time counted, a run costs {money} less on {against}: there its "
-                "gain outweighs its price, if the machines are kept as busy as the cost assumes",
+                "counting machines, network and time, a run costs {money} less on {against}: "
+                "its gain outweighs its price if the machines are kept as busy as the cost "
+                "assumes",
                 {**labels, "money": money(run.value, run.unit)},
             )
             yield CheckWarning.of("run_cost_disagrees", "caution", disagrees, "threshold")
     if len(field.contenders) < len(field.timed):
         apart = Message(
-            "the advice rests on the networks with measured runs; the others are shown as the model has them"
+            "the recommendation is based on the networks with measured runs; the others show model results"
         )
         yield CheckWarning.of("unmeasured_left_out", "info", apart, "measured")
     if gain is not None and gain.measured:
@@ -372,8 +369,9 @@ def _of_measured(weighed: Evaluation) -> Iterator[CheckWarning]:
 def contradiction(label: str, measured: float, predicted: Quantity) -> CheckWarning:
     """Return the warning that measured runs lie beyond what the model makes possible."""
     message = Message(
-        "{network} gains {measured} % in the runs and {predicted} % in the model: look for what holds one of "
-        "the networks back (settings of congestion control, adapters that bypass the host) before buying",
+        "{network} gains {measured} % in measured runs and {predicted} % in the model; before "
+        "buying, find what holds one of the networks back (congestion control settings, "
+        "adapters that bypass the host)",
         {"network": label, "measured": percent(measured), "predicted": percent(predicted.value)},
     )
     return CheckWarning.of("measured_contradicts_model", "caution", message, "measured")

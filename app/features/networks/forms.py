@@ -52,7 +52,7 @@ def asked(values: Values, estimate: EstimateRequest) -> FabricChoiceRequest:
     for name in values:
         if name not in KNOWN and not name.startswith(RUNS):
             raise Unprocessable.at(
-                name[:80], "no such parameter; known are {known} and runs-…", known=", ".join(KNOWN)
+                name[:80], "unknown parameter; use {known} or runs-…", known=", ".join(KNOWN)
             )
     body: dict[str, Any] = {name: values[name] for name in ("reference", "price_book_id") if name in values}
     if "threshold" in values:
@@ -87,7 +87,7 @@ def _network(text: str) -> dict[str, Any]:
     if found is None:
         raise BadInput.at(
             "options",
-            "“{text}” is no network; write fabric and ports, as hdr-infiniband-8 or roce-100-4-2to1",
+            "“{text}” is not a network; enter fabric and ports, such as hdr-infiniband-8 or roce-100-4-2to1",
             text=text[:60],
         )
     ratio = found["ratio"]
@@ -102,7 +102,7 @@ def _runs(name: str, text: str) -> list[str]:
     if TOGETHER.search(text):
         raise BadInput.at(
             name,
-            "put a space after each comma, so that “{text}” cannot be read as one number",
+            "put a space after each comma, so that “{text}” is not read as one number",
             text=text[:60],
         )
     return [one for one in SEPARATOR.split(text) if one]

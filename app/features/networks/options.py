@@ -81,13 +81,11 @@ def _listed(request: FabricChoiceRequest, hardware: Hardware, catalog: Catalog) 
         found.append(_network(asked, place, request.oversubscription, hardware, catalog))
         for earlier in found[:-1]:
             if earlier.id == found[-1].id:
-                raise BadInput.at(
-                    f"options.{place}", "{network} is among the options twice", network=found[-1].id
-                )
+                raise BadInput.at(f"options.{place}", "{network} is listed twice", network=found[-1].id)
             if earlier.label == found[-1].label:
                 raise BadInput.at(
                     f"options.{place}.label",
-                    "two networks are called “{label}”; give each its own label",
+                    "two networks are labelled “{label}”; use different labels",
                     label=earlier.label,
                 )
     return found
@@ -98,12 +96,12 @@ def _network(
 ) -> NetworkOption:
     fabric = known_id(catalog, "fabric", asked.fabric, f"options.{place}.fabric")
     if fabric == POD_FABRIC:
-        raise Conflict.at(f"options.{place}.fabric", "{fabric} joins IPUs only", fabric=fabric)
+        raise Conflict.at(f"options.{place}.fabric", "{fabric} connects IPUs only", fabric=fabric)
     ports = hardware.ports_per_node if asked.ports_per_node is None else asked.ports_per_node
     if not 1 <= ports <= MOST_PORTS:
         raise BadInput.at(
             f"options.{place}.ports_per_node",
-            "{ports} is not between 1 and {most} ports",
+            "ports must be between 1 and {most}, not {ports}",
             ports=ports,
             most=MOST_PORTS,
         )
@@ -171,7 +169,7 @@ def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], fiel
     for name, value in values.items():
         network = named_network(name, known, f"{field}.{name[:80]}")
         if network.id in found:
-            raise BadInput.at(field, "runs of {network} are given twice", network=network.label)
+            raise BadInput.at(field, "the runs of {network} are given twice", network=network.label)
         found[network.id] = value
     return found
 

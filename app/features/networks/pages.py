@@ -40,7 +40,7 @@ LATEST = 20
 
 EXAMPLES = {
     "bert-large": (
-        Example("bert-large", "BERT-Large, 4 × DGX A100", "batch 1,024, sequences of 512 tokens"),
+        Example("bert-large", "BERT-Large, 4 × DGX A100", "batch size 1,024, sequences of 512 tokens"),
         {
             "model": {"preset": "bert-large"},
             "workload": {"samples": 1e8, "global_batch": 1024, "seq_len": 512, "precision": "fp16"},
@@ -48,7 +48,7 @@ EXAMPLES = {
         },
     ),
     "resnet50": (
-        Example("resnet50", "ResNet-50, 8 × DGX A100", "90 epochs of ImageNet at a batch of 4,096"),
+        Example("resnet50", "ResNet-50, 8 × DGX A100", "90 epochs of ImageNet at a batch size of 4,096"),
         {
             "model": {"preset": "resnet50"},
             "workload": {"epochs": 90, "dataset_samples": 1281167, "global_batch": 4096},
@@ -56,7 +56,7 @@ EXAMPLES = {
         },
     ),
     "gpt2": (
-        Example("gpt2", "GPT-2 355M, 2 × DGX A100", "batch 512, sequences of 1,024 tokens"),
+        Example("gpt2", "GPT-2 355M, 2 × DGX A100", "batch size 512, sequences of 1,024 tokens"),
         {
             "model": {"preset": "gpt2-355m"},
             "workload": {"samples": 1e8, "global_batch": 512, "seq_len": 1024, "precision": "bf16"},
@@ -64,7 +64,7 @@ EXAMPLES = {
         },
     ),
     "gpt3": (
-        Example("gpt3", "GPT-3 175B, 128 × DGX A100", "300 billion tokens at a batch of 1,536"),
+        Example("gpt3", "GPT-3 175B, 128 × DGX A100", "300 billion tokens at a batch size of 1,536"),
         {
             "model": {"preset": "gpt3-175b"},
             "workload": {"tokens": 300e9, "global_batch": 1536, "seq_len": 2048, "precision": "bf16"},

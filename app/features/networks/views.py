@@ -200,17 +200,17 @@ def _views(choice: FabricChoice, voice: Voice) -> tuple[FigureView | None, ...]:
     rows = len(choice.options)
     size = f"rows-{rows + 1}" if rows < MOST_ROWS else "tall"
     drawn = figures.gains(choice, voice)
-    caption = voice.gettext("Gain with its range against the threshold")
-    note = voice.gettext("Diamonds are measured, circles modelled.")
+    caption = voice.gettext("Gain range versus threshold")
+    note = voice.gettext("Diamonds are measured, circles are modelled.")
     found: list[FigureView | None] = [view("gains", caption, size, drawn, "networks", note)]
     if not choice.gains:
         found = [None]
-    caption = voice.gettext("Exposed communication by kind")
+    caption = voice.gettext("Exposed communication by type")
     found.append(view("exposed", caption, size, figures.exposed(choice, voice), "networks"))
-    caption = voice.gettext("Where it turns along the bandwidth of a machine")
+    caption = voice.gettext("Where the decision changes: machine bandwidth")
     drawn = figures.ladder(turning.rungs, choice.threshold, voice)
     found.append(view("ladder", caption, "square", drawn, "rungs"))
-    caption = voice.gettext("Where it turns along accumulation")
+    caption = voice.gettext("Where the decision changes: gradient accumulation")
     drawn = figures.accumulation(turning.accumulation, choice.threshold, voice)
     found.append(view("accumulation", caption, "square", drawn, "accumulation"))
     return tuple(found)

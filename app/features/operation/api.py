@@ -45,9 +45,9 @@ def ready(request: Request, bench: BenchDep) -> Health:
     The catalogue has been read and checked before the server answers at all.
     """
     if request.app.state.stopping.is_set():
-        raise Unavailable("the server ends; ask another one, or this one once it is back")
+        raise Unavailable("the server is shutting down; use another one, or this one once it is back")
     if not bench.store.is_ready():
-        raise Unavailable("the tables of the database are those of another version of Rackline")
+        raise Unavailable("the database schema belongs to another version of Rackline")
     return Health(status="ok")
 
 
@@ -65,12 +65,12 @@ def admit(request: Request, token: str) -> None:
         given = request.headers.get("authorization", "")
         bearer = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else ""
         if not hmac.compare_digest(bearer.encode(), token.encode()):
-            raise SignInNeeded("the figures of the server are read with their own token")
+            raise SignInNeeded("server metrics can be read only with their own token")
         return
     host = request.client.host if request.client else ""
     # Through a proxy everybody comes from this machine.
     if not is_loopback(host) or any(FORWARDED.fullmatch(name) for name in request.headers):
-        raise NotAllowed("the figures of the server are read from its own machine, or with a token")
+        raise NotAllowed("server metrics can be read only from the server's own machine or with a token")
 
 
 def is_loopback(host: str) -> bool:

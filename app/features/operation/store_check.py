@@ -62,11 +62,11 @@ def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
             yield Fault("proposal", Message("the frozen proposal {id} cannot be read", values))
             continue
         if sha256 != record.sha256:
-            template = "the frozen proposal {id} does not have the SHA-256 it was frozen with"
+            template = "the frozen proposal {id} no longer matches the SHA-256 it was frozen with"
             yield Fault("proposal", Message(template, values))
         for kind, sha256, data in artifacts:
             if file_hash(data) != sha256:
-                template = "the {kind} of the proposal {id} is not the one that was kept"
+                template = "the {kind} of the proposal {id} differs from the stored one"
                 yield Fault("proposal", Message(template, {**values, "kind": kind}))
         if not artifacts:
             yield Fault("proposal", Message("the frozen proposal {id} has no document", values))
@@ -83,7 +83,7 @@ def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
         if not path.is_file():
             yield Fault("file", Message("an uploaded file is missing: {path}", {"path": str(path)}))
         elif content_sha256(path) != sha256:
-            template = "an uploaded file does not have the content of its address: {path}"
+            template = "the content of an uploaded file does not match its address: {path}"
             yield Fault("file", Message(template, {"path": str(path)}))
 
 
@@ -97,5 +97,5 @@ def check_strays(bench: Workbench) -> Iterator[Fault]:
             named[workspace] = repository.uploads.addresses()
     paths = [one.path for one in bench.files.each() if one.sha256 not in named.get(one.workspace_id, set())]
     for path in [*paths, *bench.files.strays()]:
-        template = "no upload names the file {path}; the next purge deletes it"
+        template = "no upload refers to the file {path}; the next purge deletes it"
         yield Fault("stray", Message(template, {"path": str(path)}))

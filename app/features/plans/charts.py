@@ -89,7 +89,7 @@ def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
     total = sum(part.seconds for part in more)
     scale = scale_of(max(largest, abs(total)), "s")
     rows = [(voice.label(part.part, "part"), part.seconds) for part in more]
-    rows.append((voice.gettext("In all"), total))
+    rows.append((voice.gettext("Total"), total))
 
     def side(name: str, style: tuple[str, str], wanted: Sequence[tuple[int, float]]) -> dict[str, Any]:
         colour, pattern = style
@@ -112,8 +112,8 @@ def differences(more: Sequence[Part], title: str, voice: Voice) -> Figure:
     saved = [(row, seconds) for row, seconds in places if seconds > 0]
     paid = [(row, seconds) for row, seconds in places if seconds < 0]
     data = [
-        side(voice.gettext("the first plan saves"), (figures.BLUE, ""), saved),
-        side(voice.gettext("the first plan pays"), (figures.ORANGE, "/"), paid),
+        side(voice.gettext("saved by the first plan"), (figures.BLUE, ""), saved),
+        side(voice.gettext("added by the first plan"), (figures.ORANGE, "/"), paid),
     ]
     return figure(
         [trace for trace in data if trace["x"]],
@@ -144,7 +144,7 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
     front: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": voice.gettext("no other needs less of both"),
+        "name": voice.gettext("Pareto front (time, memory)"),
         "x": [point.step_time / scale.size for point in search.pareto],
         "y": [point.memory / GIGABYTE for point in search.pareto],
         "line": {"color": figures.SILVER, "width": 1.5, "shape": "hv"},
@@ -155,7 +155,7 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
     best: dict[str, Any] = {
         "type": "scatter",
         "mode": "markers+text",
-        "name": voice.gettext("best plans that differ"),
+        "name": voice.gettext("best distinct plans"),
         "x": [plan.step_time.value / scale.size for plan in search.plans],
         "y": [plan.memory.value / GIGABYTE for plan in search.plans],
         "text": [str(place) for place in range(1, len(search.plans) + 1)],
@@ -165,8 +165,8 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
         "hoverinfo": "text",
     }
     lines = [
-        _level(capacity, ends, voice.gettext("memory of the device"), "solid"),
-        _level(limit, ends, voice.gettext("what a plan may fill"), "dot"),
+        _level(capacity, ends, voice.gettext("device memory"), "solid"),
+        _level(limit, ends, voice.gettext("memory available to a plan"), "dot"),
     ]
     highest = max([capacity, *front["y"], *best["y"]])
     return figure(
@@ -174,7 +174,7 @@ def time_and_memory(search: Search, plans: Sequence[str], points: Sequence[str],
         showlegend=True,
         legend=legend_above() | {"traceorder": "reversed"},
         hovermode="closest",
-        xaxis=axis(f"{voice.gettext('Time of one step')} ({voice.gettext(scale.unit)})", range=ends),
+        xaxis=axis(f"{voice.gettext('Step time')} ({voice.gettext(scale.unit)})", range=ends),
         yaxis=axis(f"{voice.gettext('Memory per device')} (GB)", range=[0.0, HEADROOM * highest]),
     )
 

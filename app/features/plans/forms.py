@@ -100,7 +100,7 @@ def asked_for(values: Values) -> SearchRequest:
         missing.append("global_batch")
     if missing:
         raise BadInput(
-            Message("the form is not complete yet"),
+            Message("the form is incomplete"),
             [FieldError(name, Message(SENTENCES[name])) for name in missing],
         )
     return _validated(fields, values, dict(QUESTION))
@@ -109,7 +109,7 @@ def asked_for(values: Values) -> SearchRequest:
 SENTENCES = {
     "model": "choose a model",
     "system": "choose a system",
-    "global_batch": "give the samples of a step, or how much is to be trained; the batch is then chosen",
+    "global_batch": "enter the samples per step, or how much to train to have the batch size chosen",
 }
 """Parameter → what is said where it is missing."""
 
@@ -197,7 +197,7 @@ def compared_with(values: Values, search: Search, own: int) -> int:
     text = values[AGAINST]
     place = whole(text) or 0
     if not 2 <= place <= most:
-        raise BadInput.at(AGAINST, "there is no plan {value}; give one from 2 to {most}", value=text[:20],
+        raise BadInput.at(AGAINST, "there is no plan {value}; enter 2 to {most}", value=text[:20],
                           most=most)  # fmt: skip
     return place
 

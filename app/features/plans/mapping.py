@@ -51,8 +51,8 @@ def devices_not_divisible(request: ChecksRequest) -> CheckWarning | None:
     if request.devices % copy == 0:
         return None
     message = Message(
-        "a copy of the model takes {tensor} × {pipeline} = {copy} devices, which does not divide {devices}; "
-        "{idle} would idle",
+        "a copy of the model takes {tensor} × {pipeline} = {copy} devices, which does not "
+        "divide {devices}; {idle} would stay idle",
         {
             "tensor": request.tensor,
             "pipeline": request.pipeline,
@@ -72,10 +72,10 @@ def batch_not_divisible(request: ChecksRequest) -> CheckWarning | None:
     suggested = suggested_devices(request)
     advice: Message | str = ""
     if suggested is not None:
-        advice = Message("; {suggested} devices would", {"suggested": suggested})
+        advice = Message("; {suggested} devices would divide evenly", {"suggested": suggested})
     message = Message(
-        "{global_batch} samples do not divide over {copies} copies in micro-batches of {micro_batch} "
-        "({each} each){advice}",
+        "{global_batch} samples do not divide evenly over {copies} copies in micro-batches of "
+        "{micro_batch} ({each} each){advice}",
         {
             "global_batch": request.global_batch,
             "copies": copies,
@@ -92,7 +92,8 @@ def tensor_across_nodes(request: ChecksRequest) -> CheckWarning | None:
     if request.devices_per_node is None or request.tensor <= request.devices_per_node:
         return None
     message = Message(
-        "tensor parallelism over {tensor} devices leaves the node of {node}: layers wait for the network",
+        "tensor parallelism over {tensor} devices extends beyond the {node}-device node: "
+        "layers wait for the network",
         {"tensor": request.tensor, "node": request.devices_per_node},
     )
     return CheckWarning.of("tensor_across_nodes", "caution", message, "tensor", "devices_per_node")
@@ -103,7 +104,7 @@ def stages_uneven(layers: int, pipeline: int) -> CheckWarning | None:
     if layers % pipeline == 0:
         return None
     message = Message(
-        "{layers} layers do not divide over {pipeline} stages; the longest has {longest}",
+        "{layers} layers do not divide evenly over {pipeline} stages; the longest has {longest}",
         {"layers": layers, "pipeline": pipeline, "longest": math.ceil(layers / pipeline)},
     )
     return CheckWarning.of("stages_uneven", "info", message, "layers", "pipeline")
@@ -114,7 +115,7 @@ def heads_not_divisible(request: ChecksRequest) -> CheckWarning | None:
     if request.heads is None or request.heads % request.tensor == 0:
         return None
     message = Message(
-        "{heads} attention heads do not divide over tensor parallelism of {tensor}",
+        "{heads} attention heads do not divide evenly by a tensor parallelism of {tensor}",
         {"heads": request.heads, "tensor": request.tensor},
     )
     return CheckWarning.of("heads_not_divisible", "serious", message, "heads", "tensor")
@@ -165,7 +166,9 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
 def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
     """Refuse a mapping that the system, the model or arithmetic rules out."""
     if system.chip_kind is not ChipKind.IPU:
-        raise BadInput.at("system", "{system} has no IPUs; this arithmetic is theirs", system=system.name)
+        raise BadInput.at(
+            "system", "{system} has no IPUs; this calculation is for IPUs only", system=system.name
+        )
     needed = request.tensor * request.pipeline * request.replicas
     if needed > system.devices:
         raise Conflict.at(
@@ -188,7 +191,7 @@ def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
     if request.replicas % request.replicated_tensor_sharding:
         raise BadInput.at(
             "replicated_tensor_sharding",
-            "{sharding} must divide the {replicas} replicas it spreads over",
+            "sharding {sharding} must divide the {replicas} replicas evenly",
             sharding=request.replicated_tensor_sharding,
             replicas=request.replicas,
         )
@@ -200,8 +203,9 @@ def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> l
     found = [] if uneven is None else [uneven]
     if planned > minimum:
         message = Message(
-            "phases: {minimum} for the weights alone, {planned} for training, whose gradients, optimizer "
-            "state, temporaries and program share the same memory; activations are not counted",
+            "phases: {minimum} for the weights alone, {planned} for training, because "
+            "gradients, optimizer state, temporaries and program share the same memory; "
+            "activations are not counted",
             {"minimum": minimum, "planned": planned if math.isfinite(planned) else Message("more than fit")},
         )
         found.append(CheckWarning.of("phases_lower_bound", "caution", message, "replicated_tensor_sharding"))

@@ -81,11 +81,14 @@ FIELDS = re.compile(r"^plan\b|^assumptions(?=\.memory_margin$)")
 
 def _search(request: SearchRequest, context: SizingContext) -> Search:
     if not 1 <= request.keep <= MOST_KEPT:
-        raise BadInput.at("keep", "{value} is not between 1 and {most}", value=request.keep, most=MOST_KEPT)
+        raise BadInput.at(
+            "keep", "must be between 1 and {most}, not {value}", value=request.keep, most=MOST_KEPT
+        )
     if request.model.total_flop is not None:
         raise BadInput.at(
             "model.total_flop",
-            "a bare figure has no layers to lay over devices; give a preset, a config or a layer table",
+            "a model given only as total FLOP has no layers to place on devices; enter a "
+            "preset, a config or a layer table",
         )
     asked = _estimate_request(request)
     profile = resolve_model(request.model, context)
@@ -161,7 +164,7 @@ def _at_batch(workload: WorkloadInput, batch: int) -> WorkloadInput:
 
 
 def _nothing_fits(sizing: Decision) -> CheckWarning:
-    remedy = Message("more accelerators, other constraints or a smaller batch may hold it")
+    remedy = Message("more accelerators, other constraints or a smaller batch may make it fit")
     return does_not_fit(sizing.scenario, sizing.choice, remedy)
 
 

@@ -217,10 +217,10 @@ LEAST_PART = 1e-3
 """Differences below this share of the largest are not shown."""
 
 SENTENCES = {
-    "memory_capacity": "{factor}× the memory",
-    "memory_bandwidth": "{factor}× the memory bandwidth",
-    "network_bandwidth": "{factor}× the network bandwidth",
-    "ipu.memory_bandwidth": "{factor}× the exchange and streaming bandwidth",
+    "memory_capacity": "{factor}× memory",
+    "memory_bandwidth": "{factor}× memory bandwidth",
+    "network_bandwidth": "{factor}× network bandwidth",
+    "ipu.memory_bandwidth": "{factor}× exchange and streaming bandwidth",
 }
 """What is changed → how it is said; on IPUs it is the exchange and the streaming memory."""
 
@@ -331,8 +331,8 @@ def why_of(search: Search, place: int, voice: Voice) -> PlanReason | None:
     other = search.plans[place - 1]
     largest = max((abs(one.seconds) for one in other.more), default=0.0)
     parts = [one for one in other.more if abs(one.seconds) >= LEAST_PART * largest]
-    title = voice.say(Message("Plan {place}: seconds of a step above those of plan 1", {"place": place}))
-    drawn = figures.differences(parts, voice.gettext("Time above that of plan 1"), voice)
+    title = voice.say(Message("Plan {place}: step time above plan 1, in seconds", {"place": place}))
+    drawn = figures.differences(parts, voice.gettext("Time above plan 1"), voice)
     count = len(drawn["layout"]["yaxis"]["tickvals"]) + 1
     return PlanReason(
         place=place,
@@ -352,8 +352,8 @@ def _uncertain(search: Search, other: SearchedPlan, place: int, voice: Voice) ->
         return ""
     return voice.sentence(
         Message(
-            "plan {place} is faster at central figures, but less is known of its kind: in {probability} of "
-            "cases it takes at most {later}, the first at most {sooner}",
+            "plan {place} is faster at central values, but less is known of its kind: with "
+            "{probability} confidence it takes at most {later}, plan 1 at most {sooner}",
             {
                 "place": place,
                 "probability": voice.percent(search.probability),
@@ -378,12 +378,12 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
     drawn = figures.time_and_memory(search, plans, points, voice)
     note = voice.say(
         Message(
-            "Times are central ones; the numbered plans are ranked by the time that holds in {probability} "
-            "of cases, so that one with less central time may stand behind.",
+            "Times are central values; numbered plans are ranked by the time that holds with "
+            "{probability} confidence, so one with a shorter central time may rank lower.",
             {"probability": voice.percent(search.probability)},
         )
     )
-    return view("front", voice.gettext("Step time against memory"), "square", drawn, "front", note)
+    return view("front", voice.gettext("Step time versus memory"), "square", drawn, "front", note)
 
 
 def point_rows(search: Search) -> list[PointRow]:

@@ -15,15 +15,15 @@ LEAST_REASON = 0.05
 """Differences below this share of the largest are no reason."""
 
 RECOMPUTED = {
-    "none": Message("nothing computed twice"),
-    "selective": Message("attention computed twice"),
-    "full": Message("every activation computed twice"),
+    "none": Message("no recompute"),
+    "selective": Message("attention recompute"),
+    "full": Message("full activation recompute"),
 }
 
 SENTENCES = {
-    "optimizer": "optimizer shared by {count}",
-    "gradients": "optimizer and gradients shared by {count}",
-    "parameters": "optimizer, gradients and weights shared by {count}",
+    "optimizer": "optimizer sharded over {count}",
+    "gradients": "optimizer and gradients sharded over {count}",
+    "parameters": "optimizer, gradients and weights sharded over {count}",
 }
 """What is sharded → how it is said."""
 
@@ -36,25 +36,25 @@ def degrees_in_words(plan: PlanSummary) -> list[Message]:
     if plan.pipeline > 1:
         found.append(Message("{count} pipeline stages", {"count": plan.pipeline}))
     if plan.data > 1:
-        found.append(Message("{count} copies", {"count": plan.data}))
+        found.append(Message("{count} replicas", {"count": plan.data}))
     return found or [Message("one device")]
 
 
 def options_in_words(plan: PlanSummary) -> list[Message]:
     """Return the other choices of a plan; what has no effect is left out."""
-    found = [Message("micro-batches of {count}", {"count": plan.micro_batch})]
+    found = [Message("micro-batch size {count}", {"count": plan.micro_batch})]
     if plan.interleave > 1:
         found.append(Message("{count} chunks per stage", {"count": plan.interleave}))
     if plan.phases > 1:
         found.append(Message("{count} phases per stage", {"count": plan.phases}))
     if plan.expert > 1:
-        found.append(Message("experts spread over {count}", {"count": plan.expert}))
+        found.append(Message("experts distributed over {count}", {"count": plan.expert}))
     if plan.sequence_parallel:
         found.append(Message("sequence parallel"))
     found.append(RECOMPUTED[plan.recompute])
     found += _shared(plan)
     if plan.offload:
-        found.append(Message("optimizer off the device"))
+        found.append(Message("optimizer offload"))
     return found
 
 
@@ -64,9 +64,9 @@ def _shared(plan: PlanSummary) -> list[Message]:
     if plan.sharding != "none":
         found.append(Message(SENTENCES[plan.sharding], {"count": plan.sharding_ranks}))
     if plan.rts > 1:
-        found.append(Message("weights shared by {count}", {"count": plan.rts}))
+        found.append(Message("weights sharded over {count}", {"count": plan.rts}))
     if plan.rts_optimizer > 1:
-        found.append(Message("optimizer shared by {count}", {"count": plan.rts_optimizer}))
+        found.append(Message("optimizer sharded over {count}", {"count": plan.rts_optimizer}))
     return found
 
 
@@ -93,12 +93,12 @@ def reasons(more: Sequence[Part], place: int, voice: Voice) -> str:
     values = {"place": place, "saves": saves, "pays": pays}
     if saves and pays:
         return voice.sentence(
-            Message("against plan {place}, the first saves {saves}, and pays {pays} more", values)
+            Message("compared with plan {place}, the first plan saves {saves} and adds {pays}", values)
         )
     if saves:
-        return voice.sentence(Message("against plan {place}, the first saves {saves}", values))
+        return voice.sentence(Message("compared with plan {place}, the first plan saves {saves}", values))
     if pays:
-        return voice.sentence(Message("against plan {place}, the first pays {pays} more", values))
+        return voice.sentence(Message("compared with plan {place}, the first plan adds {pays}", values))
     return voice.sentence(Message("plan {place} takes the same time in every part", values))
 
 

@@ -88,7 +88,7 @@ def create_price_book(
     return price_books.create_book(bench, workspace, request, key)
 
 
-@router.get("", summary="Price books made so far", responses=LIST)
+@router.get("", summary="Existing price books", responses=LIST)
 def list_price_books(
     bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[PriceBookSummary]:

@@ -193,13 +193,13 @@ def version_of(form: FormData) -> int:
     """Return the version that an edit builds on."""
     found = whole(text_of(form, "version"))
     if found is None:
-        raise BadInput.at("version", "open the price book again; the form is not complete")
+        raise BadInput.at("version", "the form is incomplete; open the price book again")
     return found
 
 
 def message_of(error: AppError | ValidationError) -> Message:
     """Return what is wrong as a whole."""
-    return error.message if isinstance(error, AppError) else Message("some fields cannot be used as they are")
+    return error.message if isinstance(error, AppError) else Message("some fields are invalid")
 
 
 def with_errors(values: Mapping[str, Sequence[str]], error: AppError | ValidationError) -> Form:

@@ -141,7 +141,7 @@ def printable(field: str, text: str) -> str:
     """Return a name or comment without spaces around it; refuse what cannot be shown."""
     bare = text.strip()
     if not bare.isprintable():
-        raise BadInput.at(field, "holds characters that cannot be shown")
+        raise BadInput.at(field, "contains characters that cannot be displayed")
     if field == "name" and not bare:
         raise BadInput.at(field, "is missing")
     return bare
@@ -150,7 +150,7 @@ def printable(field: str, text: str) -> str:
 def checked_size(rows: tuple[BookRow, ...]) -> tuple[BookRow, ...]:
     """Return rows, unless they are more than a book can hold."""
     if len(rows) > MOST_ROWS:
-        raise TooLarge(Message("a price book has at most {most} rows", {"most": MOST_ROWS}))
+        raise TooLarge(Message("a price book can have at most {most} rows", {"most": MOST_ROWS}))
     return rows
 
 
@@ -177,7 +177,9 @@ def _change(
                 raise _changed_meanwhile(read, expected)
             if read >= MOST_VERSIONS:
                 raise Conflict.at(
-                    "version", "a price book has at most {most} versions; make a new one", most=MOST_VERSIONS
+                    "version",
+                    "a price book can have at most {most} versions; create a new one",
+                    most=MOST_VERSIONS,
                 )
             before = repository.book_versions.find(identifier, read)
             assert before is not None, "a book has its newest version"
@@ -192,7 +194,7 @@ def _change(
 def _changed_meanwhile(found: int, expected: int) -> Overtaken:
     return Overtaken.at(
         "If-Match",
-        "the price book has been changed meanwhile (version {found}, not {expected}); read it again",
+        "the price book has changed in the meantime (version {found}, not {expected}); reload it",
         found=found,
         expected=expected,
     )

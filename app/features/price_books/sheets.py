@@ -47,16 +47,18 @@ def read_rows(content: bytes) -> list[BookRowInput]:
     try:
         cells = list(csv.reader(io.StringIO(text, newline=""), delimiter=comma, strict=True))
     except csv.Error:
-        raise BadInput.at("file", "the file is not CSV: a quote is left open or a cell too long") from None
+        raise BadInput.at(
+            "file", "the file is not valid CSV: a quote is not closed or a cell is too long"
+        ) from None
     if not cells:
         raise BadInput.at(
-            "file", "the file is empty; its first line must be {columns}", columns=",".join(COLUMNS)
+            "file", "the file is empty; the first line must be {columns}", columns=",".join(COLUMNS)
         )
     names = [name.strip().lower() for name in cells[0]]
     _check_head(names)
     filled = [row for row in cells[1:] if any(cell.strip() for cell in row)]
     if len(filled) > MOST_ROWS:
-        raise TooLarge(Message("a price book has at most {most} rows", {"most": MOST_ROWS}))
+        raise TooLarge(Message("a price book can have at most {most} rows", {"most": MOST_ROWS}))
     return _rows(names, filled)
 
 
@@ -66,7 +68,7 @@ def _check_head(names: Sequence[str]) -> None:
     if unknown or missing or len(set(names)) != len(names):
         raise BadInput.at(
             "file",
-            "the first line must name the columns {columns}, each once; it says {given}",
+            "the first line must name the columns {columns}, each once, not {given}",
             columns=", ".join(COLUMNS),
             given=", ".join(names)[:200],
         )
@@ -99,7 +101,7 @@ def _rows(names: Sequence[str], filled: Iterable[Sequence[str]]) -> list[BookRow
 
 def refusal(wrong: Sequence[FieldError]) -> BadInput:
     """Return the error for faulty rows: the first of them by name, the rest counted."""
-    message = Message("{count} rows of the price book cannot be used", {"count": len(wrong)})
+    message = Message("{count} rows of the price book are invalid", {"count": len(wrong)})
     return BadInput(message, wrong[:MOST_FAULTS])
 
 
@@ -107,7 +109,7 @@ def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[s
     if len(cells) != len(names):
         yield (
             "item",
-            Message("{given} cells where the head has {names}", {"given": len(cells), "names": len(names)}),
+            Message("{given} cells, but the header has {names}", {"given": len(cells), "names": len(names)}),
         )
         return
     for name, cell in zip(names, cells, strict=True):
@@ -117,7 +119,7 @@ def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[s
         elif not text and name in REQUIRED:
             yield name, Message("is missing")
         elif not text.isprintable():
-            yield name, Message("holds characters that cannot be shown")
+            yield name, Message("contains characters that cannot be displayed")
         elif name == "value" and _number(text) is None:
             yield name, Message("“{given}” is not a number", {"given": text[:40]})
 
@@ -182,7 +184,7 @@ def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ..
     )
     wrong = faults(catalog, found)
     wrong += [
-        FieldError(f"rows.{place}.note", Message("holds characters that cannot be shown"))
+        FieldError(f"rows.{place}.note", Message("contains characters that cannot be displayed"))
         for place, row in enumerate(found)
         if not row.note.isprintable()
     ]
@@ -199,7 +201,7 @@ def edited(
     for place, one in enumerate(remove):
         if by_key.pop(key_of(one), None) is None:
             message = Message(
-                "the book has no {parameter} of {item}", {"parameter": one.parameter, "item": one.item}
+                "the price book has no {parameter} for {item}", {"parameter": one.parameter, "item": one.item}
             )
             raise BadInput(message, [FieldError(f"remove.{place}.item", message)])
     by_key |= {key_of(row): row for row in put}

@@ -104,7 +104,7 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
     if row is None:
         raise BadInput.at(
             "recommended",
-            "is none of the options; choose one of {labels}",
+            "is not one of the options; choose one of {labels}",
             labels=", ".join(r.label for r in rows),
         )
     if row.hours is None:
@@ -184,7 +184,7 @@ def reasons_for(chosen: Chosen, comparison: Comparison, limits: CustomerLimits) 
     taken, by_rule, alone = chosen.taken, chosen.by_rule, chosen.alone
     cheapest, fastest = only(chosen.costs), only(chosen.times)
     if not chosen.meeting and taken is None:
-        return [Message("none of the options keeps within the limits; none is recommended")]
+        return [Message("no option is within the limits; none is recommended")]
     if taken is None:
         return [*tied(chosen), *unknown_costs(chosen)]
     named: dict[str, object] = {"option": taken.label, "time": duration(seconds(taken))}
@@ -197,32 +197,34 @@ def reasons_for(chosen: Chosen, comparison: Comparison, limits: CustomerLimits) 
         found.append(Message("{option} is the author's choice: {time}", named))
         if by_rule is not None:
             found.append(
-                Message("by time, cost and limits alone it would be {option}", {"option": by_rule.label})
+                Message(
+                    "by time, cost and limits alone, {option} would be recommended", {"option": by_rule.label}
+                )
             )
     elif by_rule is not alone and alone is not None:
-        found.append(Message("{option} has the network that is worth its price: {time}", named))
-        found.append(Message("by time, cost and limits alone it would be {option}", {"option": alone.label}))
-    elif alone is None:
-        found.append(Message("{option} has the network that is worth its price: {time}", named))
-    elif taken is cheapest and limited:
+        found.append(Message("{option} has the network worth paying for: {time}", named))
         found.append(
-            Message("{option} is the cheapest that keeps within the limits: {cost} in {time}", named)
+            Message("by time, cost and limits alone, {option} would be recommended", {"option": alone.label})
         )
+    elif alone is None:
+        found.append(Message("{option} has the network worth paying for: {time}", named))
+    elif taken is cheapest and limited:
+        found.append(Message("{option} is the cheapest option within the limits: {cost} in {time}", named))
     elif taken is cheapest:
-        found.append(Message("{option} is the cheapest of the options: {cost} in {time}", named))
+        found.append(Message("{option} is the cheapest option: {cost} in {time}", named))
     elif chosen.costs:
         found.append(
             Message(
-                "{options} tie in cost; {option} is the fastest of them: {time}",
+                "{options} tie on cost; {option} is the fastest of them: {time}",
                 {**named, "options": joined(chosen.costs)},
             )
         )
     elif limited:
-        found.append(Message("{option} is the fastest that keeps within the limits: {time}", named))
+        found.append(Message("{option} is the fastest option within the limits: {time}", named))
     else:
-        found.append(Message("{option} is the fastest of the options: {time}", named))
+        found.append(Message("{option} is the fastest option: {time}", named))
     if taken is cheapest and taken is fastest:
-        found.append(Message("no option that keeps within the limits is faster"))
+        found.append(Message("no option within the limits is faster"))
     best = chosen.times[0] if chosen.times else None
     if taken is cheapest and best is not None and not faster_network(best, taken):
         found += dearer_and_faster(best, taken, comparison)
@@ -232,8 +234,8 @@ def reasons_for(chosen: Chosen, comparison: Comparison, limits: CustomerLimits) 
     if taken.kind in {"vendor", "linear"}:
         found.append(
             Message(
-                "the time of {option} is what its vendor states or what was scaled from it; have it measured "
-                "with your own model before signing",
+                "the time of {option} is stated by its vendor or scaled from that; have it "
+                "measured with your own model before signing",
                 {"option": taken.label},
             )
         )
@@ -244,8 +246,8 @@ def tied(chosen: Chosen) -> list[Message]:
     """Return between which options nothing decides."""
     if chosen.costs:
         both = {"options": joined(chosen.costs)}
-        return [Message("{options} tie in cost and in time; none is recommended", both)]
-    return [Message("{options} tie in time; none is recommended", {"options": joined(chosen.times)})]
+        return [Message("{options} tie on cost and time; none is recommended", both)]
+    return [Message("{options} tie on time; none is recommended", {"options": joined(chosen.times)})]
 
 
 def unknown_costs(chosen: Chosen) -> list[Message]:
@@ -253,7 +255,7 @@ def unknown_costs(chosen: Chosen) -> list[Message]:
     unknown = [row for row in chosen.meeting if amount(row) is None]
     if not unknown:
         return []
-    return [Message("no cost is known of {options}, so the time decides", {"options": joined(unknown)})]
+    return [Message("the cost of {options} is unknown, so time decides", {"options": joined(unknown)})]
 
 
 def joined(rows: Sequence[ComparisonRow]) -> str:
@@ -273,7 +275,7 @@ def dearer_and_faster(fastest: ComparisonRow, taken: ComparisonRow, comparison: 
         "saved": duration(seconds(taken) - seconds(fastest)),
         "extra": money(cost - best, comparison.currency),
     }
-    return [Message("{option} would be done {saved} sooner for {extra} more", named)]
+    return [Message("{option} would finish {saved} sooner for {extra} more", named)]
 
 
 def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
@@ -285,7 +287,7 @@ def sureness(taken: ComparisonRow, comparison: Comparison) -> list[Message]:
         if ratio.tie and taken.label in (ratio.faster, ratio.slower)
     ]
     if equal:
-        found.append(Message("it ties in time with {others}", {"others": ", ".join(equal)}))
+        found.append(Message("it ties with {others} on time", {"others": ", ".join(equal)}))
     slower = [
         ratio
         for ratio in comparison.ratios
@@ -307,11 +309,11 @@ def reasons_against(
     found: list[Message] = []
     if limits.deadline_s is not None and seconds(row) > limits.deadline_s:
         late = {"time": duration(seconds(row)), "limit": duration(limits.deadline_s)}
-        found.append(Message("misses the deadline: {time} instead of {limit}", late))
+        found.append(Message("misses the deadline: {time}, limit {limit}", late))
     cost = amount(row)
     if limits.budget is not None and cost is not None and cost > limits.budget:
         dear = {"cost": money(cost, comparison.currency), "limit": money(limits.budget, comparison.currency)}
-        found.append(Message("exceeds the budget: {cost} instead of {limit}", dear))
+        found.append(Message("exceeds the budget: {cost}, limit {limit}", dear))
     if taken is not None and taken.hours is not None:
         found += against(row, taken, comparison, limits)
     if row.kind == "linear":
@@ -325,7 +327,7 @@ def does_not_fit(row: ComparisonRow) -> Message:
     if memory is None:
         return Message("cannot run the model")
     return Message(
-        "does not fit: {need} GB needed of {have} GB per device",
+        "does not fit: needs {need} GB per device, has {have} GB",
         {
             "need": significant(memory.per_device.value / 1e9),
             "have": significant((memory.usable or memory.capacity).value / 1e9),
@@ -349,12 +351,12 @@ def against(
         if faster_network(row, taken):
             return [network_not_worth_it(row, taken, extra)]
         if not clear:
-            return [Message("costs {extra} more than {option} and ties with it in time", named)]
+            return [Message("costs {extra} more than {option} and ties with it on time", named)]
         if limits.deadline_s is None:
             return []
         saved = duration(seconds(taken) - seconds(row))
         kept = {"option": taken.label, "extra": extra, "saved": saved}
-        return [Message("{option} keeps the deadline already; this costs {extra} more to save {saved}", kept)]
+        return [Message("{option} already meets the deadline; this costs {extra} more to save {saved}", kept)]
     if slower and cost is None and best is None:
         named = {"option": taken.label, "ratio": significant(seconds(row) / seconds(taken))}
         return [Message("takes {ratio} times as long as {option}", named)]
@@ -375,6 +377,6 @@ def network_not_worth_it(row: ComparisonRow, taken: ComparisonRow, extra: Messag
     """Return by how little a faster network helps."""
     gain = seconds(taken) / seconds(row) - 1.0
     return Message(
-        "not recommended: its network gains {gain} %, under the threshold of {threshold} %, for {extra}",
+        "not recommended: its network gains {gain} %, below the threshold of {threshold} %, for {extra} more",
         {"gain": significant(100.0 * gain), "threshold": significant(100.0 * WORTHWHILE), "extra": extra},
     )

@@ -40,7 +40,7 @@ def file_of(kind: str, meaning: str) -> dict[int | str, dict[str, Any]]:
     return {**READ, 200: {"description": meaning, "content": content}}
 
 
-@router.post("", status_code=201, summary="Make a proposal", responses=ASK)
+@router.post("", status_code=201, summary="Create proposal", responses=ASK)
 def create_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,

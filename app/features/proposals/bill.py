@@ -123,7 +123,7 @@ def rented(label: str, entry: SystemEntry, count: int, context: SizingContext, c
         group=RENTED,
         use=RENTED,
         quantity=count,
-        rule=Text.of(Message("{count} rented, at the price of an hour each", {"count": count})),
+        rule=Text.of(Message("{count} rented, at the hourly price each", {"count": count})),
         unit_price=price,
         total=None if price is None else times(price, count),
         sources=[] if figure is None else [source_ref(figure.source)],

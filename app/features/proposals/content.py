@@ -88,7 +88,7 @@ def accent_of(asked: str | None) -> tuple[str, Text | None]:
     if used == asked.lower():
         return used, None
     note = Message(
-        "The accent colour {asked} is too light to be read on white; it was darkened to {used}",
+        "The accent colour {asked} is too light to read on white; it is darkened to {used}",
         {"asked": asked.lower(), "used": used},
     )
     return used, Text.of(note)

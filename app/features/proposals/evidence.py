@@ -34,7 +34,7 @@ from app.features.proposals.model import (
 )
 from app.platform.workbench import Workbench
 
-UNDER = "Not recommended: {against} gains {gain} % over {taken}, under the threshold of {threshold} %"
+UNDER = "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %"
 
 ABOVE = "Recommended: {taken} gains {gain} % over {against}, above the threshold of {threshold} %"
 
@@ -248,8 +248,8 @@ def evidence_warnings(
             continue
         if (one.system, refused) == (system.id, system.fabric) and recommended is not None:
             message = Message(
-                "{option} is recommended with the network {network}, which the comparison of networks "
-                "advises against",
+                "{option} is recommended with the network {network}, but the network "
+                "comparison advises against it",
                 {"option": recommended.label, "network": one.against},
             )
             said = CheckWarning.of("refused_network_recommended", "serious", message, "fabric_choice")
@@ -313,7 +313,7 @@ def compare_networks(
     )
     rows = [row_on(choice, one, found.system) for one in pair if one is not None]
     if len(rows) < FEWEST:
-        raise Conflict(Message("there are no two networks here to hold against each other"))
+        raise Conflict(Message("there are no two networks here to compare"))
     request = ComparisonRequest(title=found.label[:200], locale=locale, currency=found.currency, rows=rows)
     return create_comparison(bench, workspace_id, request)
 

@@ -50,7 +50,7 @@ def version_of(values: Mapping[str, Sequence[str]]) -> int:
     """Return the version that an edit builds on."""
     found = whole(values.get("version", [""])[0])
     if found is None:
-        raise BadInput.at("version", "open the proposal again; the form is not complete")
+        raise BadInput.at("version", "the form is incomplete; open the proposal again")
     return found
 
 
@@ -71,10 +71,10 @@ def sent_logo(form: FormData) -> dict[str, str] | None:
         return None
     ending = f".{file.filename.rpartition('.')[2].lower()}"
     if ending not in MEDIA_TYPES:
-        raise BadInput.at("branding.logo", "is neither a PNG nor an SVG")
+        raise BadInput.at("branding.logo", "must be a PNG or an SVG")
     data = file.file.read(MAX_LOGO + 1)
     if len(data) > MAX_LOGO:
-        raise BadInput.at("branding.logo", "has more than {most} bytes", most=MAX_LOGO)
+        raise BadInput.at("branding.logo", "must be at most {most} bytes", most=MAX_LOGO)
     return {"media_type": MEDIA_TYPES[ending], "data": base64.b64encode(data).decode()}
 
 

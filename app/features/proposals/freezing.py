@@ -30,7 +30,9 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         record = existing(repository, identifier)
     if record.frozen_at is None:
         if status_of(record) == "expired":
-            raise Conflict.at("valid_until", "the last day of the proposal is over; give it a new one first")
+            raise Conflict.at(
+                "valid_until", "the validity date of the proposal has passed; set a new one first"
+            )
         moment = now().replace(microsecond=0)
         sha256 = content_hash(ProposalContent.model_validate(record.content))
         proposal = answered(record, None).model_copy(

@@ -76,9 +76,9 @@ def read_logo(asked: LogoInput) -> Logo:
     try:
         data = base64.b64decode(asked.data, validate=True)
     except (binascii.Error, ValueError):
-        raise BadInput.at(f"{FIELD}.data", "is not base64") from None
+        raise BadInput.at(f"{FIELD}.data", "is not valid base64") from None
     if len(data) > MAX_BYTES:
-        raise BadInput.at(FIELD, "has {size} bytes; at most {most} are taken", size=len(data), most=MAX_BYTES)
+        raise BadInput.at(FIELD, "has {size} bytes; the limit is {most}", size=len(data), most=MAX_BYTES)
     logo = png(data) if asked.media_type == "image/png" else svg(data)
     check_drawable(logo)
     return logo
@@ -98,7 +98,7 @@ def png(data: bytes) -> Logo:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError):
-        raise BadInput.at(FIELD, "is not a PNG that can be read; give a PNG or an SVG") from None
+        raise BadInput.at(FIELD, "is not a readable PNG; use a PNG or an SVG") from None
     drawn.thumbnail(KEPT)
     buffer = io.BytesIO()
     drawn.save(buffer, "PNG", optimize=True)
@@ -114,7 +114,7 @@ def too_large(width: int, height: int) -> BadInput:
     """Return the error for a picture of too many pixels."""
     return BadInput.at(
         FIELD,
-        "has {width} × {height} pixels; at most {most} are unpacked",
+        "has {width} × {height} pixels; the limit is {most} pixels",
         width=width,
         height=height,
         most=MAX_PIXELS,
@@ -127,10 +127,10 @@ def svg(data: bytes) -> Logo:
         root = fromstring(data.decode("utf-8"), forbid_dtd=True)
     except (DefusedXmlException, ParseError, UnicodeDecodeError, ValueError):
         raise BadInput.at(
-            FIELD, "is not an SVG that is read: plain XML in UTF-8, without document type or entities"
+            FIELD, "is not a readable SVG; use plain XML in UTF-8 without document type or entities"
         ) from None
     if root.tag != f"{{{SVG}}}svg":
-        raise BadInput.at(FIELD, "is not an SVG: its outermost element is another one")
+        raise BadInput.at(FIELD, "is not an SVG: its root element is a different one")
     count = 0
 
     def copied(found: Element, parent: Element | None, depth: int) -> Element:
@@ -139,7 +139,7 @@ def svg(data: bytes) -> Logo:
         if depth > MAX_DEPTH or count > MAX_ELEMENTS:
             raise BadInput.at(
                 FIELD,
-                "has more than {elements} elements, or is nested more than {depth} deep",
+                "has more than {elements} elements, or is nested deeper than {depth} levels",
                 elements=MAX_ELEMENTS,
                 depth=MAX_DEPTH,
             )
@@ -176,8 +176,8 @@ def drawable(found: Any) -> bool:
     if name not in SHAPES | GRADIENTS:
         raise BadInput.at(
             FIELD,
-            "holds the element “{name}”; allowed are shapes, paths, groups and gradients: "
-            "turn text into paths",
+            "contains the element “{name}”; only shapes, paths, groups and gradients are "
+            "allowed: convert text to paths",
             name=name[:40],
         )
     return True
@@ -188,12 +188,14 @@ def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] 
     name = attribute.rpartition("}")[2]
     if name.lower().startswith("on") or name == "href":
         raise BadInput.at(
-            FIELD, "holds the attribute “{name}”; nothing in a logo may act or lead elsewhere", name=name[:40]
+            FIELD,
+            "contains the attribute “{name}”; a logo must not run anything or link elsewhere",
+            name=name[:40],
         )
     if attribute != name:
         return None
     if name == "style":
-        raise BadInput.at(FIELD, "holds styles; give colours as attributes such as fill")
+        raise BadInput.at(FIELD, "contains styles; set colors as attributes such as fill")
     rules: dict[str, re.Pattern[str]] = {
         **dict.fromkeys(PAINT, COLOUR),
         **dict.fromkeys(NUMBERS, NUMERIC),
@@ -208,7 +210,7 @@ def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] 
     if not rules[name].fullmatch(value.strip()):
         raise BadInput.at(
             FIELD,
-            "the attribute “{name}” of “{element}” has no value that is read",
+            "the attribute “{name}” of “{element}” has an unreadable value",
             name=name,
             element=element,
         )
@@ -221,7 +223,7 @@ def check_numbers(name: str, value: str) -> None:
     """Refuse numbers no picture needs."""
     if any(abs(float(number)) > MAX_NUMBER for number in NUMBER.findall(value)):
         raise BadInput.at(
-            FIELD, "the attribute “{name}” holds a number beyond {most}", name=name, most=MAX_NUMBER
+            FIELD, "the attribute “{name}” contains a number beyond {most}", name=name, most=MAX_NUMBER
         )
 
 
@@ -239,7 +241,7 @@ def size_of(root: Element) -> tuple[int, int]:
         width, height = (float(found[0]) for found in sides)
         root.set("viewBox", f"0 0 {width:g} {height:g}")
     if not (width >= 1e-3 and height >= 1e-3 and 1e-3 <= width / height <= 1e3):
-        raise BadInput.at(FIELD, "has no area, or is drawn out beyond measure")
+        raise BadInput.at(FIELD, "has no area, or its proportions are too extreme")
     return max(1, round(width)), max(1, round(height))
 
 
@@ -259,4 +261,4 @@ def check_drawable(logo: Logo) -> None:
             sys_inputs={"data": str(list(data))},
         )
     except typst.TypstError:
-        raise BadInput.at(FIELD, "cannot be drawn; save it anew as a PNG") from None
+        raise BadInput.at(FIELD, "cannot be drawn; save it again as a PNG") from None

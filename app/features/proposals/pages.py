@@ -78,7 +78,7 @@ def named_networks(bench: Workbench, workspace: str, address: str) -> dict[str, 
 
 def not_an_address() -> BadInput:
     """Return the error for text that is no address of a choice of networks."""
-    return BadInput.at("networks", "is no address of a choice of networks; copy that of its page")
+    return BadInput.at("networks", "is not the address of a network choice; copy the address of its page")
 
 
 @router.post(f"{OF_ESTIMATE}/proposal")
@@ -187,7 +187,7 @@ def refusal(error: AppError | ValidationError) -> tuple[Message, int]:
     """Return what to say above a form that was refused, and the status."""
     if isinstance(error, AppError):
         return error.message, error.status
-    return Message("some fields cannot be used as they are"), 422
+    return Message("some fields are invalid"), 422
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)

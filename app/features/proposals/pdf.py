@@ -54,10 +54,8 @@ def payload(proposal: Proposal, view: View, voice: Voice) -> dict[str, Any]:
             for name, text in {
                 "contents": voice.gettext("Contents"),
                 "page": voice.gettext("Page"),
-                "attachment": voice.gettext("The content of this proposal in canonical form (RFC 8785)"),
-                "substituted": voice.gettext(
-                    "□ stands for a character that the fonts of this document do not have."
-                )
+                "attachment": voice.gettext("Content of this proposal in canonical form (RFC 8785)"),
+                "substituted": voice.gettext("□ marks a character missing from the fonts of this document.")
                 if substituted
                 else "",
                 "made_with": voice.gettext(

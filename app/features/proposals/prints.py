@@ -158,7 +158,7 @@ def time(comparison: Comparison, voice: Voice) -> str:
     """Return time to train by option, with ranges, as SVG."""
     quantities = [hours_of(row) for row in comparison.rows]
     scale = time_scale(quantities)
-    title = f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"
+    title = f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"
 
     def written(one: Quantity) -> str:
         return voice.central(one, scale)
@@ -169,7 +169,7 @@ def time(comparison: Comparison, voice: Voice) -> str:
 def cost(comparison: Comparison, voice: Voice) -> str:
     """Return cost of the run by option, with ranges, as SVG."""
     quantities = [row.run_cost for row in comparison.rows]
-    title = f"{voice.gettext('Cost of the run')} ({comparison.currency})"
+    title = f"{voice.gettext('Cost per run')} ({comparison.currency})"
     return bars(comparison, quantities, 1.0, title, voice.central, voice)
 
 
@@ -297,7 +297,7 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> str:
 
     def axis(axes: Axes, longest: float) -> None:
         axes.set_xlim(0, 100)
-        axes.set_xlabel(printable(f"{voice.gettext('Share of the time to train')} (%)"))
+        axes.set_xlabel(printable(f"{voice.gettext('Share of training time')} (%)"))
 
     return stacked([label for label, _ in found], parts, axis)
 
@@ -353,7 +353,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> str:
         axes.axvline(middle, color=SOFT, linewidth=0.9)
         name_rows(axes, [voice.label(one.input) for one in shown])
         axes.grid(axis="x")
-        axes.set_xlabel(printable(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})"))
+        axes.set_xlabel(printable(f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})"))
 
     named = [
         (voice.gettext("less time"), figures.BLUE, ""),

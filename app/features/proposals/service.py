@@ -85,7 +85,9 @@ def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, 
 def check_day(day: date | None) -> None:
     """Refuse a last day that is over."""
     if day is not None and day < now().date():
-        raise BadInput.at("valid_until", "{day} is over; give a day from today on", day=day.isoformat())
+        raise BadInput.at(
+            "valid_until", "{day} is in the past; enter today's date or a later one", day=day.isoformat()
+        )
 
 
 def made_content(
@@ -248,7 +250,8 @@ def check_draft(record: ProposalRecord) -> None:
     if record.frozen_at is not None:
         raise Conflict(
             Message(
-                "the proposal was frozen on {day} and cannot be changed; make a new one of its comparison",
+                "the proposal was frozen on {day} and cannot be changed; create a new one from "
+                "its comparison",
                 {"day": record.frozen_at.date().isoformat()},
             )
         )
@@ -258,7 +261,7 @@ def changed_meanwhile(found: int, expected: int) -> Overtaken:
     """Return the error for an edit that would overwrite one its author has not seen."""
     return Overtaken.at(
         "If-Match",
-        "the proposal has been changed meanwhile (version {found}, not {expected}); read it again",
+        "the proposal has changed in the meantime (version {found}, not {expected}); reload it",
         found=found,
         expected=expected,
     )

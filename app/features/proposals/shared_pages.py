@@ -66,7 +66,7 @@ def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple
     """Return the proposal of a link and its workspace, or refuse before the passphrase is given."""
     found = opened(request, bench, token, form)
     if found.proposal is None:
-        raise NotAllowed("open the link in a browser and give its passphrase first")
+        raise NotAllowed("open the link in a browser and enter its passphrase first")
     return found.proposal, found.workspace_id
 
 

@@ -69,7 +69,7 @@ def create_share(
         if record.frozen_at is None:
             raise Conflict("only a frozen proposal can be shared: freeze it first")
         if status_of(record) == "expired":
-            raise Conflict("the last day of the proposal is over; it cannot be shared any more")
+            raise Conflict("the validity date of the proposal has passed; it can no longer be shared")
         moment = now()
         expires = moment + timedelta(days=request.expires_in_days)
         share = new_share(token, identifier, workspace_id, request.passphrase, moment, expires)
@@ -184,7 +184,7 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
         action = "proposal.unlocked" if right else "proposal.refused"
         repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_of(token))
     if not right:
-        raise WrongPassphrase("this is not the passphrase of the link")
+        raise WrongPassphrase("the passphrase is wrong")
     return proof_of(token, kept)
 
 
@@ -211,7 +211,7 @@ def led_to(bench: Workbench, token: str) -> tuple[str, str]:
 
 def no_link() -> NotFound:
     """Return the error for a link that does not work, whatever the reason."""
-    return NotFound(Message("this link does not work: it was taken back, its time is over, or it never was"))
+    return NotFound(Message("this link is not valid: it was revoked, has expired or never existed"))
 
 
 def link_of(token: str) -> str:

@@ -185,8 +185,8 @@ def about(found: Worksheet, proposal: Proposal, speaker: Voice) -> None:
         (speaker.gettext("Valid until"), content.valid_until.isoformat() if content.valid_until else None),
         (speaker.gettext("Currency"), content.currency),
         (speaker.gettext("SHA-256 of the content"), proposal.sha256),
-        (speaker.gettext("Version of the formulas"), content.engine_version),
-        (speaker.gettext("Version of the catalogue"), content.catalog_version),
+        (speaker.gettext("Formula version"), content.engine_version),
+        (speaker.gettext("Catalogue version"), content.catalog_version),
     ]
     found.column_dimensions["A"].width, found.column_dimensions["B"].width = 28, 90
     for row, (name, value) in enumerate(rows, start=1):
@@ -233,11 +233,11 @@ def bills(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
 def term(found: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write what every option costs over the term; years and hours can be changed."""
     if content.term is None:
-        put(found, 1, 1, speaker.gettext("no cost is known"))
+        put(found, 1, 1, speaker.gettext("cost unknown"))
         return
     put(found, 1, 1, speaker.gettext("Years"), bold=True)
     put(found, 1, 2, content.term.years)
-    put(found, 2, 1, speaker.gettext("Useful hours a year"), bold=True)
+    put(found, 2, 1, speaker.gettext("Useful hours per year"), bold=True)
     put(found, 2, 2, content.term.useful_hours_per_year)
     names = [
         speaker.gettext("Option"),

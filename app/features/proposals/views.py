@@ -257,8 +257,8 @@ def replay_page(
         rows=[change_row(change, proposal, speaker) for change in replay.changes],
         refused=[(one.label, Message(one.text.template, dict(one.text.values))) for one in replay.refused],
         versions=[
-            (speaker.gettext("Version of the formulas"), *ends(replay.engine_version)),
-            (speaker.gettext("Version of the catalogue"), *ends(replay.catalog_version)),
+            (speaker.gettext("Formula version"), *ends(replay.engine_version)),
+            (speaker.gettext("Catalogue version"), *ends(replay.catalog_version)),
         ],
     )
 

@@ -132,8 +132,8 @@ def size(
     if rows > MOST_ROWS:
         raise BadInput.at(
             "model.layers",
-            "{rows} rows would stand in every option of the answer; at most {most} do: upload the table as a "
-            "profile and give its profile_id",
+            "{rows} rows would be repeated in every option; at most {most} are allowed: upload "
+            "the table as a profile and enter its profile_id",
             rows=rows,
             most=MOST_ROWS,
         )
@@ -141,7 +141,9 @@ def size(
     explorer, systems, searcher = _explorer(request, context)
     explored = explorer.explore(systems, refine=request.counts is None)
     if not explored.options:
-        raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
+        raise searcher.refusal or BadInput.at(
+            "workload.global_batch", "no batch size divides evenly over the devices"
+        )
     by_id = {option.candidate.identifier: option for option in explored.options}
     sampled = [
         SampledOption(
@@ -199,10 +201,14 @@ def scaling(request: SizingRequest, system: str, context: SizingContext) -> Scal
     explorer, systems, searcher = _explorer(request.model_copy(update={"systems": [system]}), context)
     explored = explorer.explore(systems, refine=False)
     if not explored.options:
-        raise searcher.refusal or BadInput.at("workload.global_batch", "no batch divides over the devices")
+        raise searcher.refusal or BadInput.at(
+            "workload.global_batch", "no batch size divides evenly over the devices"
+        )
     found = _curve(explorer, system, request)
     if found is None:
-        raise BadInput.at("systems.0", "{system} holds the model at none of its counts", system=system)
+        raise BadInput.at(
+            "systems.0", "the model does not fit on {system} at any of its counts", system=system
+        )
     return found
 
 
@@ -212,7 +218,7 @@ def _explorer(
     check(request)
     rate = request.assumptions.input_samples_per_second
     if rate is not None and rate <= 0:
-        raise BadInput.at("assumptions.input_samples_per_second", "{value} is not above 0", value=rate)
+        raise BadInput.at("assumptions.input_samples_per_second", "must be above 0, not {value}", value=rate)
     profile = resolve_model(request.model, context)
     candidates = Candidates(request, profile, context)
     searcher = Searcher(request, profile, context)
@@ -234,14 +240,14 @@ def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
     """Return what was not asked for and taken."""
     given = request.model_fields_set
     entries = (
-        ("systems", "all", Message("every system of the catalogue")),
-        ("counts", "lattice", Message("powers of two and multiples of 20 nodes; pods by powers of two")),
-        ("most_accelerators", request.most_accelerators, Message("the largest systems that are sized")),
-        ("probability", request.probability, Message("four runs in five, where nothing else is asked")),
-        ("currency", request.currency, Message("US dollars, where no currency is given")),
+        ("systems", "all", Message("every system in the catalogue")),
+        ("counts", "lattice", Message("powers of two and multiples of 20 nodes; powers of two for pods")),
+        ("most_accelerators", request.most_accelerators, Message("largest system size considered")),
+        ("probability", request.probability, Message("80 % by default")),
+        ("currency", request.currency, Message("US dollars by default")),
     )
     found = [Default.of(name, value, why) for name, value, why in entries if name not in given]
     if batch_searched:
-        why = Message("least time to train within the range where convergence holds")
+        why = Message("shortest training time within the range where convergence holds")
         found.append(Default.of("workload.global_batch", None, why))
     return found

@@ -142,7 +142,7 @@ class Candidates:
         if not found:
             raise BadInput.at(
                 "most_accelerators",
-                "every system asked for has more than {most} accelerators at its smallest count",
+                "every requested system has more than {most} accelerators even at its smallest count",
                 most=request.most_accelerators,
             )
         return found

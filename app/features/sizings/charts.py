@@ -17,7 +17,7 @@ FAINT = 0.55
 
 AXES: Mapping[BudgetKind, str] = {
     "purchase": "Purchase",
-    "run": "Cost of the run",
+    "run": "Cost per run",
     "term": "Cost over the term",
 }
 """Cost that ranks → what its axis is called."""
@@ -31,8 +31,13 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
     front = sorted((one for one in options if one.on_front), key=lambda one: _time(one).value)
     limited = sizing.outcome != "front"
     groups = [
-        (voice.gettext("meets it"), figures.BLUE, "circle", [o for o in options if o.meets and limited]),
-        (voice.gettext("misses it"), figures.SILVER, "x", [o for o in options if not o.meets]),
+        (
+            voice.gettext("meets the requirement"),
+            figures.BLUE,
+            "circle",
+            [o for o in options if o.meets and limited],
+        ),
+        (voice.gettext("misses the requirement"), figures.SILVER, "x", [o for o in options if not o.meets]),
         (voice.gettext("Options"), figures.BLUE, "circle", [o for o in options if not limited]),
     ]
     traces = [
@@ -49,7 +54,7 @@ def frontier(sizing: Sizing, voice: Voice) -> Figure:
         showlegend=True,
         legend=legend_above(),
         xaxis=axis(
-            f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})",
+            f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})",
             type="log",
             tickformat="~r",
             dtick="D2",
@@ -67,7 +72,7 @@ def curve(found: ScalingCurve, voice: Voice) -> Figure:
         scale = time_scale(values)
         drawn["data"].append(
             _line(
-                voice.gettext("more stop paying"),
+                voice.gettext("diminishing returns"),
                 [knee.accelerators, knee.accelerators],
                 [min(one.low for one in values) / scale.size, max(one.high for one in values) / scale.size],
                 figures.VERMILION,
@@ -133,7 +138,7 @@ def _front(front: Sequence[SizingOption], scale: Scale, kind: BudgetKind, voice:
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": voice.gettext("no option is faster and cheaper"),
+        "name": voice.gettext("Pareto front (time, cost)"),
         "x": [one.value / scale.size for one in times],
         "y": [one.value for one in costs],
         "error_x": bars(times, scale.size),

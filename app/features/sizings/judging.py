@@ -201,7 +201,7 @@ def nearest_of(
         if math.isfinite(deadlines[place]):
             longer = _up(deadlines[place])
             text = Message(
-                "with a deadline of {time} instead, {count} × {system} would be in time",
+                "with a deadline of {time}, {count} × {system} would be on time",
                 {
                     "time": duration(longer),
                     "count": options[place].count,
@@ -213,7 +213,7 @@ def nearest_of(
         asked = next((name for name in WORK if getattr(request.workload, name) is not None), None)
         if asked is not None and 0 < factor < 1:
             text = Message(
-                "{share} % of the work ({field} {value}) would be done in time on {count} × {system}",
+                "{count} × {system} would finish {share} % of the work ({field} {value}) on time",
                 {
                     "share": significant(100.0 * factor),
                     "field": f"workload.{asked}",
@@ -233,7 +233,7 @@ def nearest_of(
         share = math.floor(1000.0 * best) / 1000.0
         place = int(np.argmax(np.where(verdict.seconds < np.inf, verdict.probability, -1.0)))
         text = Message(
-            "asked for with a probability of {share} % instead, {count} × {system} would do",
+            "at a confidence of {share} % instead, {count} × {system} would be enough",
             {
                 "share": significant(100.0 * share),
                 "count": options[place].count,
@@ -286,7 +286,7 @@ PAYS: Mapping[tuple[BudgetKind, str], str] = {
     ("purchase", "own"): "{cost} would buy {count} × {system}",
     ("run", "own"): "{cost} would pay for the run on {count} × {system} ({purchase})",
     ("run", "rent"): "{cost} would rent {count} × {system} for the run",
-    ("term", "own"): "{cost} would buy and keep {count} × {system} for {years} years",
+    ("term", "own"): "{cost} would buy and run {count} × {system} for {years} years",
     ("term", "rent"): "{cost} would rent {count} × {system} for {years} years",
 }
 """What a budget pays for: kind and acquisition → sentence."""
@@ -300,19 +300,19 @@ def _both(option: SizingOption, sampled: Judged, limits: SizingLimits, request: 
     if not kept.any():
         if kind == "purchase" and option.acquisition == "rent":
             message = Message(
-                "{system} is rented, which no budget to buy pays for; ask for budget_kind run or term",
+                "{system} is rented, so a purchase budget does not apply; set budget_kind to run or term",
                 {"system": option.name},
             )
             return Change(field="budget_kind", value=None, option=option.id, text=Text.of(message))
         message = Message(
-            "no price is published for {system}; give assumptions.system_price or assumptions.hourly_price",
+            "{system} has no published price; enter assumptions.system_price or assumptions.hourly_price",
             {"system": option.name},
         )
         return Change(field="assumptions.system_price", value=None, option=option.id, text=Text.of(message))
     longer = _up(least_limit(seconds, kept, (1.0 + limits.probability) / 2.0))
     amount = _up(least_limit(costs, seconds <= longer, limits.probability))
     text = Message(
-        "with a deadline of {time} and {cost} together, {count} × {system} would do",
+        "with a deadline of {time} and a budget of {cost}, {count} × {system} would be enough",
         {
             "time": duration(longer),
             "cost": paid(amount, request.currency, option, kind),
@@ -373,8 +373,8 @@ def _memory(options: Sequence[SizingOption]) -> Change:
         option=leanest.id,
         text=Text.of(
             Message(
-                "no option holds the model: the leanest plan fills {share} % of a device of {count} × "
-                "{system}; more accelerators, a smaller model or shorter samples would change that",
+                "the model fits on no option: the leanest plan fills {share} % of a device on "
+                "{count} × {system}; use more accelerators, a smaller model or shorter samples",
                 {
                     "share": significant(100.0 * leanest.memory_share),
                     "count": leanest.count,

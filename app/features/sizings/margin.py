@@ -61,14 +61,14 @@ AHEAD = {
 SAME_SYSTEM = "The runner-up is another count of the same system: {count} × {system} ({amount})"
 
 LEVEL = {
-    "purchase": "A tie: {count} × {system} costs {share} % more to buy and is dearer with a probability of "
-    "{probability}; nothing is recommended",
-    "run": "A tie: a run on {count} × {system} costs {share} % more and is dearer with a probability of "
-    "{probability}; nothing is recommended",
-    "term": "A tie: {count} × {system} costs {share} % more over the term and is dearer with a probability "
-    "of {probability}; nothing is recommended",
-    "time": "A tie: {count} × {system} takes {share} % more time and is slower with a probability of "
-    "{probability}; nothing is recommended",
+    "purchase": "Too close to call: {count} × {system} costs {share} % more to buy and is more "
+    "expensive with a probability of {probability}; nothing is recommended",
+    "run": "Too close to call: a run on {count} × {system} costs {share} % more and is more "
+    "expensive with a probability of {probability}; nothing is recommended",
+    "term": "Too close to call: {count} × {system} costs {share} % more over the term and is "
+    "more expensive with a probability of {probability}; nothing is recommended",
+    "time": "Too close to call: {count} × {system} takes {share} % more time and is slower "
+    "with a probability of {probability}; nothing is recommended",
 }
 
 SECOND = {
@@ -80,20 +80,20 @@ SECOND = {
 """Said where the options are level in what ranks, and the winner is ahead in the other: by time or not."""
 
 STATUS = {
-    "sourced": Message("a published price"),
+    "sourced": Message("published price"),
     "estimate": Message("an estimate"),
-    "recalled": Message("recalled, not checked"),
+    "recalled": Message("recalled, unverified"),
     "stated": Message("your figure"),
-    "book": Message("a price of your price book"),
+    "book": Message("your price book"),
 }
 
 TURNS = {
-    ("machine", "below"): "{item} below {price} a machine: {wins} wins (taken: {now}, {status})",
-    ("system", "below"): "{item} below {price} a system: {wins} wins (taken: {now}, {status})",
-    ("hour", "below"): "{item} below {price} an hour: {wins} wins (taken: {now}, {status})",
-    ("machine", "above"): "{item} above {price} a machine: {wins} wins (taken: {now}, {status})",
-    ("system", "above"): "{item} above {price} a system: {wins} wins (taken: {now}, {status})",
-    ("hour", "above"): "{item} above {price} an hour: {wins} wins (taken: {now}, {status})",
+    ("machine", "below"): "{wins} wins if {item} is below {price} per machine (used: {now}, {status})",
+    ("system", "below"): "{wins} wins if {item} is below {price} per system (used: {now}, {status})",
+    ("hour", "below"): "{wins} wins if {item} is below {price} per hour (used: {now}, {status})",
+    ("machine", "above"): "{wins} wins if {item} exceeds {price} per machine (used: {now}, {status})",
+    ("system", "above"): "{wins} wins if {item} exceeds {price} per system (used: {now}, {status})",
+    ("hour", "above"): "{wins} wins if {item} exceeds {price} per hour (used: {now}, {status})",
 }
 
 

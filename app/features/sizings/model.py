@@ -100,32 +100,33 @@ def check(request: SizingRequest) -> None:
     }
     for name, (value, most) in between.items():
         if value is not None and not 0 < value < most:
-            raise BadInput.at(name, "{value} is not above 0 and below {most}", value=value, most=most)
+            raise BadInput.at(name, "must be above 0 and below {most}, not {value}", value=value, most=most)
     if not 1 <= request.most_accelerators <= LARGEST_ACCELERATORS:
         raise BadInput.at(
             "most_accelerators",
-            "{value} is not between 1 and {most}; leave it out for {usual}",
+            "must be between 1 and {most}, not {value}; omit it for {usual}",
             value=request.most_accelerators,
             most=LARGEST_ACCELERATORS,
             usual=MOST_ACCELERATORS,
         )
     if request.systems is not None and not request.systems:
-        raise Unprocessable.at("systems", "name at least one system, or leave it out for the whole catalogue")
+        raise Unprocessable.at("systems", "enter at least one system, or omit it for the whole catalogue")
     if request.counts is not None and not request.counts:
-        raise Unprocessable.at("counts", "give at least one count, or leave it out for the usual ones")
+        raise Unprocessable.at("counts", "enter at least one count, or omit it for the defaults")
     for place, count in enumerate(request.counts or ()):
         if count < 1:
-            raise BadInput.at(f"counts.{place}", "{count} systems: at least 1 is needed", count=count)
+            raise BadInput.at(f"counts.{place}", "there must be at least 1 system, not {count}", count=count)
     if request.budget_kind == "purchase" and request.assumptions.acquisition == "rent":
         raise BadInput.at(
             "budget_kind",
-            "nothing is bought where assumptions.acquisition is rent; use run or term, or leave one out",
+            "with assumptions.acquisition rent, nothing is purchased; use run or term, or "
+            "remove one of the two",
         )
     if request.model.total_flop is not None:
         raise BadInput.at(
             "model.total_flop",
-            "a bare figure has no operators to lay over devices; give a preset, a config, a transformer or "
-            "a layer table",
+            "a model given only as total FLOP has no operators to place on devices; enter a "
+            "preset, a config, a transformer or a layer table",
         )
 
 
@@ -148,7 +149,7 @@ def one_system(request: SizingRequest) -> str:
     """Return the one system a request names."""
     names = request.systems or []
     if len(names) != 1:
-        raise BadInput.at("systems", "a scaling curve is of one system; {given} are named", given=len(names))
+        raise BadInput.at("systems", "a scaling curve covers one system, not {given}", given=len(names))
     return names[0]
 
 

@@ -135,11 +135,7 @@ def make_sizing(request: Request, bench: BenchDep, workspace: WorkspaceDep, form
     try:
         made = create_sizing(bench, workspace, asked_sizing(values))
     except (AppError, ValidationError) as error:
-        message = (
-            error.message
-            if isinstance(error, AppError)
-            else Message("some fields cannot be used as they are")
-        )
+        message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
         page = form_page(request, bench, workspace, refused(values, error, ()), message)
         status = error.status if isinstance(error, AppError) else 422
         return render(request, "sizing_form.html", page, status=status)

@@ -367,8 +367,8 @@ def _limited(count: int, name: str, largest: CandidateResult) -> CheckWarning:
         "batch_limits_scaling",
         "caution",
         Message(
-            "from {count} × {system} on, the global batch of {batch} no longer divides over the "
-            "accelerators: more of them cannot be used without a larger batch",
+            "from {count} × {system} on, the global batch size of {batch} no longer divides "
+            "over the accelerators: using more of them requires a larger batch",
             {
                 "count": count,
                 "system": name,

@@ -107,13 +107,13 @@ REASONS = {
     "batch_not_divisible": "batch adjusted",
     "devices_unused": "accelerators idle",
     "does_not_fit": "does not fit",
-    "family_error_large": "family predicted poorly",
-    "input_bound": "waits for input",
+    "family_error_large": "poorly predicted family",
+    "input_bound": "input-bound",
     "memory_borderline": "memory borderline",
     "memory_margin_thin": "memory nearly full",
     "phased_execution": "weights streamed in phases",
     "price_is_estimate": "price estimated",
-    "price_unknown": "no price published",
+    "price_unknown": "no published price",
     "restart_outlasts_failures": "failures outpace restarts",
 }
 """Warnings of an option in few words; the full sentences stand in its estimate."""
@@ -157,15 +157,17 @@ def sizing_page(
     scaling = None
     if curve is not None and len(curve.points) > 1:
         drawn = figures.curve(curve, voice)
-        scaling = view("scaling", voice.gettext("Time to train by size"), "square", drawn, "scaling-table")
+        scaling = view("scaling", voice.gettext("Training time by size"), "square", drawn, "scaling-table")
     times = [option.time_to_train for option in sizing.options]
     frontier = view(
         "frontier",
-        voice.gettext("Time against cost"),
+        voice.gettext("Time versus cost"),
         "tall",
         figures.frontier(sizing, voice),
         "options",
-        voice.gettext("Ranges of the front are drawn; options without a published price are not."),
+        voice.gettext(
+            "Ranges are drawn for the Pareto front only; options without a published price are left out."
+        ),
     )
     return SizingPage(
         data_url=address(f"/sizings/{sizing.id}.json", query, drop=("sort", "all")),
@@ -197,7 +199,7 @@ def sizing_page(
 def kinds(voice: Voice) -> list[tuple[str, str]]:
     """Return what a budget may have to pay: value of the field → words."""
     return [
-        ("", voice.gettext("purchase if owned, rent if rented")),
+        ("", voice.gettext("purchase price if owned, rent if rented")),
         ("purchase", voice.gettext("purchase")),
         ("run", voice.gettext("this run")),
         ("term", voice.gettext("all costs over the term")),
@@ -209,9 +211,9 @@ def heads(voice: Voice) -> dict[str, str]:
     return {
         "system": voice.gettext("System"),
         "accelerators": voice.gettext("Accelerators"),
-        "time": voice.gettext("Time to train"),
+        "time": voice.gettext("Training time"),
         "purchase": voice.gettext("Purchase"),
-        "cost": voice.gettext("Run cost"),
+        "cost": voice.gettext("Cost per run"),
         "term": voice.gettext("Term cost"),
         "probability": voice.gettext("Probability"),
         "power": voice.gettext("Power"),

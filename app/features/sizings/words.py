@@ -28,7 +28,7 @@ def sentences(sizing: Sizing) -> list[Message]:
         found += [_said(limit.text) for limit in limits]
     if sizing.purchase_needed is not None:
         text = _said(sizing.purchase_needed.text)
-        found.append(Message("Nothing that is bought keeps the budget: {text}", {"text": text}))
+        found.append(Message("No purchase meets the budget: {text}", {"text": text}))
     other = fastest if first is cheapest else cheapest
     if other.id != first.id:
         found.append(_named(other, other is cheapest, limited, sizing))
@@ -48,15 +48,15 @@ def _named(
     option: SizingOption, cheapest: bool, limited: bool, sizing: Sizing, *, tie: bool = False
 ) -> Message:
     template = (
-        "Level with others: {count} × {system}, {time}, {cost}{surely}"
+        "Tied with others: {count} × {system}, {time}, {cost}{surely}"
         if tie
-        else "The cheapest that meets it: {count} × {system}, {time}, {cost}{surely}"
+        else "Cheapest that meets the requirements: {count} × {system}, {time}, {cost}{surely}"
         if cheapest and limited
-        else "The cheapest of all: {count} × {system}, {time}, {cost}{surely}"
+        else "Cheapest overall: {count} × {system}, {time}, {cost}{surely}"
         if cheapest
-        else "The fastest that meets it: {count} × {system}, {time}, {cost}{surely}"
+        else "Fastest that meets the requirements: {count} × {system}, {time}, {cost}{surely}"
         if limited
-        else "The fastest of all: {count} × {system}, {time}, {cost}{surely}"
+        else "Fastest overall: {count} × {system}, {time}, {cost}{surely}"
     )
     return Message(template, _values(option, sizing))
 
@@ -64,10 +64,15 @@ def _named(
 def _not_met(sizing: Sizing, by_id: dict[str, SizingOption]) -> list[Message]:
     nearest = sizing.nearest
     if nearest is None or nearest.option is None:
-        found = [Message("No system does: none holds the model")]
+        found = [Message("No system meets the requirements: the model fits on none")]
     else:
         values = _values(by_id[nearest.option], sizing)
-        found = [Message("No system does; the nearest is {count} × {system}: {time}, {cost}{surely}", values)]
+        found = [
+            Message(
+                "No system meets the requirements; the closest is {count} × {system}: {time}, {cost}{surely}",
+                values,
+            )
+        ]
     changes = nearest.changes if nearest is not None else []
     return [*found, *(_said(change.text) for change in changes)]
 
@@ -77,12 +82,12 @@ def _values(option: SizingOption, sizing: Sizing) -> dict[str, object]:
     if option.probability is not None:
         surely = Message(", with a probability of {probability}", {"probability": chance(option.probability)})
     if option.status == "unvalidated":
-        surely = Message("{surely}; no run like it was measured", {"surely": surely})
+        surely = Message("{surely}; no similar run has been measured", {"surely": surely})
     named = {"system": option.name, "accelerators": option.accelerators}
     return {
         "count": option.count,
         "system": Message("{system} ({accelerators} accelerators)", named),
-        "time": duration(option.time_to_train.value) if option.time_to_train else Message("no time"),
+        "time": duration(option.time_to_train.value) if option.time_to_train else Message("no training time"),
         "cost": _cost(option, sizing.ranked_by),
         "surely": surely,
     }
@@ -101,7 +106,7 @@ def priced(option: SizingOption, kind: BudgetKind) -> Message:
     amount = getattr(option.costs, kind)
     if amount is None:
         rented = kind == "purchase" and option.acquisition == "rent"
-        return Message("rented, nothing is bought") if rented else Message("no price published")
+        return Message("rented, no purchase") if rented else Message("no published price")
     return paid(amount.value, amount.unit, option, kind)
 
 
@@ -112,5 +117,5 @@ def paid(amount: float, currency: str, option: SizingOption, kind: BudgetKind) -
         return Message("{amount} to buy", values)
     if kind == "run":
         rented = option.acquisition == "rent"
-        return Message("{amount} rent for the run" if rented else "{amount} for the run", values)
+        return Message("{amount} rental for the run" if rented else "{amount} for the run", values)
     return Message("{amount} over {years} years", {**values, "years": significant(option.term_years or 0.0)})

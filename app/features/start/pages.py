@@ -73,7 +73,7 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
         Example(
             "gpt3-175b",
             "GPT-3 175B on 300 billion tokens",
-            "128 × DGX A100 640 GB against one IPU-POD256: what fits, and in how many days",
+            "128 × DGX A100 640 GB versus one IPU-POD256: what fits, and in how many days",
         ),
         {
             "model": {"preset": "gpt3-175b"},
@@ -88,7 +88,7 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
         Example(
             "bert-large",
             "BERT-Large to the MLPerf target",
-            "DGX A100 against IPU-POD16 and Bow Pod16: one node, two pods",
+            "DGX A100 versus IPU-POD16 and Bow Pod16: one node, two pods",
         ),
         {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}},
         POD16,
@@ -97,7 +97,7 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
         Example(
             "resnet50",
             "ResNet-50 to the MLPerf target",
-            "DGX A100 against IPU-POD16 and Bow Pod16 on ImageNet",
+            "DGX A100 versus IPU-POD16 and Bow Pod16 on ImageNet",
         ),
         {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}},
         POD16,
@@ -107,8 +107,8 @@ EXAMPLES: dict[str, tuple[Example, dict[str, Any], list[Option]]] = {
 
 CLAIM = Example(
     "vendor-claim",
-    "A vendor's claim, taken apart",
-    "BERT-Large: 69.5 h on a DGX A100 against 13.2 h on an IPU-POD64, and what that assumes",
+    "A vendor claim, examined",
+    "BERT-Large: 69.5 h on a DGX A100 versus 13.2 h on an IPU-POD64, and what that assumes",
 )
 
 CLAIMED_ROWS: list[dict[str, Any]] = [
@@ -223,22 +223,24 @@ def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
 
 TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
     (
-        Message("Money"),
+        Message("Costs"),
         {
             "/boms/new": (
                 Message("Bill of materials"),
                 Message(
-                    "Every line with its price, power and weight: machines, switches, cables, racks, spares."
+                    "Every line item with its price, power and weight: machines, switches, "
+                    "cables, racks, spares."
                 ),
             ),
             "/breakevens": (
                 Message("Build or rent"),
-                Message("After how many months an own cluster is cheaper than the cloud, if ever."),
+                Message("How many months until owning a cluster is cheaper than the cloud, if ever."),
             ),
             "/price-books": (
                 Message("Price books"),
                 Message(
-                    "Your own prices, discounts and rates instead of the catalogue's; every version is kept."
+                    "Use your own prices, discounts and rates instead of the catalogue's; "
+                    "every version is kept."
                 ),
             ),
         },
@@ -249,12 +251,13 @@ TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
             "/fabric-choices/new": (
                 Message("Which network to buy"),
                 Message(
-                    "What a faster network gains on this workload, what it costs, and whether it is worth it."
+                    "What a faster network gains on this workload, what it costs, and whether "
+                    "it is worth paying for."
                 ),
             ),
             "/fabrics": (
                 Message("Switches and cables"),
-                Message("Leaf and spine switches, cables and oversubscription of so many nodes."),
+                Message("Leaf and spine switches, cables and oversubscription for a number of nodes."),
             ),
         },
     ),
@@ -263,17 +266,15 @@ TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
         {
             "/partitions": (
                 Message("Partitions"),
-                Message("Which teams fit on a pod or a cluster together, isolated from each other."),
+                Message("Which teams fit together on a pod or a cluster, isolated from each other."),
             ),
             "/queues": (
                 Message("Sharing a cluster"),
-                Message("How long each team waits over a year, and how many machines keep the wait short."),
+                Message("How long each team waits over a year, and how many machines keep waits short."),
             ),
             "/mappings": (
                 Message("IPU mapping"),
-                Message(
-                    "How a model is laid over the IPUs of a pod, and whether it stays in processor memory."
-                ),
+                Message("How a model maps to the IPUs of a pod, and whether it stays in processor memory."),
             ),
         },
     ),
@@ -282,7 +283,7 @@ TOOLS: Sequence[tuple[Message, Mapping[str, tuple[Message, Message]]]] = (
         {
             "/claims": (
                 Message("Vendor claims"),
-                Message("Published ratios beside our own estimate per chip, system, dollar and watt."),
+                Message("Published ratios next to our own estimates per chip, system, dollar and watt."),
             ),
         },
     ),

@@ -71,7 +71,7 @@ def parts(
         barmode="stack",
         showlegend=True,
         legend=legend_above() | {"traceorder": "normal"},
-        xaxis=axis(f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})", rangemode="tozero"),
+        xaxis=axis(f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})", rangemode="tozero"),
         yaxis=_rows(labels),
     )
 
@@ -138,7 +138,7 @@ def tornado(found: Tornado, voice: Voice) -> Figure:
                 "line": {"width": 1.6, "color": figures.VERMILION, "dash": "dash"},
             }
         ],
-        xaxis=axis(f"{voice.gettext('Lead of the best over the second')} (×)"),
+        xaxis=axis(f"{voice.gettext('Lead of first over second place')} (×)"),
         yaxis=_rows([swing_name(one, voice) for one in swings]),
     )
 

@@ -23,7 +23,7 @@ from app.features.studies.model import (
 )
 
 PARTS: Mapping[str, Message] = {
-    "gemm": Message("matrix products"),
+    "gemm": Message("matrix multiplication (GEMM)"),
     "attention": Message("attention"),
     "memory_bound": Message("memory-bound operators"),
     "tensor_comm": Message("tensor-parallel communication"),
@@ -31,7 +31,7 @@ PARTS: Mapping[str, Message] = {
     "pipeline_comm": Message("pipeline communication"),
     "data_comm": Message("data-parallel communication"),
     "exchange": Message("the on-chip exchange"),
-    "sync": Message("synchronisation"),
+    "sync": Message("synchronization"),
     "optimizer": Message("the optimizer step"),
     "input": Message("the input pipeline"),
     "fixed": Message("fixed time per step"),
@@ -111,7 +111,7 @@ def _sentences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[Mess
         if option.time is None:
             return [
                 Message(
-                    "{option} has no time to train, so it cannot be held against {other}",
+                    "{option} has no training time and cannot be compared with {other}",
                     {"option": option.label, "other": other.label},
                 )
             ]
@@ -122,9 +122,7 @@ def _sentences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[Mess
         stated = [option.label for option in (first, second) if option.estimate is None]
         if stated:
             found.append(
-                Message(
-                    "{options}: a stated figure, whose parts nobody states", {"options": ", ".join(stated)}
-                )
+                Message("{options}: a stated figure without a breakdown", {"options": ", ".join(stated)})
             )
     whole = sum(abs(part.difference) for part in differences) or 1.0
     told = [part for part in differences if abs(part.difference) >= LEAST_SHARE * whole][:SHOWN]
@@ -153,8 +151,8 @@ def _costs(first: StudyOptionAnswer, second: StudyOptionAnswer, names: dict[str,
     run = second.cost.value / first.cost.value if first.cost.value else 1.0
     time = second.time.value / first.time.value
     return Message(
-        "the run costs {run} times as much on {second}: an hour of it costs {hour} times as much, and it "
-        "runs {time} times as long",
+        "the run costs {run} times as much on {second}: {hour} times the cost per hour, {time} "
+        "times the hours",
         {**names, "run": significant(run), "hour": significant(run / time), "time": significant(time)},
     )
 
@@ -185,7 +183,7 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[Change]:
             found += _within(olds[key], news[key], key)
     if [key for key in olds if key in news] != [key for key in news if key in olds]:
         order = ", ".join(news)
-        text = Message("options in the order {order}", {"order": order})
+        text = Message("options reordered: {order}", {"order": order})
         found.append(_made("options", None, None, list(olds), list(news), text))
     return found
 
@@ -210,7 +208,7 @@ def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Jso
 
 def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> Change:
     system = (option.get("system") or {}).get("id") or option.get("label") or key
-    template = "option {option} left out: {system}" if gone else "option {option} added: {system}"
+    template = "option {option} removed: {system}" if gone else "option {option} added: {system}"
     text = Message(template, {"option": key, "system": system})
     before, after = (dict(option), None) if gone else (None, dict(option))
     knob = f"drop.{key}" if gone else f"add.{key}"

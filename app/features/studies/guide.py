@@ -122,9 +122,9 @@ def content_of(bench: Workbench, values: Mapping[str, Sequence[str]]) -> StudyCo
     if not first.get(MODEL):
         missing.append(FieldError("model", Message("choose a preset")))
     if not values.get("system"):
-        missing.append(FieldError("system", Message("tick at least one system")))
+        missing.append(FieldError("system", Message("select at least one system")))
     if missing:
-        raise BadInput(Message("the form is not complete yet"), missing)
+        raise BadInput(Message("the form is incomplete"), missing)
     base = {
         "model": {"preset": first[MODEL]},
         "currency": first.get("currency", "USD"),

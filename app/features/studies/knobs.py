@@ -99,7 +99,7 @@ def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
             wrong += error.errors or [FieldError("knobs", error.message)]
             statuses.add(error.status)
     if not tree["options"] and not wrong:
-        message = Message("a study keeps at least one option; drop no more than that")
+        message = Message("a study needs at least one option; drop fewer")
         wrong += [FieldError(name, message) for name in ordered if split(name)[0] == DROP]
     if wrong:
         kind = BadInput if statuses <= {BadInput.status} else Unprocessable
@@ -114,7 +114,7 @@ def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
 def _whole(wrong: list[FieldError]) -> Message:
     if len(wrong) == 1:
         return wrong[0].message
-    return Message("{count} fields cannot be used as they are", {"count": len(wrong)})
+    return Message("{count} fields are invalid", {"count": len(wrong)})
 
 
 def _order(name: str) -> tuple[int, int, str]:
@@ -134,18 +134,18 @@ def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
         _add_or_drop(tree, knob, key, name, given)
         return
     if knob not in KNOBS:
-        raise NotFound.named("knob", knob, KNOBS, name)
+        raise NotFound.named("setting", knob, KNOBS, name)
     what = KNOBS[knob]
     place, path = tree["base"], what.base
     if key is not None:
         place, path = _option(tree, key, name), what.option
     if path is None:
-        template = "belongs to one option: name it, as in {example}"
+        template = "applies to one option: name it, as in {example}"
         if key is not None:
-            template = "is shared by all options; leave the option out, as in {example}"
+            template = "applies to all options; leave the option out, as in {example}"
         raise BadInput.at(name, template, example=f"{knob}.a" if key is None else knob)
     if key is not None and what.figure != ("figure" in place) and knob in KNOBS:
-        raise BadInput.at(name, "option {key} has no such knob; it is of another kind", key=key)
+        raise BadInput.at(name, "option {key} has no such setting; it is a different kind of option", key=key)
     value = _value(what.kind, name, given)
     *above, last = path.split(".")
     for part in above:
@@ -158,7 +158,7 @@ def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
 
 def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, given: KnobValue) -> None:
     if key is None:
-        raise BadInput.at(name, "belongs to one option: name it, as in {example}", example=f"{knob}.a")
+        raise BadInput.at(name, "applies to one option: name it, as in {example}", example=f"{knob}.a")
     if knob == DROP:
         if given not in (None, ""):
             tree["options"].remove(_option(tree, key, name))
@@ -166,7 +166,7 @@ def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, gi
     if given in (None, ""):
         return
     if any(option["key"] == key for option in tree["options"]):
-        raise BadInput.at(name, "two options have the key “{key}”; give each its own", key=key)
+        raise BadInput.at(name, "two options have the key “{key}”; use different keys", key=key)
     if len(tree["options"]) >= MAX_OPTIONS:
         raise BadInput.at(name, "a study has at most {most} options", most=MAX_OPTIONS)
     tree["options"].append({"key": key, "system": {"id": str(given)}})
@@ -325,12 +325,10 @@ def check(content: StudyContent, catalog: Catalog) -> None:
         here = f"options.{place}"
         if option.key in keys[:place]:
             raise BadInput.at(
-                f"{here}.key", "two options have the key “{key}”; give each its own", key=option.key
+                f"{here}.key", "two options have the key “{key}”; use different keys", key=option.key
             )
         if (option.system is None) == (option.figure is None):
-            raise Unprocessable.at(
-                here, "give either a system to estimate or a figure somebody states, exactly one of them"
-            )
+            raise Unprocessable.at(here, "enter exactly one: a system to estimate or a stated figure")
         if option.system is not None:
             known_id(catalog, "system", option.system.id, f"{here}.system.id")
         if option.figure is not None:
@@ -339,7 +337,7 @@ def check(content: StudyContent, catalog: Catalog) -> None:
     for label in labels:
         if labels.count(label) > 1:
             raise BadInput.at(
-                "options", "two options are called “{label}”; give each its own label", label=label
+                "options", "two options are labelled “{label}”; use different labels", label=label
             )
 
 
@@ -348,17 +346,19 @@ def _check_figure(
 ) -> None:
     parts = (option.workload, option.plan, option.assumptions)
     if option.software is not None or any(part.model_dump() != type(part)().model_dump() for part in parts):
-        raise BadInput.at(here, "a stated figure takes no workload, plan, software or assumptions")
+        raise BadInput.at(here, "a stated figure cannot have a workload, plan, software or assumptions")
     if figure.system is not None:
         known_id(catalog, "system", figure.system, f"{here}.figure.system")
     if figure.scaled_from is not None and figure.scaled_from not in keys:
         raise NotFound.named("option", figure.scaled_from, keys, f"{here}.figure.scaled_from")
     if figure.kind == "linear" and figure.scaled_from is not None:
         if figure.factor is None:
-            raise Unprocessable.at(f"{here}.figure.factor", "a figure scaled from another needs its factor")
+            raise Unprocessable.at(
+                f"{here}.figure.factor", "enter a factor for a figure that is scaled from another"
+            )
     elif figure.hours is None:
         raise Unprocessable.at(
-            f"{here}.figure.hours", "a figure that is not scaled from an option needs its hours"
+            f"{here}.figure.hours", "enter hours for a figure that is not scaled from an option"
         )
 
 

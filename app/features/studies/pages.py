@@ -344,7 +344,7 @@ def import_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, form
 def _file(form: FormData) -> StudyFile:
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
-        raise BadInput.at("file", "choose a file that was exported here")
+        raise BadInput.at("file", "choose a file exported from Rackline")
     content = file.file.read(MAX_FILE + 1)
     if len(content) > MAX_FILE:
         message = Message("the file is larger than {limit} bytes", {"limit": MAX_FILE})
@@ -467,9 +467,9 @@ def study_question(
         title=Message("Delete the study?"),
         name=study.content.name,
         consequences=[
-            Message("All its versions are deleted: {count}.", {"count": study.latest}),
-            Message("So are the uploads that nothing else names."),
-            Message("Comparisons and proposals made of it stay."),
+            Message("All versions are deleted: {count}.", {"count": study.latest}),
+            Message("Uploads that nothing else uses are deleted too."),
+            Message("Comparisons and proposals based on it are kept."),
             FOR_GOOD,
         ],
         action=f"/studies/{identifier}/delete",

@@ -141,7 +141,7 @@ def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int
         record = existing(repository, identifier)
         found = repository.studies.version(identifier, version or record.version)
         if found is None:
-            template = "there is no version {version} of this study; the newest is {latest}"
+            template = "this study has no version {version}; the latest is {latest}"
             values = {"version": version, "latest": record.version}
             message = Message(template, values)
             raise NotFound(message, [FieldError("version", message)])
@@ -232,7 +232,7 @@ def change_study(
     tree = tree_of(turned.content)
     if latest.version >= MAX_VERSIONS:
         raise Conflict.at(
-            "version", "a study keeps at most {most} versions; duplicate it to go on", most=MAX_VERSIONS
+            "version", "a study can have at most {most} versions; duplicate it to continue", most=MAX_VERSIONS
         )
     with bench.store.transaction(workspace_id) as repository:
         kept = repository.studies.add_next(
@@ -266,7 +266,7 @@ def check_edit(bench: Workbench, workspace_id: str, found: Study, expected: int 
 def changed_meanwhile(found: int, expected: int) -> Message:
     """Return what is said of a study that is not the version somebody has read."""
     return Message(
-        "the study has been changed meanwhile (version {found}, not {expected}); read it again",
+        "the study has changed in the meantime (version {found}, not {expected}); reload it",
         {"found": found, "expected": expected},
     )
 

@@ -195,11 +195,11 @@ def _sentence(
     if overtaken is None:
         template = "{input} off by {share} %: {best} stays the best"
         if basis == "model":
-            template = "{input} between its 10th and 90th percentile: {best} stays the best"
+            template = "{input} from P10 to P90: {best} stays the best"
         return Message(template, {"input": what, "share": round(100 * share), "best": labels[best]})
     template = "{input} off by {share} %: {other} overtakes {best}"
     if basis == "model":
-        template = "{input} between its 10th and 90th percentile: {other} overtakes {best}"
+        template = "{input} from P10 to P90: {other} overtakes {best}"
     values = {"input": what, "share": round(100 * share), "other": labels[overtaken], "best": labels[best]}
     return Message(template, values)
 

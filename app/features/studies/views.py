@@ -182,17 +182,17 @@ def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice
     scale = time_scale([option.time for option in with_parts])
     size = f"rows-{min(len(with_parts) + LEGEND_ROWS, MOST_ROWS)}"
     chart = drawn.parts(answer.where_time_goes, with_parts, scale, voice)
-    note = voice.gettext("Stacks end at the time to train; the whisker is its range.")
-    return [view("parts", voice.gettext("Where the time goes"), size, chart, "parts", note)]
+    note = voice.gettext("Bars end at the training time; whiskers show its range.")
+    return [view("parts", voice.gettext("Training time breakdown"), size, chart, "parts", note)]
 
 
 def _tornado_view(found: Tornado, labels: dict[str, str], voice: Voice) -> TornadoView:
     caption = {
-        "time": voice.gettext("What would change the fastest"),
-        "cost": voice.gettext("What would change the cheapest"),
+        "time": voice.gettext("What would change the fastest option"),
+        "cost": voice.gettext("What would change the cheapest option"),
     }[found.metric]
     size = "tall" if len(found.swings) > MOST_ROWS else f"rows-{min(len(found.swings) + 2, MOST_ROWS)}"
-    note = voice.gettext("Left of the dashed line another option is the best.")
+    note = voice.gettext("Left of the dashed line, another option is best.")
     chart = drawn.tornado(found, voice)
     figure = view(f"tornado-{found.metric}", caption, size, chart, f"tornado-{found.metric}", note)
     rows = [

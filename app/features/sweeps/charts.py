@@ -96,12 +96,12 @@ def time_against_cost(rows: Sequence[SweepRow], voice: Voice) -> Figure:
         showlegend=len(systems) > 1,
         legend=legend_above(),
         xaxis=_scaled(
-            f"{voice.gettext('Cost of the run')} ({currency})",
+            f"{voice.gettext('Cost per run')} ({currency})",
             prices,
             lambda tick: voice.tick(tick, currency),
         ),
         yaxis=_scaled(
-            f"{voice.gettext('Time to train')} ({voice.gettext(scale.unit)})",
+            f"{voice.gettext('Training time')} ({voice.gettext(scale.unit)})",
             [one / scale.size for one in seconds],
             voice.number,
         ),

@@ -65,7 +65,7 @@ class Streams:
         who = principal.key_id or principal.account_id or ""
         most = MOST_STREAMS if who else MOST_ALONE
         if self._open[who] >= most:
-            raise TooMany(Message("at most {most} streams of events are followed at once", {"most": most}))
+            raise TooMany(Message("at most {most} event streams can be open at once", {"most": most}))
         self._open[who] += 1
         try:
             yield

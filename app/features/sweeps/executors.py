@@ -44,7 +44,7 @@ def check_dask() -> None:
     if importlib.util.find_spec("distributed") is None:
         raise BadInput.at(
             "RACKLINE_DASK",
-            "a Dask scheduler is set, but this installation is without the extra “dask”; install "
+            "a Dask scheduler is set, but the extra “dask” is not installed; install "
             "rackline[dask] or unset the variable",
         )
 
@@ -188,7 +188,7 @@ class DaskWorkerPool:
         try:
             client = Client(self._address, timeout=DASK_SECONDS, set_as_default=False)
         except (OSError, ValueError):
-            raise self._unusable("the Dask scheduler {address} does not answer") from None
+            raise self._unusable("the Dask scheduler {address} does not respond") from None
         self._client = client
         try:
             client.wait_for_workers(1, timeout=DASK_SECONDS)

@@ -127,7 +127,7 @@ def asked_text(form: FormData) -> str:
             raise BadInput.at("file", "{file} is not text in UTF-8", file=file.filename[:200]) from None
     typed = form.get("request")
     if not isinstance(typed, str) or not typed.strip():
-        raise BadInput.at("request", "paste a request, or choose a file")
+        raise BadInput.at("request", "paste a request or choose a file")
     return typed
 
 

@@ -160,7 +160,7 @@ def counts_of(entry: SweepSystem) -> list[int]:
 def _total(request: SweepRequest) -> int:
     for place, system in enumerate(request.systems):
         if system.count is not None and system.counts is not None:
-            raise BadInput.at(f"systems.{place}.counts", "give either count or counts, not both")
+            raise BadInput.at(f"systems.{place}.counts", "enter count or counts, not both")
     sized = sum(len(counts_of(system)) for system in request.systems)
     lengths = (len(request.models), sized, len(request.prices) or 1, len(request.scenarios) or 1)
     total = math.prod(lengths)
@@ -168,8 +168,8 @@ def _total(request: SweepRequest) -> int:
         models, systems, prices, scenarios = lengths
         raise BadInput.at(
             "body",
-            "{models} models × {systems} systems × {prices} price lists × {scenarios} scenarios are {total} "
-            "points; at most {most} are computed in one sweep",
+            "{models} models × {systems} systems × {prices} price lists × {scenarios} "
+            "scenarios make {total} points; one sweep computes at most {most}",
             models=models,
             systems=systems,
             prices=prices,
@@ -186,7 +186,7 @@ def _labels_differ(field: str, labels: Sequence[str]) -> None:
         if label in seen:
             raise BadInput.at(
                 f"{field}.{place}.label",
-                "“{label}” is there twice; give each a label of its own",
+                "“{label}” appears twice; use different labels",
                 label=label,
             )
         seen.add(label)
@@ -198,7 +198,7 @@ def _systems_differ(systems: Sequence[SweepSystem]) -> None:
         if (one.label, one.count) in seen:
             raise BadInput.at(
                 one.place,
-                "{count} × “{label}” is there twice; give each a label of its own",
+                "{count} × “{label}” appears twice; use different labels",
                 count=one.count,
                 label=one.label,
             )
@@ -212,7 +212,7 @@ def _priced_systems_are_asked_for(request: SweepRequest) -> None:
             if name not in known:
                 raise BadInput.at(
                     f"prices.{place}.by_system",
-                    "“{name}” is not among the systems of the sweep: {known}",
+                    "“{name}” is not a system of this sweep; choose one of {known}",
                     name=name[:80],
                     known=", ".join(sorted(known)[:20]),
                 )

@@ -76,7 +76,7 @@ def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
         return refused_row(point, error, context.catalog.version)
     except Exception:
         logger.exception("point %s of a sweep failed", point.key)
-        message = Message("something went wrong in computing this point; it is in the worker's log")
+        message = Message("computing this point failed; see the worker's log")
         return problem_row(point, "", message, context.catalog.version)
 
 
@@ -229,7 +229,7 @@ class _Flight:
         self.condemned += 1
         if self.condemned > MOST_CONDEMNED:
             raise failed()
-        message = Message("the worker that computes this point died {count} times", {"count": chunk.losses})
+        message = Message("the worker computing this point crashed {count} times", {"count": chunk.losses})
         yield [problem_row(chunk.points[0], "", message, self.versions[1])]
 
     def replace_workers(self, broken: Executor) -> None:
@@ -246,8 +246,8 @@ class _Flight:
         if computed.versions != self.versions:
             raise WorkersFailed(
                 Message(
-                    "the workers run Rackline {theirs} with catalogue {their_catalog}, this is {ours} with "
-                    "{our_catalog}; install the same on both",
+                    "the workers run Rackline {theirs} with catalogue {their_catalog}, this "
+                    "server runs {ours} with {our_catalog}; install the same on both",
                     {
                         "theirs": computed.versions[0],
                         "their_catalog": computed.versions[1],
@@ -263,8 +263,8 @@ def failed() -> WorkersFailed:
     """Return the error for workers that die without giving a row."""
     return WorkersFailed(
         Message(
-            "the workers keep dying without computing anything; memory may be short, or Rackline cannot "
-            "be imported there"
+            "the workers keep crashing without computing anything; they may be short of memory "
+            "or unable to import Rackline"
         )
     )
 

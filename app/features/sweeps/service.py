@@ -170,7 +170,7 @@ def read_place(cursor: str | None, order: Order) -> RowPlace | None:
     except (ValueError, binascii.Error):
         found, place = "", RowPlace(0)
     if found != order or not 0 <= place.position < MOST_POSITION or not math.isfinite(place.value or 0.0):
-        raise BadInput.at("cursor", "give the “next” of an earlier answer")
+        raise BadInput.at("cursor", "use the “next” value of an earlier response")
     return place
 
 
@@ -216,7 +216,9 @@ def _moved(
         changed = repository.of_job(identifier).move(before, status, now())
         state = current(repository, identifier)
         if not changed and state.status != status and state.ended:
-            raise Conflict.at("id", "the sweep has ended: its status is “{status}”", status=state.status)
+            raise Conflict.at(
+                "id", "the sweep has already ended with the status “{status}”", status=state.status
+            )
         return state
 
 

@@ -107,9 +107,9 @@ def sweep_page(
         "scenario": voice.gettext("Scenario"),
     }
     orders = {
-        "position": voice.gettext("as asked"),
-        "time_to_train": voice.gettext("Time to train"),
-        "cost": voice.gettext("Cost of the run"),
+        "position": voice.gettext("in the requested order"),
+        "time_to_train": voice.gettext("Training time"),
+        "cost": voice.gettext("Cost per run"),
     }
     query = dict(labels) | ({"order": order} if order != "position" else {})
     views = [RowView(row, called(row), time_of(row), cost_of(row)) for row in answer.rows]
@@ -161,16 +161,16 @@ def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView
     """Return time against cost, where rows have both."""
     if not any(row.cost is not None for row in rows):
         return None
-    notes = [voice.gettext("Each system has its colour, each model its symbol; lower left is better.")]
+    notes = [voice.gettext("Colours are systems, symbols are models; lower left is better.")]
     if MOST_PICTURED <= len(rows) < matching:
         notes.append(
-            voice.gettext("{shown} of {matching} points are shown.").format(
+            voice.gettext("Showing {shown} of {matching} points.").format(
                 shown=voice.number(len(rows)), matching=voice.number(matching)
             )
         )
     return FigureView(
         "time-against-cost",
-        voice.gettext("Time against cost"),
+        voice.gettext("Time versus cost"),
         "tall",
         time_against_cost(rows, voice),
         "points",

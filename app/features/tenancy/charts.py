@@ -37,7 +37,7 @@ def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
         {
             "type": "bar",
             "orientation": "h",
-            "name": voice.gettext("Nine jobs in ten wait at most"),
+            "name": voice.gettext("P90 wait"),
             "y": rows,
             "x": [one.value / scale.size for one in ninetieth],
             "width": 0.5,
@@ -64,7 +64,7 @@ def waits_by_team(answer: QueueAnswer, voice: Voice) -> Figure:
             figures.GREY,
         ),
     ]
-    title = f"{voice.gettext('Nine jobs in ten wait at most')} ({voice.gettext(scale.unit)})"
+    title = f"{voice.gettext('P90 wait')} ({voice.gettext(scale.unit)})"
     labels = names([one.team for one in answer.teams])
     return figure(
         traces,
@@ -87,7 +87,7 @@ def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": voice.gettext("Team that waits longest"),
+            "name": voice.gettext("Longest-waiting team"),
             "x": counts,
             "y": [one.value / scale.size for one in waits],
             "error_y": whiskers(waits, scale),
@@ -112,7 +112,7 @@ def waits_by_count(answer: QueueAnswer, voice: Voice) -> Figure:
         ),
     ]
     reach = min(highest * 1.05, top) if highest > answer.target_wait / scale.size else top / 2.0
-    title = f"{voice.gettext('Nine jobs in ten wait at most')} ({voice.gettext(scale.unit)})"
+    title = f"{voice.gettext('P90 wait')} ({voice.gettext(scale.unit)})"
     return figure(
         traces,
         showlegend=True,
@@ -134,7 +134,7 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
     band = {
         "type": "scatter",
         "mode": "lines",
-        "name": voice.gettext("eight runs of ten"),
+        "name": voice.gettext("80 % of simulation runs"),
         "x": [*days, *reversed(days)],
         "y": [*(one.high for one in waiting), *(one.low for one in reversed(waiting))],
         "fill": "toself",
@@ -145,7 +145,7 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
     mean = {
         "type": "scatter",
         "mode": "lines",
-        "name": voice.gettext("mean of the runs"),
+        "name": voice.gettext("mean of simulation runs"),
         "x": days,
         "y": [one.value for one in waiting],
         "line": {"color": figures.BLUE, "width": 2},
@@ -156,8 +156,8 @@ def line_over_time(answer: QueueAnswer, voice: Voice) -> Figure:
         [band, mean] if answer.runs > 1 else [mean],
         showlegend=answer.runs > 1,
         legend=legend_above(),
-        xaxis=axis(voice.gettext("Days since the start")),
-        yaxis=axis(voice.gettext("Jobs that wait"), rangemode="tozero"),
+        xaxis=axis(voice.gettext("Days since start")),
+        yaxis=axis(voice.gettext("Waiting jobs"), rangemode="tozero"),
     )
 
 

@@ -249,7 +249,7 @@ def key_of(plan: PartitionPlan, teams: Iterable[str], looks: dict[str, tuple[str
 
 def described(plan: PartitionPlan, voice: Voice) -> str:
     """Return the drawing in a sentence."""
-    template = voice.gettext("{allocated} of {devices} accelerators are given out, {free} are free")
+    template = voice.gettext("{allocated} of {devices} accelerators allocated, {free} free")
     return template.format(
         allocated=voice.number(plan.allocated),
         devices=voice.number(plan.devices),

@@ -139,8 +139,8 @@ def streams_of(request: QueueRequest, site: Site, estimates: Mapping[int, Estima
     if expected > MOST_JOBS:
         raise BadInput.at(
             "days",
-            "some {expected} jobs, with those before the run is counted; at most {most} are simulated: "
-            "shorten the run to {days} days, or leave small jobs out",
+            "about {expected} jobs including the warm-up; at most {most} are simulated: "
+            "shorten the run to {days} days, or leave out small jobs",
             expected=round(expected),
             most=MOST_JOBS,
             days=math.floor(request.days * MOST_JOBS / expected),
@@ -161,15 +161,18 @@ def stream_of(index: int, one: TeamLoad, site: Site, estimate: Estimate | None) 
         devices = estimate.system.devices if devices is None else devices
     if hours is None or devices is None:
         name = "hours" if hours is None else "devices"
-        raise BadInput.at(path(index, name), "give it, or an estimate that says it")
+        raise BadInput.at(path(index, name), "enter a value, or an estimate that provides it")
     if one.hours_deviation is not None and one.distribution not in (None, "lognormal"):
         raise BadInput.at(
             path(index, "hours_deviation"),
-            "a deviation belongs to the lognormal distribution; leave it out for {distribution}",
+            "a standard deviation applies only to the lognormal distribution; leave it empty "
+            "for {distribution}",
             distribution=one.distribution,
         )
     if one.distribution == "lognormal" and one.hours_deviation is None:
-        raise BadInput.at(path(index, "hours_deviation"), "a lognormal distribution needs its deviation")
+        raise BadInput.at(
+            path(index, "hours_deviation"), "a lognormal distribution needs a standard deviation"
+        )
     usual = "exponential" if one.hours_deviation is None else "lognormal"
     nodes = -(-devices // site.size)
     # The time of an estimate has its failures in it.
@@ -191,12 +194,12 @@ def fits_system(index: int, estimate: Estimate, site: Site) -> None:
     """Refuse an estimate that says nothing of this system."""
     if estimate.time_to_train is None:
         raise Conflict.at(
-            path(index, "estimate_id"), "this estimate has no time to train: its plan does not fit the memory"
+            path(index, "estimate_id"), "this estimate has no training time: its plan does not fit in memory"
         )
     if estimate.system.chip != site.entry.chip:
         raise Conflict.at(
             path(index, "estimate_id"),
-            "this estimate is of {other}, whose chip {system} does not have; estimate it there first",
+            "this estimate is for {other}, but {system} does not have its chip; estimate this system first",
             other=estimate.system.name,
             system=site.entry.name,
         )
@@ -207,27 +210,27 @@ def check_size(index: int, stream: Stream, request: QueueRequest, site: Site) ->
     values: dict[str, object] = {"team": stream.team, "asked": stream.devices, "system": site.entry.name}
     if stream.held > site.devices:
         message = Message(
-            "a job of {team} takes {asked} accelerators; {count} × {system} has {available}",
+            "a job of {team} needs {asked} accelerators, but {count} × {system} has {available}",
             values | {"count": request.count, "available": site.devices},
         )
         needed = -(-stream.held // site.entry.devices)
-        hint = Message("{needed} × {system} would hold it", values | {"needed": needed})
+        hint = Message("{needed} × {system} would be enough", values | {"needed": needed})
         raise _refused(index, message, ("count", hint))
     if not site.ipus or session_parts(stream.devices, site.size, site.pods) is not None:
         return
     below, above = (int(size) for size in nearest_partition_sizes(stream.devices, site.size))
     if bool(is_partition_size(stream.devices)) or below == above:
         message = Message(
-            "a job of {team} takes {asked} IPUs, which do not divide into equal partitions over pods of "
-            "{size}",
+            "a job of {team} needs {asked} IPUs, which cannot be split into equal partitions "
+            "over pods of {size}",
             values | {"size": site.size},
         )
         raise _refused(
-            index, message, (path(index, "devices"), Message("{below} would do", {"below": below}))
+            index, message, (path(index, "devices"), Message("use {below} instead", {"below": below}))
         )
     message = Message(
-        "a job of {team} takes {asked} IPUs; the size of a partition is a power of two: the nearest sizes "
-        "allowed are {below} and {above}",
+        "a job of {team} needs {asked} IPUs, but partition sizes are powers of two; the "
+        "nearest allowed sizes are {below} and {above}",
         values | {"below": below, "above": above},
     )
     raise _refused(index, message)

@@ -48,7 +48,7 @@ def profile_named(catalog: Catalog, chip: str, name: str, field: str) -> SlicePr
     profiles = profiles_of(catalog, chip)
     if not profiles:
         raise BadInput.at(
-            field, "{chip} has no MIG; leave the profile out", chip=catalog.item("chip", chip).name
+            field, "{chip} has no MIG; leave the profile empty", chip=catalog.item("chip", chip).name
         )
     if name not in profiles:
         raise NotFound.named("MIG profile", name, profiles, field)
@@ -133,14 +133,14 @@ def check(request: PartitionRequest, site: Site) -> None:
     if request.orchestrator == GC_DOCKER:
         raise BadInput.at(
             "orchestrator",
-            "gc-docker starts containers with IPUs; {system} has GPUs: choose none or backend.ai",
+            "gc-docker starts IPU containers, but {system} has GPUs; choose none or backend.ai",
             system=site.entry.name,
         )
     for index, one in enumerate(request.requests):
         if one.slice is not None or one.devices <= site.devices:
             continue
         message = Message(
-            "{team} asks for {asked} GPUs; {count} × {system} has {available}",
+            "{team} requests {asked} GPUs, but {count} × {system} has {available}",
             {
                 "team": one.team,
                 "asked": one.devices,
@@ -150,13 +150,13 @@ def check(request: PartitionRequest, site: Site) -> None:
             },
         )
         needed = -(-one.devices // site.entry.devices)
-        hint = Message("{needed} × {system} would hold it", {"needed": needed, "system": site.entry.name})
+        hint = Message("{needed} × {system} would be enough", {"needed": needed, "system": site.entry.name})
         raise conflict(message, path(index), [("count", hint)])
     for index, one in enumerate(request.requests):
         if one.spanning is False and one.slice is None and one.devices > site.size:
             raise Conflict.at(
                 path(index, "spanning"),
-                "{asked} GPUs take several nodes of {size}; leave this out, or ask for at most {size}",
+                "{asked} GPUs need several nodes of {size}; leave this empty, or request at most {size}",
                 asked=one.devices,
                 size=site.size,
             )
@@ -232,7 +232,8 @@ def cut(found: Allocation, request: PartitionRequest, site: Site, catalog: Catal
     if total > MOST_INSTANCES:
         raise BadInput.at(
             path(asked[-1][0]),
-            "{total} instances: a plan holds at most {most}; ask for whole GPUs, or in several plans",
+            "{total} instances, but a plan holds at most {most}; request whole GPUs, or split "
+            "them into several plans",
             total=total,
             most=MOST_INSTANCES,
         )
@@ -242,7 +243,7 @@ def cut(found: Allocation, request: PartitionRequest, site: Site, catalog: Catal
     if len(gpus) > left:
         index = gpus[-1][0][0]
         message = Message(
-            "the instances take {needed} GPUs; {free} are free beside whole ones",
+            "the instances need {needed} GPUs, but only {free} are free beside whole GPUs",
             {"needed": len(gpus), "free": left},
         )
         raise conflict(message, path(index), [more_systems(len(gpus), site, request)])
@@ -268,7 +269,9 @@ def more_systems(gpus: int, site: Site, request: PartitionRequest) -> tuple[str,
     whole = sum(one.devices for one in request.requests if one.slice is None)
     nodes = max(used, -(-(whole + gpus) // site.size))
     needed = max(-(-nodes // site.entry.machines), request.count + 1)
-    hint = Message("{needed} × {system} would hold them all", {"needed": needed, "system": site.entry.name})
+    hint = Message(
+        "{needed} × {system} would be enough for all", {"needed": needed, "system": site.entry.name}
+    )
     return "count", hint
 
 
@@ -278,12 +281,14 @@ def no_room(index: int, request: PartitionRequest, site: Site, free: Free) -> Co
     left = sum(len(devices) for devices in free)
     largest = max((len(devices) for devices in free), default=0)
     message = Message(
-        "{team} asks for {asked} GPUs; {free} are free, at most {largest} of them on one node",
+        "{team} requests {asked} GPUs, but {free} are free, at most {largest} of them on one node",
         {"team": one.team, "asked": one.devices, "free": left, "largest": largest},
     )
-    hints = [] if not largest else [(path(index), Message("{largest} would fit now", {"largest": largest}))]
+    hints = (
+        [] if not largest else [(path(index), Message("up to {largest} would fit now", {"largest": largest}))]
+    )
     if any(other.pod is not None for other in request.requests) and packed(request, site, site.pods):
-        hint = Message("if the teams that run moved together, all would fit")
+        hint = Message("moving the running teams together would make room for all")
         return conflict(message, path(index), [*hints, (path(index, "first_device"), hint)])
     return conflict(message, path(index), [*hints, more_systems(0, site, request)])
 

@@ -81,7 +81,7 @@ def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
 
 def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> DrawingView:
     """Return the drawing of a plan as a file."""
-    title = voice.gettext("Who sits where")
+    title = voice.gettext("Placement map")
     return DrawingView("pod", title, pod_file(drawing, title), "placements", placement_rows(plan, voice))
 
 
@@ -169,9 +169,9 @@ def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
             "square",
             waits_by_count(answer, voice),
             "counts",
-            voice.gettext("Waits far above the target leave the plot; the table has them."),
+            voice.gettext("Waits far above the target are off the chart; see the table."),
         ),
-        view("line", voice.gettext("The line over time"), "square", line_over_time(answer, voice), "waits"),
+        view("line", voice.gettext("Queue over time"), "square", line_over_time(answer, voice), "waits"),
     ]
 
 

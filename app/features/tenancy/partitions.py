@@ -60,8 +60,9 @@ def of_pods(
     strict = request.isolation == STRICT
     if request.orchestrator == GC_DOCKER:
         exposed = Message(
-            "containers that gc-docker starts run on the host's network: each team reaches the ports and "
-            "interfaces of the hosts and of the other teams; partitions isolate the IPUs alone"
+            "containers started by gc-docker use the host's network: each team can reach the "
+            "ports and interfaces of the hosts and of other teams; partitions isolate only the "
+            "IPUs"
         )
         fields = ("orchestrator", "isolation")
         if strict:
@@ -70,15 +71,15 @@ def of_pods(
             yield CheckWarning.of("gc_docker_host_network", "caution", exposed, *fields)
     if strict and request.orchestrator == "none":
         hosts = Message(
-            "partitions isolate the links between IPUs, not the hosts the programs run on; give each team a "
-            "host of its own, or an orchestrator that isolates containers"
+            "partitions isolate the links between IPUs, not the hosts that programs run on; "
+            "give each team its own host, or use an orchestrator that isolates containers"
         )
         yield CheckWarning.of("hosts_shared", "caution", hosts, "orchestrator", "isolation")
     together = machines_shared(site, placed)
     if strict and request.orchestrator != BACKEND_AI and together:
         machines = Message(
-            "{teams} share an IPU-Machine: an allocation of V-IPU consists of whole machines, and who is "
-            "in it reaches every partition of it",
+            "{teams} share an IPU-Machine: a V-IPU allocation consists of whole machines, and "
+            "its users can reach every partition in it",
             {"teams": "; ".join(" + ".join(names) for names in together[:NAMED])},
         )
         yield CheckWarning.of("partition_machine_shared", "caution", machines, "isolation")
@@ -87,15 +88,15 @@ def of_pods(
         parts = sum(other.request == index for other in placed.placements)
         if parts > 1:
             session = Message(
-                "{team}: {parts} partitions on as many pods in one cluster session; between them run the "
-                "hosts' network cards, not IPU-Links, so that one program cannot address them as one "
-                "partition",
+                "{team}: {parts} partitions, one per pod, in one cluster session; they connect "
+                "over the hosts' network cards, not IPU-Links, so one program cannot address "
+                "them as one partition",
                 {"team": one.team, "parts": parts},
             )
             yield CheckWarning.of("session_spans_pods", "info", session, f"requests.{index}.devices")
         elif one.devices > rack:
             racks = Message(
-                "{team}: a partition of {devices} lies over {racks} racks of {rack}, which GW-Links join",
+                "{team}: a partition of {devices} spans {racks} racks of {rack}, joined by GW-Links",
                 {"team": one.team, "devices": one.devices, "racks": one.devices // rack, "rack": rack},
             )
             yield CheckWarning.of("partition_over_gateways", "info", racks, f"requests.{index}.devices")
@@ -105,15 +106,15 @@ def of_pods(
     odd = max((sum(sizes) for sizes in per_pod.values() if sum(sizes) > max(sizes)), default=0)
     if odd and odd & (odd - 1):
         odd_rest = Message(
-            "{free} IPUs are free on one pod, but the size of a partition is a power of two: at most "
-            "{largest} of them can go to one more team",
+            "{free} IPUs are free on one pod, but partition sizes are powers of two: one more "
+            "team can get at most {largest}",
             {"free": odd, "largest": max(max(sizes) for sizes in per_pod.values())},
         )
         yield CheckWarning.of("partition_power_of_two", "info", odd_rest, "requests")
     if len(per_pod) > 1 and request.orchestrator != BACKEND_AI:
         apart = Message(
-            "{free} IPUs are free on {pods} pods, and a partition cannot span them: at most {largest} can "
-            "go to one more team",
+            "{free} IPUs are free on {pods} pods, but a partition cannot span pods: one more "
+            "team can get at most {largest}",
             {
                 "free": sum(sum(sizes) for sizes in per_pod.values()),
                 "pods": len(per_pod),
@@ -139,8 +140,7 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Allocation) -> Itera
     several = [one.team for one in sliced if one.devices > 1]
     if sliced:
         alone = Message(
-            "instances of a GPU have no NVLink and no peer access: a training job runs on one instance, "
-            "not on several"
+            "MIG instances have no NVLink or peer access: a training job runs on one instance, not several"
         )
         if several:
             yield CheckWarning.of("mig_no_nvlink", "caution", alone, "requests")
@@ -148,8 +148,8 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Allocation) -> Itera
             yield CheckWarning.of("mig_no_nvlink", "info", alone, "requests")
     for one, held in placed.rounded:
         rounded = Message(
-            "{team} asks for {asked} GPUs and holds {held}: kept apart from others, a job over several nodes "
-            "takes all of each",
+            "{team} requests {asked} GPUs and holds {held}: with isolation, a multi-node job "
+            "takes whole nodes",
             {"team": one.team, "asked": one.devices, "held": held},
         )
         yield CheckWarning.of("whole_nodes", "info", rounded, "isolation")
@@ -159,7 +159,7 @@ def of_nodes(request: PartitionRequest, site: Site, placed: Allocation) -> Itera
     together = [list(names) for names in teams.values() if len(names) > 1]
     if together and request.isolation == STRICT and request.orchestrator != BACKEND_AI:
         nodes = Message(
-            "{teams} share a node: its kernel, its network and its PCIe are common to them",
+            "{teams} share a node, with its kernel, network and PCIe",
             {"teams": "; ".join(" + ".join(names) for names in together[:NAMED])},
         )
         yield CheckWarning.of("node_shared", "caution", nodes, "isolation")
@@ -180,8 +180,8 @@ def fragmented(request: PartitionRequest, site: Site, placed: Allocation) -> lis
         whole = 1 << (free[pod].bit_length() - 1)
         values = {"free": free[pod], "largest": largest[pod], "whole": whole, "pod": pod}
         pieces = Message(
-            "pod {pod} has {free} free IPUs, the largest block {largest}: in one piece they would hold a "
-            "partition of {whole}",
+            "pod {pod} has {free} free IPUs, but the largest block has {largest}; in one piece "
+            "they would fit a partition of {whole}",
             values,
         )
         return [CheckWarning.of("fragmented", "caution", pieces, "requests")]
@@ -189,7 +189,7 @@ def fragmented(request: PartitionRequest, site: Site, placed: Allocation) -> lis
     if total < site.size or site.size in free.values():
         return []
     nodes = Message(
-        "{free} GPUs are free, but no node is empty: at most {largest} can go to one more job",
+        "{free} GPUs are free, but no node is empty: one more job can get at most {largest}",
         {"free": total, "largest": max(free.values())},
     )
     return [CheckWarning.of("fragmented", "caution", nodes, "requests")]

@@ -44,14 +44,14 @@ def parts_of(index: int, request: PartitionRequest, site: Site) -> int:
     if one.slice is not None:
         raise BadInput.at(
             path(index, "slice"),
-            "{system} has no MIG: its smallest part is one IPU; leave the profile out",
+            "{system} has no MIG: its smallest unit is one IPU; leave the profile empty",
             system=site.entry.name,
         )
     joins = request.orchestrator == BACKEND_AI
     if one.spanning and not joins:
         raise BadInput.at(
             path(index, "spanning"),
-            "a partition cannot span allocations; only a cluster session of Backend.AI joins several pods",
+            "a partition cannot span allocations; only a Backend.AI cluster session joins several pods",
         )
     small = bool(is_partition_size(one.devices)) and one.devices <= site.size
     if small and not (one.spanning and request.count > 1):
@@ -72,28 +72,28 @@ def wrong_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
         pods = pods_needed(one.devices, site.size)
         if one.devices > site.devices:
             message = Message(
-                "{team} asks for {asked} IPUs; {count} × {system} has {available}",
+                "{team} requests {asked} IPUs, but {count} × {system} has {available}",
                 values | {"count": request.count, "available": site.devices},
             )
         else:
             message = Message(
-                "{team} asks for {asked} IPUs; a partition cannot span allocations, and one {system} has "
-                "{size}",
+                "{team} requests {asked} IPUs, but a partition cannot span allocations and one "
+                "{system} has {size}",
                 values | {"size": site.size},
             )
-        hints = [(path(index), Message("the largest size allowed is {below}", {"below": site.size}))]
+        hints = [(path(index), Message("the largest allowed size is {below}", {"below": site.size}))]
         session = session_parts(one.devices, site.size, max(pods, site.pods))
         if session is not None:
             hint = Message(
-                "a cluster session of Backend.AI over {pods} × {system} would hold it",
+                "a Backend.AI cluster session over {pods} × {system} would be enough",
                 values | {"pods": max(session, pods)},
             )
             hints.append(("count" if request.orchestrator == BACKEND_AI else "orchestrator", hint))
         return conflict(message, path(index), hints)
     others = [other.devices for at, other in enumerate(request.requests) if at != index]
     message = Message(
-        "{team} asks for {asked} IPUs; the size of a partition is a power of two: the nearest sizes allowed "
-        "are {below} and {above}",
+        "{team} requests {asked} IPUs, but partition sizes are powers of two; the nearest "
+        "allowed sizes are {below} and {above}",
         values | {"below": below, "above": above},
     )
     left = site.devices - sum(others)
@@ -101,7 +101,7 @@ def wrong_size(index: int, request: PartitionRequest, site: Site) -> Conflict:
         return conflict(message, path(index), [])
     needed = -(-(sum(others) + below) // site.size)
     hint = Message(
-        "beside the other teams {left} IPUs are free, so that {below} take {needed} × {system}",
+        "the other teams leave {left} IPUs free, so a partition of {below} needs {needed} × {system}",
         values | {"left": max(left, 0), "below": below, "needed": needed},
     )
     return conflict(message, path(index), [("count", hint)])
@@ -119,7 +119,7 @@ def share_out(
         if one.first_device % one.devices:
             raise Conflict.at(
                 path(index, "first_device"),
-                "a partition of {devices} begins at a multiple of {devices}, not at {first}",
+                "a partition of {devices} must start at a multiple of {devices}, not at {first}",
                 devices=one.devices,
                 first=one.first_device,
             )
@@ -167,18 +167,18 @@ def no_room(refused: int, request: PartitionRequest, site: Site, parts: list[int
     asked = sum(ask.devices for ask in request.requests)
     if stuck is not None or asked > site.devices:
         message = Message(
-            "the teams ask for {asked} IPUs; {count} × {system} has {available}",
+            "the teams request {asked} IPUs, but {count} × {system} has {available}",
             values | {"asked": asked, "count": request.count, "available": site.devices},
         )
         if asked <= site.devices:
             message = Message(
-                "{team} asks for {asked} IPUs, and no free block is as large; {free} are free in smaller "
-                "ones",
+                "{team} requests {asked} IPUs, but no free block is that large; {free} are "
+                "free in smaller blocks",
                 values | {"free": pool.free},
             )
     else:
         message = Message(
-            "{team} asks for {asked} IPUs; {free} are free, the largest block of them has {largest}",
+            "{team} requests {asked} IPUs, but {free} are free, the largest block with {largest}",
             values | {"free": pool.free, "largest": pool.largest_free},
         )
     hints: list[tuple[str, Message]] = []
@@ -188,7 +188,7 @@ def no_room(refused: int, request: PartitionRequest, site: Site, parts: list[int
     hints += moves(request, site, parts)
     if asked > site.devices:
         needed = max(pods_needed(float(asked), site.size), max(parts))
-        hint = Message("{needed} × {system} would hold them all", values | {"needed": needed})
+        hint = Message("{needed} × {system} would be enough for all", values | {"needed": needed})
         hints.append(("count", hint))
     return conflict(message, path(refused), hints)
 
@@ -201,12 +201,15 @@ def moves(request: PartitionRequest, site: Site, parts: list[int]) -> list[tuple
         if stuck is None:
             pod, first, _ = blocks[index][0]
             hint = Message(
-                "if {team} moved to pod {pod}, device {first}, all would fit",
+                "moving {team} to pod {pod}, device {first}, would make room for all",
                 {"team": request.requests[index].team, "pod": pod, "first": first},
             )
             return [(path(index, "first_device"), hint)]
     if fixed and share_out(request, site, parts, loose=fixed)[1] is None:
         return [
-            (path(fixed[0], "first_device"), Message("if the teams that run moved together, all would fit"))
+            (
+                path(fixed[0], "first_device"),
+                Message("moving the running teams together would make room for all"),
+            )
         ]
     return []

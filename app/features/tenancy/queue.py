@@ -510,35 +510,35 @@ def warnings_of(
     values = {"load": round(offered(streams), 1), "devices": site.devices, "days": request.days}
     if share >= 1.0:
         endless = Message(
-            "the work keeps {load} accelerators busy and there are {devices}: the line grows without end; "
-            "the waits shown are those of a run of {days} days and longer in a longer one",
+            "the work keeps {load} accelerators busy, but there are {devices}: the queue grows "
+            "without limit; the waits shown are for {days} days and grow with a longer run",
             values,
         )
         yield CheckWarning.of("queue_overloaded", "serious", endless, "count", "teams")
     elif share >= NEAR_FULL:
         steep = Message(
-            "{share} % of the accelerators are at work: near the full load waits grow steeply, and a "
+            "{share} % of the accelerators are busy: near full load, waits grow steeply, and a "
             "little more work makes them much longer",
             {"share": round(100 * share, 1)},
         )
         yield CheckWarning.of("queue_near_full", "caution", steep, "count", "teams")
     if any(one.held > one.devices for one in streams):
         rounded = Message(
-            "jobs of {teams} take whole nodes and leave a part of them idle",
+            "jobs of {teams} take whole nodes and leave part of them idle",
             {"teams": ", ".join(one.team for one in streams if one.held > one.devices)},
         )
         yield CheckWarning.of("whole_nodes", "info", rounded, "teams")
     if any(one.devices > site.size for one in streams) and site.ipus:
         sessions = Message(
-            "jobs of {teams} are sessions over several pods, which an orchestrator has to join",
+            "jobs of {teams} are sessions over several pods, which an orchestrator must join",
             {"teams": ", ".join(one.team for one in streams if one.devices > site.size)},
         )
         yield CheckWarning.of("session_spans_pods", "info", sessions, "teams")
     few = [one.team for one in teams if one.jobs.value < FEW_JOBS]
     if few:
         thin = Message(
-            "{teams}: fewer than {least} jobs in {days} days, so that the wait of the worst tenth rests "
-            "on two or three of them in each run",
+            "{teams}: fewer than {least} jobs in {days} days, so the P90 wait depends on two "
+            "or three of them in each run",
             {"teams": ", ".join(few), "least": FEW_JOBS, "days": request.days},
         )
         yield CheckWarning.of("queue_few_jobs", "info", thin, "teams", "days")

@@ -41,7 +41,7 @@ class Site:
         if count * entry.devices > MOST_DEVICES:
             raise BadInput.at(
                 field_name,
-                "{count} × {system} are more than {most} accelerators; ask for fewer",
+                "{count} × {system} exceeds {most} accelerators; reduce the count",
                 count=count,
                 system=entry.name,
                 most=MOST_DEVICES,
@@ -78,25 +78,25 @@ def pinned(request: PartitionRequest, site: Site) -> list[tuple[int, TeamRequest
         if (one.pod is None) != (one.first_device is None):
             missing = "pod" if one.pod is None else "first_device"
             raise BadInput.at(
-                path(index, missing), "a place is a pod and a first device; give both or leave both out"
+                path(index, missing), "a placement is a pod and a first device; enter both or neither"
             )
         if one.pod is None or one.first_device is None:
             continue
         if one.slice is not None:
             raise BadInput.at(
-                path(index, "pod"), "an instance of a GPU is placed where it fits; leave its place out"
+                path(index, "pod"), "GPU instances are placed automatically; leave the placement empty"
             )
         if one.pod >= site.pods:
             raise Conflict.at(
                 path(index, "pod"),
-                "there is no pod {pod}: the {pods} there are count from 0",
+                "there is no pod {pod}; the {pods} pods are numbered from 0",
                 pod=one.pod,
                 pods=site.pods,
             )
         if one.first_device + one.devices > site.size:
             raise Conflict.at(
                 path(index, "first_device"),
-                "devices {first} to {last} of a pod that has {size}",
+                "devices {first} to {last} are outside a pod of {size}",
                 first=one.first_device,
                 last=one.first_device + one.devices - 1,
                 size=site.size,
@@ -109,7 +109,7 @@ def taken(index: int, one: TeamRequest) -> Conflict:
     """Return the error for a place that somebody else has."""
     return Conflict.at(
         path(index, "first_device"),
-        "device {first} of pod {pod} is taken by another team; no two partitions overlap",
+        "device {first} of pod {pod} is used by another team; partitions cannot overlap",
         first=one.first_device,
         pod=one.pod,
     )

@@ -103,7 +103,7 @@ def day(text: str, field: str) -> datetime | None:
     try:
         return datetime.strptime(text.strip(), "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
-        raise BadInput.at(field, "give a day as 2026-11-02") from None
+        raise BadInput.at(field, "enter a date such as 2026-11-02") from None
 
 
 @router.get("/audit.json")

@@ -35,7 +35,7 @@ def asked(
     """Return which events are meant; what is empty narrows nothing."""
     for name, moment in (("since", since), ("until", until)):
         if moment is not None and moment.tzinfo is None:
-            raise BadInput.at(name, "give the moment with its time zone, such as 2026-11-02T00:00:00Z")
+            raise BadInput.at(name, "enter a time with its time zone, such as 2026-11-02T00:00:00Z")
     return TrailFilter(
         {name: text for name in NARROWED if (text := given.get(name))},
         in_utc("since", since),
@@ -48,7 +48,7 @@ def in_utc(field: str, moment: datetime | None) -> datetime | None:
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError:
-        raise BadInput.at(field, "must be a moment between the years 1 and 9999 in UTC") from None
+        raise BadInput.at(field, "must be a time between the years 1 and 9999 in UTC") from None
 
 
 def list_events(

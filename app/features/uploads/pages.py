@@ -111,13 +111,13 @@ def upload_question(
     """Return the question about an upload."""
     if is_sample(identifier):
         name = uploads.get_workload(bench, workspace, identifier).name
-        goes = Message("The lengths that were counted in it are deleted; its text was never kept.")
+        goes = Message("The lengths counted from it are deleted; its text was never stored.")
     elif identifier.startswith("prf_"):
         name = uploads.get_profile(bench, workspace, identifier).name
-        goes = Message("What was read from the file, and the file itself, are deleted.")
+        goes = Message("The file and the data read from it are deleted.")
     else:
         raise no_such("upload", identifier)
-    stays = Message("Estimates, comparisons and proposals made of it stay, but cannot be made anew.")
+    stays = Message("Estimates, comparisons and proposals based on it are kept, but cannot be recomputed.")
     return DeletePage(
         documents=available(),
         title=Message("Delete the upload?"),

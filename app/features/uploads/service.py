@@ -51,7 +51,7 @@ def describe_profile(
     """Keep a model described in JSON."""
     given = request.model_dump(exclude={"name"}, exclude_none=True)
     if len(given) != 1:
-        raise Unprocessable.at("model", "exactly one of config, transformer and layers is needed")
+        raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
     asked = ModelInput(**given)
 
     def read() -> ModelProfile:
@@ -100,7 +100,7 @@ def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple
         row = repository.uploads.file(identifier)
     content = None if row is None or bench.files is None else bench.files.read(workspace_id, row.sha256)
     if row is None or content is None:
-        raise NotFound(Message("no file is kept of this model"))
+        raise NotFound(Message("no file is stored for this model"))
     return row.name, content
 
 
@@ -223,10 +223,10 @@ def check_unused(repository: Repository, identifier: str) -> None:
     """Refuse to delete what could not be answered without."""
     studies, sweeps = repository.uploads.in_use(identifier)
     if studies:
-        message = "a study asks for it: {names}; delete the study, or change its model or workload first"
+        message = "used by a study: {names}; delete the study, or change its model or workload first"
         raise Conflict(Message(message, {"names": listed(studies)}))
     if sweeps:
-        message = "a sweep is being computed from it: {names}; wait for its end or cancel it first"
+        message = "a sweep is being computed from it: {names}; wait until it ends or cancel it first"
         raise Conflict(Message(message, {"names": listed(sweeps)}))
 
 

@@ -61,11 +61,11 @@ class Draft:
         if not any(self.form.get(name) for name in MODEL) and not self.wrong:
             missing.append(FieldError("model", Message("choose a preset or upload a profile")))
         if not self.systems:
-            missing.append(FieldError("system", Message("tick at least one system")))
+            missing.append(FieldError("system", Message("select at least one system")))
         if missing:
-            raise BadInput(Message("the form is not complete yet"), missing)
+            raise BadInput(Message("the form is incomplete"), missing)
         if self.unseen:
-            message = Message("nobody published how this model is trained; check what is filled in")
+            message = Message("no training setup is published for this model; check the filled-in values")
             raise Unprocessable(message, [FieldError("workload", message)])
         rows = [self.row(system) for system in self.systems]
         currency = self.form.get("currency", "USD")
@@ -88,11 +88,7 @@ class Draft:
 
     def refused(self, error: AppError | ValidationError) -> Draft:
         """Return the draft with what is wrong, for the form to show."""
-        message = (
-            error.message
-            if isinstance(error, AppError)
-            else Message("some fields cannot be used as they are")
-        )
+        message = error.message if isinstance(error, AppError) else Message("some fields are invalid")
         return replace(self, form=refused(self.form.values, error, self.systems), message=message)
 
 

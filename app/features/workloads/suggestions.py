@@ -53,7 +53,7 @@ def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
     amount, figure = _amount(profile, catalog), published.amount
     why = amount
     if published.assumed:
-        why = Message("{amount}, an assumption: {note}", {"amount": amount, "note": Message(figure.note)})
+        why = Message("{amount} (assumption: {note})", {"amount": amount, "note": Message(figure.note)})
     elif figure.recalled:
         why = Message("{amount}; recalled, unverified", {"amount": amount})
     batch = None if published.target else published.global_batch
@@ -85,13 +85,13 @@ def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
         figure = catalog.figure(DEFAULTS, "tokens_per_parameter")
         tokens = round(float(f"{figure.si * profile.parameters:.3g}"))
         values = {"amount": count_of(tokens), "count": figure.si, "publisher": figure.source.publisher}
-        why = Message("{amount} tokens, an assumption: {count} per parameter, {publisher}", values)
+        why = Message("{amount} tokens (assumption: {count} per parameter, {publisher})", values)
         return UsualTraining({"seq_len": profile.usual_seq_len, "tokens": tokens}, why, assumed=True)
     if profile.family in IMAGES:
         figure = catalog.figure(DEFAULTS, "image_epochs")
         images = catalog.figure(IMAGENET, "dataset_samples")
         values = {"count": figure.si, "publisher": figure.source.publisher}
-        why = Message("{count} epochs of ImageNet, an assumption: {publisher}", values)
+        why = Message("{count} epochs of ImageNet (assumption: {publisher})", values)
         workload = {"epochs": round(figure.si), "dataset_samples": round(images.si)}
         return UsualTraining(workload, why, assumed=True)
     return UsualTraining({})

@@ -202,7 +202,7 @@ def make_engine(url: str) -> Engine:
             address, hide_parameters=True, json_serializer=written_document, **terms_of(address)
         )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
-        message = "cannot use this database address; give sqlite:///FILE or postgresql+psycopg://…"
+        message = "this database address cannot be used; enter sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
     if address.get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)

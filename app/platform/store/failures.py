@@ -24,17 +24,19 @@ from app.errors import Message, Unavailable
 
 logger = logging.getLogger("rackline.store")
 
-UNREACHABLE = Message("the database cannot be reached; nothing was kept, try again in a moment")
+UNREACHABLE = Message("the database cannot be reached; nothing was saved, try again in a moment")
 
-BUSY = Message("the database is busy; nothing was kept, try again in a moment")
+BUSY = Message("the database is busy; nothing was saved, try again in a moment")
 
-FULL = Message("there is no room left for the database; nothing was kept, try again once there is")
+FULL = Message("the database has run out of space; nothing was saved, try again once there is space")
 
-READ_ONLY = Message("the database can only be read now; nothing was kept, try again once it can be written")
+READ_ONLY = Message(
+    "the database is read-only at the moment; nothing was saved, try again once it is writable"
+)
 
-BROKEN = Message("the database answers with an error of its disk; nothing was kept, try again in a moment")
+BROKEN = Message("the database reports a disk error; nothing was saved, try again in a moment")
 
-TOO_LONG = Message("the database took too long; nothing was kept, try again in a moment")
+TOO_LONG = Message("the database timed out; nothing was saved, try again in a moment")
 
 OF_SQLITE = {
     sqlite3.SQLITE_PERM: READ_ONLY,

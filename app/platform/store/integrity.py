@@ -24,7 +24,7 @@ def database_faults(engine: Engine) -> Iterator[Said]:
     with engine.connect() as connection:
         without_limits(connection)
         if not is_current(connection):
-            yield "the tables are not those of this version of Rackline; start it once", {}
+            yield ("the database tables do not match this version of Rackline; start the server once"), {}
             return
         if connection.dialect.name == "sqlite":
             yield from sqlite_faults(connection)

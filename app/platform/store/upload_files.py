@@ -174,5 +174,5 @@ def forced(folder: Path) -> None:
 def not_written(error: OSError) -> Unavailable:
     """Return the error for a file that cannot be kept."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return Unavailable("there is no room left for the file; nothing was kept, try again once there is")
-    return Unavailable("the file cannot be written here; nothing was kept, try again once it can")
+        return Unavailable("there is no space left for the file; nothing was saved, try again once there is")
+    return Unavailable("the file cannot be written here; nothing was saved, try again once it can")

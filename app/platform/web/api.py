@@ -34,7 +34,7 @@ from app.platform.web.tags import conditional
 
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
-    401: SignInNeeded("this server answers to its members only; sign in or send an API key"),
+    401: SignInNeeded("this server is for members only; sign in or send an API key"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
         "replicas",
@@ -48,7 +48,7 @@ EXAMPLES: dict[int, AppError] = {
     ),
     412: Stale(
         Message(
-            "the comparison has been changed meanwhile (version {found}, not {expected}); read it again",
+            "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
             {"found": 4, "expected": 3},
         )
     ),
@@ -57,11 +57,11 @@ EXAMPLES: dict[int, AppError] = {
     422: Unprocessable.at("system.id", "Field required"),
     429: TooMany(
         Message(
-            "this key may send {quota} requests of the kind “{kind}” a minute; wait {seconds} s",
+            "this key can send {quota} requests of the kind “{kind}” per minute; wait {seconds} s",
             {"quota": 30, "kind": "search", "seconds": 12},
         )
     ),
-    503: Unavailable("the database cannot be reached; nothing was kept, try again in a moment"),
+    503: Unavailable("the database cannot be reached; nothing was saved, try again in a moment"),
 }
 
 MEANINGS = {
@@ -209,10 +209,10 @@ async def read_upload(request: Request, known: Collection[str] = ()) -> Upload:
     async with request.form(max_files=1, max_fields=len(known) + 1) as form:
         for name in form:
             if name != "file" and name not in known:
-                raise Unprocessable.at(name[:MAX_NAME], "is not a field of this request")
+                raise Unprocessable.at(name[:MAX_NAME], "unknown field in this request")
         file = form.get("file")
         if not isinstance(file, UploadFile):
-            raise Unprocessable.at("file", "is required: the file itself")
+            raise Unprocessable.at("file", "a file is required")
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         return Upload((file.filename or "file")[:MAX_NAME], await file.read(), fields)
 
@@ -224,7 +224,7 @@ async def read_upload_or_json(request: Request) -> Upload | Any:
         return await read_upload(request)
     body = await request.body()
     if not body:
-        raise Unprocessable.at("body", "is required: a file or a description of a model")
+        raise Unprocessable.at("body", "a file or a model description is required")
     return read_json(body)
 
 

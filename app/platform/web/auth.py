@@ -64,7 +64,7 @@ def get_principal(request: Request) -> Principal:
     """Return who asks; refuse nobody known, and keys that have asked too often."""
     principal = known_principal(request)
     if principal is None:
-        raise SignInNeeded("this server answers to its members only; sign in or send an API key")
+        raise SignInNeeded("this server is for members only; sign in or send an API key")
     # For the line in the log.
     request.state.principal = principal
     count_request(request, principal)
@@ -81,23 +81,23 @@ def get_identity(request: Request) -> Identity:
 def get_open_identity(request: Request) -> Identity:
     """Return the accounts of a server that has some; without accounts there is nowhere to sign in."""
     if reach_of(request).alone:
-        raise NotFound("this server has no accounts: it answers to this machine only")
+        raise NotFound("this server has no accounts and accepts requests from this machine only")
     return get_identity(request)
 
 
 def get_account(request: Request, principal: PrincipalDep) -> str:
     """Return the account of the person who asks; keys and servers without accounts have none."""
     if principal.account_id is None:
-        raise NotFound("this server has no accounts: it answers to this machine only")
+        raise NotFound("this server has no accounts and accepts requests from this machine only")
     return principal.account_id
 
 
 def get_owner(principal: PrincipalDep) -> Principal:
     """Return the owner who asks; refuse everybody else, and servers without accounts."""
     if principal.account_id is None:
-        raise NotFound("this server has no accounts: it answers to this machine only")
+        raise NotFound("this server has no accounts and accepts requests from this machine only")
     if principal.role is not Role.OWNER:
-        raise NotAllowed("only owners of the workspace see and change its people")
+        raise NotAllowed("only workspace owners can view and change its members")
     return principal
 
 

@@ -129,7 +129,7 @@ async def read_fields(request: Request) -> FormData:
     """Return a form without files, which alone is read of somebody who is not known."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind not in {"", FIELDS}:
-        raise UnsupportedMediaType(Message("send the form as {kind}", {"kind": FIELDS}))
+        raise UnsupportedMediaType(Message("submit the form as {kind}", {"kind": FIELDS}))
     return await request.form()
 
 

@@ -64,7 +64,7 @@ class Narrowing:
             if here and name not in here:
                 raise BadInput.at(
                     "fields",
-                    "there is no {value}; known are {known}",
+                    "{value} does not exist; allowed: {known}",
                     value=f"“{path[:60]}”",
                     known=", ".join(here),
                 )

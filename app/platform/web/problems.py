@@ -122,7 +122,7 @@ class Problem(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     type: str = Field(description="Kind of problem, as a reference.", examples=["/problems/bad-input"])
-    title: str = Field(description="Kind of problem in words.", examples=["Bad input"])
+    title: str = Field(description="Kind of problem in words.", examples=["Invalid input"])
     status: int = Field(description="HTTP status.", examples=[400])
     detail: str = Field(description="What happened and what to do about it.")
     errors: list[ProblemField] = Field(description="The fields it concerns; may be empty.")
@@ -155,14 +155,14 @@ class TooSlow(AppError):
     """The body did not arrive in time."""
 
     status = 408
-    title = "Too slow"
+    title = "Request timeout"
 
 
 class HeadTooLarge(AppError):
     """Address and headers are more than a request of ours needs."""
 
     status = 431
-    title = "Head too large"
+    title = "Request headers too large"
 
 
 class UnsupportedMediaType(AppError):
@@ -225,10 +225,10 @@ def from_http(error: HTTPException, path: str) -> AppError:
     """Return the framework's own refusals as errors of ours."""
     kind = BY_STATUS.get(error.status_code, BadInput)
     if error.status_code == http.HTTPStatus.NOT_FOUND:
-        return kind(Message("there is nothing at {path}", {"path": path[:200]}))
+        return kind(Message("nothing found at {path}", {"path": path[:200]}))
     if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow", "")
-        return kind(Message("this address takes {methods}", {"methods": allowed or "other methods"}))
+        return kind(Message("this address accepts {methods} only", {"methods": allowed or "other methods"}))
     return kind(Message(escaped(str(error.detail))))
 
 
@@ -313,7 +313,7 @@ def install(
         headers = {**(headers_of_faults or {}), **({"X-Request-Id": identifier} if identifier else {})}
         with structlog.contextvars.bound_contextvars(request_id=identifier):
             logger.error("request failed", exc_info=error)
-            fault = ServerError("something went wrong here; it is in the server's log")
+            fault = ServerError("something went wrong on the server; details are in the server log")
             return answer(request, fault, headers)
 
     async def of_leaving(request: Request, error: Exception) -> Response:

@@ -144,14 +144,14 @@ API = "/api/v1"
 PLACE = re.compile(r"{\w+}")
 
 REASONS: Mapping[Right, Message] = {
-    Right.READ: Message("reading needs the scope “read” of a key"),
-    Right.ASK: Message("having something computed needs the scope “estimate” of a key"),
+    Right.READ: Message("reading with an API key requires the scope “read”"),
+    Right.ASK: Message("computing with an API key requires the scope “estimate”"),
     Right.MAKE: Message(
-        "making and changing need the role of a consultant, and of a key the scope “estimate”"
+        "creating and changing require the consultant role, and for an API key the scope “estimate”"
     ),
-    Right.PROPOSE: Message("proposals need the role of a consultant, and of a key the scope “propose”"),
-    Right.MANAGE: Message("this is for the owners of the workspace, signed in; no key may do it"),
-    Right.OWN: Message("this is for a person who is signed in; no key may do it"),
+    Right.PROPOSE: Message("proposals require the consultant role, and for an API key the scope “propose”"),
+    Right.MANAGE: Message("only signed-in owners of the workspace can do this, not an API key"),
+    Right.OWN: Message("only a signed-in person can do this, not an API key"),
 }
 """What is missing where a right is refused."""
 
@@ -194,7 +194,7 @@ def entitled(request: Request) -> Principal:
     bench = workbench_of(request)
     for identifier in request.path_params.values():
         if not holds(bench, principal.workspace_id, str(identifier)):
-            raise NotFound(Message("there is nothing at {path}", {"path": request.url.path[:200]}))
+            raise NotFound(Message("nothing found at {path}", {"path": request.url.path[:200]}))
     raise NotAllowed(REASONS[right] if right is not None else Message("nobody may do this"))
 
 

@@ -285,14 +285,14 @@ class Guard:
         """Return why a request is not let in, or None."""
         if not self.knows(headers.get("host", "")):
             if self.reach.alone:
-                return Misdirected("this server answers to the name of this machine only, such as localhost")
-            return Misdirected("this server does not answer to this name")
+                return Misdirected("this server answers only to the name of this machine, such as localhost")
+            return Misdirected("this server does not answer to this host name")
         if self.reach.is_stranger(scope):
-            return NotAllowed("without accounts this server answers to this machine only")
+            return NotAllowed("without accounts, this server accepts requests from this machine only")
         if scope["method"] not in SAFE_METHODS and crosses_sites(headers, self.reach.public_url):
-            return NotAllowed("changes may be asked for by pages of this server only")
+            return NotAllowed("only pages of this server can request changes")
         if "transfer-encoding" in headers and "content-length" in headers:
-            return BadInput("a body has a length or is sent in chunks, not both")
+            return BadInput("send the body with a length or in chunks, not both")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > limit:
             return too_large(limit)
@@ -301,8 +301,8 @@ class Guard:
     def not_forwarded(self) -> NotAllowed:
         """Return the error for what came through a proxy that is not trusted."""
         if self.reach.alone:
-            return NotAllowed("requests through a proxy are refused while there are no accounts")
-        return NotAllowed("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES names it")
+            return NotAllowed("requests through a proxy are refused as long as there are no accounts")
+        return NotAllowed("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES lists it")
 
     def knows(self, host: str) -> bool:
         """Tell whether a Host header names this server, with any port."""
@@ -313,7 +313,7 @@ class Guard:
 def unreadable(scope: Scope) -> AppError | None:
     """Return why an address cannot be looked up, or None: no identifier or text of ours holds U+0000."""
     if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-        return BadInput("the address holds the character U+0000; leave it out")
+        return BadInput("the address contains the character U+0000; remove it")
     return None
 
 

@@ -36,7 +36,7 @@ def read_tag(tag: str | None) -> int | None:
         return None
     version = tag.strip().removeprefix("W/").strip('"').partition("-")[0]
     if not (version.isascii() and version.isdecimal()) or len(version) > 9:
-        raise BadInput.at("If-Match", "give the ETag of an earlier answer")
+        raise BadInput.at("If-Match", "send the ETag of an earlier response")
     return int(version)
 
 

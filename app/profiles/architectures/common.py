@@ -68,7 +68,7 @@ def classifier(channels: int, positions: float, classes: int) -> list[Operator]:
 def need_image(image_size: int | None, *, least: int) -> int:
     """Return the image size, or say that it is missing or too small for the network."""
     if image_size is None:
-        raise BadInput.at("workload.image_size", "this model needs the size of its images (image_size)")
+        raise BadInput.at("workload.image_size", "this model requires the image size (image_size)")
     if image_size < least:
         raise BadInput.at(
             "workload.image_size",
@@ -82,7 +82,7 @@ def need_image(image_size: int | None, *, least: int) -> int:
 def need_tokens(tokens: Tokens | None) -> Tokens:
     """Return the lengths, or say that they are missing."""
     if tokens is None:
-        raise BadInput.at("workload.seq_len", "this model needs the length of its samples (seq_len)")
+        raise BadInput.at("workload.seq_len", "this model requires the sample length (seq_len)")
     return tokens
 
 

@@ -277,7 +277,7 @@ def vendor_comparison(efficiency: float = 1.0) -> Comparison:
         published("1 × IPU-POD64", "vendor", 13.2),
     ]
     warning = Message(
-        "{rows}: published by the vendor; nobody else has measured it",
+        "{rows}: published by the vendor; not independently measured",
         {"rows": "1 × DGX A100, 1 × IPU-POD64"},
     )
     return Comparison(

@@ -38,7 +38,13 @@ PROPOSED = (
         f"profiles/{name}"
         for name in ("config", "transformer", "layer_table", "summaries", "onnx_graph", "onnx_nodes")
     ),
-    *("estimating/*", "features/bills/*", "features/comparisons/*", "features/proposals/writing/*"),
+    *(
+        "estimating/*",
+        "features/proposals/writing/*",
+        "features/comparisons/charts",
+        "features/comparisons/compare",
+    ),
+    *(f"features/bills/{name}" for name in ("bill", "compare", "model", "parts", "racks")),
     *(
         f"features/proposals/{name}"
         for name in (

@@ -191,7 +191,7 @@ def test_a_missed_run_has_a_reason_or_says_there_is_none(reader: Reader) -> None
     page, data = reader.page("/accuracy?family=all"), reader.data("/accuracy.json?family=all")
     for row, one in zip(page.select("#worst tbody tr"), data["worst"], strict=True):
         shown = cells(row)[-1]
-        assert shown.lower() == (one["reason"] or "no reason known").lower()
+        assert shown.lower() == (one["reason"] or "no known reason").lower()
     assert any(one["reason"] for one in data["worst"])
 
 

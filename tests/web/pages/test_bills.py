@@ -38,9 +38,9 @@ def test_fourteen_switches_are_asked_about(reader: Reader) -> None:
     query = urlencode({**TWENTY, "declared_switches": "14"})
     page = reader.page(f"/fabrics?{query}")
     found = fabric(page)
-    assert (found["Leaf switches"], found["Spine switches at least"]) == ("8", "4")
+    assert (found["Leaf switches"], found["Spine switches, minimum"]) == ("8", "4")
     assert headline(page)["Switches"] == "12"
-    assert headline(page)["Line rate of a node"] == "1.6 Tb/s"
+    assert headline(page)["Line rate per node"] == "1.6 Tb/s"
     warning = page.select_one('[data-code="switches_beyond_network"]')
     assert warning is not None and "what do the other 2 serve" in warning.get_text()
     data = reader.data(f"/fabrics.json?{query}")

@@ -46,7 +46,7 @@ def test_rejected_claim_is_struck_but_readable_with_its_reason(reader: Reader) -
 
 def test_direction_is_stated(reader: Reader) -> None:
     row = reader.page("/catalog/chips/a100-sxm-80gb").find(id="nvlink_bandwidth")
-    assert "300 GB/s" in row.get_text(" ") and "one way" in row.get_text()
+    assert "300 GB/s" in row.get_text(" ") and "unidirectional" in row.get_text()
 
 
 def test_unknown_entry_offers_close_names(reader: Reader) -> None:

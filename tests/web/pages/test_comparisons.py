@@ -21,7 +21,7 @@ def rows(page: BeautifulSoup, table: str = "options") -> list[list[str]]:
 def test_every_option_is_a_row_with_time_cost_and_range(reader: Reader, modelled: str) -> None:
     page, data = reader.page(modelled), reader.data(f"{modelled}.json")
     head, *options = rows(page)
-    assert head[:4] == ["Option", "Time to train", "Against the fastest", "Cost of the run"]
+    assert head[:4] == ["Option", "Training time", "Relative to the fastest", "Cost per run"]
     assert len(options) == len(data["rows"]) == 3
     for cells, row in zip(options, data["rows"], strict=True):
         assert cells[0].startswith(row["label"])

@@ -25,15 +25,15 @@ def told(page: BeautifulSoup) -> dict[str, str]:
 
 def test_mapping_of_gpt3(reader: Reader) -> None:
     result = told(reader.page(f"/mappings?{urlencode(GPT3)}"))
-    assert result["IPUs of one replica"] == "64"
+    assert result["IPUs per replica"] == "64"
     assert result["Global batch"] == "32"
     assert result["Layers per stage"] == "12"
-    assert result["Share of the weights one IPU works on"] == "1/64"
-    assert result["Share one IPU keeps"] == "1/256"
-    assert result["Weights one IPU works on (FP16)"] == "5.47 GB"
-    assert result["Memory of one IPU"] == "940.6 MB"
-    assert result["Memory of one IPU, rounded by the vendor"] == "900 MB"
-    assert result["Phases for the weights alone, at least"] == "7"
+    assert result["Share of the weights each IPU works on"] == "1/64"
+    assert result["Share of the weights each IPU keeps"] == "1/256"
+    assert result["Weights each IPU works on (FP16)"] == "5.47 GB"
+    assert result["Memory per IPU"] == "940.6 MB"
+    assert result["Memory per IPU, rounded by the vendor"] == "900 MB"
+    assert result["Minimum phases for the weights alone"] == "7"
 
 
 def test_page_and_twin_agree(reader: Reader) -> None:

@@ -52,10 +52,10 @@ def test_every_figure_and_rule_leads_to_its_source(reader: Reader) -> None:
         assert links[0].startswith("/catalog/") and links[1].startswith("/catalog/sources/")
         assert reader.get(links[0]).status_code == reader.get(links[1]).status_code == 200
     told_figures = {row.th.get_text(strip=True): " ".join(row.get_text().split()) for row in rows}
-    assert "16" in told_figures["Machines of one system"]
-    assert "348.6 TFLOP/s" in told_figures["FP16 peak of one device"]
-    assert "350 TFLOP/s" in told_figures["FP16 peak of one device"]
-    assert "900 MB" in told_figures["Memory of one device"]
+    assert "16" in told_figures["Machines per system"]
+    assert "348.6 TFLOP/s" in told_figures["FP16 peak per device"]
+    assert "350 TFLOP/s" in told_figures["FP16 peak per device"]
+    assert "900 MB" in told_figures["Memory capacity per device"]
     assert all(rule.select_one("a[href^='/catalog/sources/']") for rule in page.select(".grounds li"))
 
 

@@ -160,7 +160,7 @@ def test_advice_says_what_would_change_and_what_would_not(page: BeautifulSoup, f
         "network_bandwidth": "2× the network bandwidth",
     }
     for one in found["what_if"]:
-        changes = "would change nothing" not in told[names[one["change"]]]
+        changes = "no difference" not in told[names[one["change"]]]
         assert changes == (one["gain"] >= 0.005)
 
 

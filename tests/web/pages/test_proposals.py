@@ -48,7 +48,7 @@ def text_of(page: BeautifulSoup) -> str:
 
 def test_the_comparison_leads_to_the_form_with_its_efficiency(reader: Reader, claimed: str) -> None:
     page = reader.page(f"{claimed}?scaling_efficiency=0.85")
-    link = page.find("a", string="Make a proposal")["href"]
+    link = page.find("a", string="Create proposal")["href"]
     form = reader.page(link).find("form", class_="proposal-form")
     assert form.find("input", id="scaling_efficiency")["value"] == "85"
     assert len(form.find_all("input", attrs={"name": "options", "checked": True})) == 3
@@ -91,7 +91,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_what_is_wrong(reader: Read
     assert response.status_code in (400, 404, 422)
     page = BeautifulSoup(response.text, "html.parser")
     assert page.find("input", id="title")["value"] == "BERT-Large"
-    assert "is required" in page.find(id="customer-error-1").get_text().lower()
+    assert "this field is required" in page.find(id="customer-error-1").get_text().lower()
     response = reader.submit(
         f"/proposals/new?comparison={found}", {**FORM, "valid_until": "2001-01-01", "options": "1 × DGX A100"}
     )

@@ -62,7 +62,7 @@ def test_limits_are_changed_in_the_address(reader: Reader, address: str) -> None
 def test_every_option_shows_purchase_run_and_term(reader: Reader, address: str) -> None:
     page, data = reader.page(address), reader.data(f"{address}.json")
     heads = [head.get_text() for head in page.select("#options thead th")]
-    assert {"Purchase", "Run cost", "Term cost"} <= set(heads)
+    assert {"Purchase", "Cost per run", "Term cost"} <= set(heads)
     row = page.select_one("#options tbody tr")
     assert row.select_one("td[data-label='Purchase'] .figure").get_text().startswith("$")
     option = data["options"][0]
@@ -97,7 +97,7 @@ def test_the_table_is_sorted_by_the_address(reader: Reader, address: str) -> Non
     }
     shown = [times[row["id"]] for row in page.select("#options tbody tr")]
     assert shown == sorted(shown) and len(shown) == len(times)
-    assert page.select_one("th[aria-sort]").get_text() == "Time to train"
+    assert page.select_one("th[aria-sort]").get_text() == "Training time"
     assert reader.page(f"{address}?sort=nonsense")
 
 

@@ -75,7 +75,7 @@ def test_particles_follow_the_last_sound(sentence: str, written: str) -> None:
 
 def test_sentences_are_translated_with_what_is_nested_in_them() -> None:
     message = Message(
-        "no {kind} is called “{name}”; the nearest are {close}",
+        "no {kind} is named “{name}”; closest matches: {close}",
         {"kind": Message("system"), "name": "x", "close": "y"},
     )
     assert (
@@ -94,14 +94,14 @@ def test_fields_are_named_and_not_spelled() -> None:
 
 def test_a_name_at_the_start_keeps_its_letters() -> None:
     assert ENGLISH.sentence(
-        Message("{system} has no IPUs; this arithmetic is theirs", {"system": "gcp-a2"})
+        Message("{system} has no IPUs; this calculation is for IPUs only", {"system": "gcp-a2"})
     ).startswith("gcp")
 
 
 def test_identifiers_mean_what_their_place_says() -> None:
     assert ENGLISH.label("optimizer", "memory") == "Optimizer state"
     assert ENGLISH.label("step.optimizer") == "Optimizer step"
-    assert ENGLISH.label("software.overlap") == "Communication hidden behind computation"
+    assert ENGLISH.label("software.overlap") == "Communication overlapped with compute"
     assert ENGLISH.label("never_heard_of") == "never heard of"
 
 

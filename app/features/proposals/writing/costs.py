@@ -17,17 +17,18 @@ def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     blocks: list[Block] = [
         Paragraph(
             voice.gettext(
-                "Quantities follow from the system by the rule beside them; prices are those of the "
-                "sources, not offers. Racks, the management network and installation are counted here and "
-                "are no part of the purchase price beside the options. A total of a range adds all low and "
-                "all high prices, as if they moved together."
+                "Quantities follow from the system by the rule beside them; prices come from "
+                "the sources and are not offers. Racks, the management network and "
+                "installation are included here but not in the purchase price shown with the "
+                "options. A total range adds all low and all high prices, as if they moved "
+                "together."
             )
         )
     ]
     recommended = content.advice.recommended
     for index, one in enumerate(content.bills):
         if one.note is not None:
-            said = Message("{option}: no bill is made of it: {why}", {"option": one.label, "why": one.note})
+            said = Message("{option}: no bill of materials: {why}", {"option": one.label, "why": one.note})
             blocks.append(Paragraph(voice.sentence(said), quiet=True))
         elif one.label == recommended or not one.groups:
             blocks.append(table(one, index, voice))
@@ -39,7 +40,7 @@ def bill(content: ProposalContent, voice: Voice) -> SectionBlock | None:
             blocks.append(Paragraph(voice.sentence(one.tax_note)))
     if any(one.groups and one.label != recommended for one in content.bills):
         more = voice.gettext(
-            "Options that are not recommended are summed by group; CSV and XLSX list every part."
+            "Options that are not recommended are totaled by group; CSV and XLSX list every part."
         )
         blocks.append(Paragraph(more, quiet=True))
     return SectionBlock("bill", voice.gettext("Bill of materials"), blocks)
@@ -53,7 +54,7 @@ def standing(one: OptionBill, voice: Voice) -> str:
         f"{voice.gettext('Power')} {voice.quantity(one.power)}",
     ]
     if one.equipment is not None:
-        said.append(f"{voice.gettext('Systems and their network')} {voice.quantity(one.equipment)}")
+        said.append(f"{voice.gettext('Systems and network')} {voice.quantity(one.equipment)}")
     return " · ".join(said)
 
 
@@ -118,9 +119,10 @@ def term(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     if found is None:
         return None
     said = Message(
-        "all options over {years} years of {hours} useful hours a year: what an hour of work costs, times "
-        "these hours. Purchase is spread over the term with the cost of capital. An owned system and a "
-        "commitment are paid for every hour, list and spot prices for the hours in use.",
+        "all options over {years} years of {hours} useful hours per year: the cost of an hour "
+        "of work times these hours. Purchase is spread over the term, including the cost of "
+        "capital. Owned systems and commitments are paid for every hour; list and spot prices "
+        "apply only to the hours in use.",
         {"years": found.years, "hours": round(found.useful_hours_per_year)},
     )
     blocks: list[Block] = [
@@ -140,7 +142,7 @@ def totals(found: Term, voice: Voice) -> Grid:
         Head(voice.gettext("Per useful hour"), True, 1.4),
         Head(voice.gettext("Per year"), True, 1.4),
         Head(voice.gettext("Over the term"), True, 1.4),
-        Head(voice.gettext("Runs in it"), True),
+        Head(voice.gettext("Runs over the term"), True),
     ]
     rows = [
         [
@@ -159,7 +161,7 @@ def totals(found: Term, voice: Voice) -> Grid:
 def lines(found: Term, currency: str, voice: Voice) -> Grid:
     """Return what the cost over the term is made of, options as rows of one part each."""
     names = list(dict.fromkeys(line.item for one in found.asked for line in one.lines if line.amount))
-    heads = [Head(voice.gettext("What is paid for"), width=1.6)]
+    heads = [Head(voice.gettext("Cost item"), width=1.6)]
     heads += [Head(one.label, True, 1.3) for one in found.asked]
     rows = []
     for name in names:
@@ -172,7 +174,7 @@ def lines(found: Term, currency: str, voice: Voice) -> Grid:
                 *(Cell(voice.value(amount, currency) if amount else MISSING) for amount in amounts),
             ]
         )
-    return Grid("term-lines", voice.gettext("Parts of the cost over the term"), heads, rows)
+    return Grid("term-lines", voice.gettext("Breakdown of cost over the term"), heads, rows)
 
 
 def capital(word: str) -> str:

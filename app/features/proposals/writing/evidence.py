@@ -65,7 +65,7 @@ def gain(one: GainFound, place: int, voice: Voice) -> list[Block]:
     if networks:
         heads += [
             Head(voice.gettext("Predicted"), True, 1.5),
-            Head(voice.gettext("Price of the network"), True, 1.6),
+            Head(voice.gettext("Network price"), True, 1.6),
         ]
     rows = [option_row(option, one, voice) for option in one.options]
     taken = [option.label for option in one.options].index(one.taken) if one.taken else None
@@ -83,10 +83,10 @@ def verdict_facts(one: GainFound, voice: Voice) -> list[str]:
     if one.gain is not None:
         found.insert(0, f"{voice.gettext('Gain')} {voice.quantity(one.gain)}")
     if one.money_saved is not None:
-        found.append(f"{voice.gettext('Saved')} {voice.quantity(one.money_saved)}")
+        found.append(f"{voice.gettext('Savings')} {voice.quantity(one.money_saved)}")
     if one.switches_saved is not None and one.cables_saved is not None:
         counts = {"switches": one.switches_saved, "cables": one.cables_saved}
-        found.append(voice.say(Message("not bought: switches {switches}, cables {cables}", counts)))
+        found.append(voice.say(Message("not purchased: switches {switches}, cables {cables}", counts)))
     return found
 
 
@@ -129,7 +129,7 @@ def left_out(one: GainFound, place: int, voice: Voice) -> Grid:
         ]
         for part in one.left_out
     ]
-    said = voice.say(Message("Parts of {network} that are not bought", {"network": one.against or ""}))
+    said = voice.say(Message("Parts of {network} not purchased", {"network": one.against or ""}))
     return Grid(f"left-out-{place}", said, heads, rows)
 
 
@@ -186,7 +186,7 @@ def risks(content: ProposalContent, voice: Voice) -> SectionBlock:
         for one in content.warnings
     ]
     blocks: list[Block] = (
-        [Flags(flags)] if flags else [Paragraph(voice.gettext("No check found anything to warn of."))]
+        [Flags(flags)] if flags else [Paragraph(voice.gettext("No check raised a warning."))]
     )
     if content.branding.note is not None:
         blocks.append(Paragraph(voice.sentence(content.branding.note), quiet=True))
@@ -213,14 +213,14 @@ def assumptions(content: ProposalContent, voice: Voice) -> SectionBlock:
         Head(voice.gettext("Why"), width=3.0),
     ]
     said = voice.gettext(
-        "Nobody asked for these values; they were taken. Each of them can be replaced by the customer's own."
+        "The request does not set these values; defaults apply. Each can be replaced by the customer's own."
     )
     nothing = voice.gettext(
-        "The options are published figures; nothing was assumed beyond what their sources state."
+        "The options are published figures; nothing is assumed beyond what their sources state."
     )
     blocks: list[Block] = [Paragraph(said if rows else nothing)]
     if rows:
-        blocks.append(Grid("assumptions", voice.gettext("Values taken"), heads, rows))
+        blocks.append(Grid("assumptions", voice.gettext("Values applied"), heads, rows))
     return SectionBlock("assumptions", voice.gettext("Assumptions"), blocks)
 
 
@@ -240,7 +240,7 @@ def sources(content: ProposalContent, voice: Voice) -> SectionBlock:
     ]
     blocks: list[Block] = [
         Paragraph(
-            voice.gettext("Published figures come from these sources; what is fitted is fitted to them.")
+            voice.gettext("Published figures come from these sources; fitted figures are fitted to them.")
         )
     ]
     stated = [row for row in content.comparison.rows if row.estimate is None]
@@ -261,11 +261,11 @@ def method(proposal: Proposal, voice: Voice) -> SectionBlock:
     blocks: list[Block] = [
         Paragraph(
             voice.gettext(
-                "Every operator of the model is timed on the chip it runs on: by arithmetic, by memory "
-                "bandwidth, by the exchange or by launch latency, whichever takes longest. Communication, "
-                "pipeline bubbles, the update of the weights, checkpoints and failures are added. "
-                "Efficiencies of the software are fitted to published runs; ranges come from the errors on "
-                "runs that were left out of the fit."
+                "Each operator of the model is timed on the chip it runs on, as the longest of "
+                "arithmetic, memory bandwidth, exchange and launch latency. Communication, "
+                "pipeline bubbles, weight updates, checkpoints and failures are added. "
+                "Software efficiencies are fitted to published runs; ranges come from the "
+                "errors on runs left out of the fit."
             )
         )
     ]
@@ -294,9 +294,9 @@ def method(proposal: Proposal, voice: Voice) -> SectionBlock:
         ]
         blocks.append(Grid("accuracy", voice.gettext("Accuracy"), heads, rows))
     checked = [
-        [Cell(voice.gettext("Version of the formulas")), Cell(content.engine_version)],
-        [Cell(voice.gettext("Version of the catalogue")), Cell(content.catalog_version)],
-        [Cell(voice.gettext("Figures of")), Cell(voice.date(content.made_on.isoformat()))],
+        [Cell(voice.gettext("Formula version")), Cell(content.engine_version)],
+        [Cell(voice.gettext("Catalogue version")), Cell(content.catalog_version)],
+        [Cell(voice.gettext("Figures as of")), Cell(voice.date(content.made_on.isoformat()))],
         [
             Cell(voice.gettext("SHA-256 of the content")),
             Cell(proposal.sha256 or voice.gettext("not frozen yet")),
@@ -307,9 +307,9 @@ def method(proposal: Proposal, voice: Voice) -> SectionBlock:
     blocks.append(
         Paragraph(
             voice.gettext(
-                "The attached file proposal.json is the content in canonical form (RFC 8785); its SHA-256 "
-                "is the hash above. Whoever recomputes the proposal with a newer catalogue gets the lines "
-                "that changed; this document stays as it is."
+                "The attached file proposal.json is the content in canonical form (RFC 8785); "
+                "its SHA-256 is the hash above. Recomputing the proposal with a newer "
+                "catalogue lists the lines that changed; this document stays as it is."
             ),
             quiet=True,
         )

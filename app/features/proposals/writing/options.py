@@ -33,7 +33,7 @@ def time(content: ProposalContent, scale: Scale, voice: Voice) -> str:
         for row in content.comparison.rows
         if row.hours is not None
     ]
-    return told(voice.gettext("Bars of the time to train by option"), entries)
+    return told(voice.gettext("Bar chart of training time by option"), entries)
 
 
 def cost(content: ProposalContent, voice: Voice) -> str:
@@ -43,7 +43,7 @@ def cost(content: ProposalContent, voice: Voice) -> str:
         for row in content.comparison.rows
         if row.run_cost is not None
     ]
-    return told(voice.gettext("Bars of the cost of the run by option"), entries)
+    return told(voice.gettext("Bar chart of cost per run by option"), entries)
 
 
 def breakdown(found: Sequence[tuple[str, Estimate]], voice: Voice) -> str:
@@ -56,7 +56,7 @@ def breakdown(found: Sequence[tuple[str, Estimate]], voice: Voice) -> str:
             f"{voice.label(part.part, 'part')} {voice.share(part.seconds / total)}" for part in heaviest
         )
         entries.append(f"{label} {shares}")
-    return told(voice.gettext("Stacked bars of the parts of the time by option, the largest parts"), entries)
+    return told(voice.gettext("Stacked bar chart of training time by option, largest parts"), entries)
 
 
 def sensitivity(estimate: Estimate, voice: Voice) -> str:
@@ -68,7 +68,7 @@ def sensitivity(estimate: Estimate, voice: Voice) -> str:
     ]
     named = voice.say(
         Message(
-            "Bars of what each uncertain input has of the range of {option}",
+            "Bar chart of the share each uncertain input has in the range of {option}",
             {"option": estimate.label},
         )
     )
@@ -80,7 +80,7 @@ def term(content: ProposalContent, voice: Voice) -> str:
     entries = [
         f"{one.label} {voice.quantity(one.over_term)}" for one in (content.term.asked if content.term else ())
     ]
-    return told(voice.gettext("Stacked bars of the cost over the term by option"), entries)
+    return told(voice.gettext("Stacked bar chart of cost over the term by option"), entries)
 
 
 COLUMNS = 4
@@ -107,12 +107,12 @@ def comparison(content: ProposalContent, voice: Voice) -> SectionBlock:
     best = min((row.hours for row in rows if row.hours), default=None)
     heads = [
         Head(voice.gettext("Option"), width=2.0),
-        Head(voice.gettext("Time to train"), True, 1.35),
-        Head(voice.gettext("Against the fastest"), True, 0.95),
+        Head(voice.gettext("Training time"), True, 1.35),
+        Head(voice.gettext("Relative to the fastest"), True, 0.95),
     ]
     if modelled:
         heads += [
-            Head(voice.gettext("Cost of the run"), True, 1.75),
+            Head(voice.gettext("Cost per run"), True, 1.75),
             Head(voice.gettext("Throughput"), True, 1.6),
             Head(voice.gettext("MFU"), True, 1.4),
             Head(voice.gettext("Memory per device"), True, 1.2),
@@ -130,19 +130,19 @@ def comparison(content: ProposalContent, voice: Voice) -> SectionBlock:
         blocks.append(ratios(content, voice))
     if any(row.kind == "linear" for row in rows):
         said = Message(
-            "rows that are scaled from another reach {share} % of linear scaling here",
+            "rows scaled from another row assume {share} % of linear scaling",
             {"share": 100.0 * content.comparison.scaling_efficiency},
         )
         blocks.append(Paragraph(voice.sentence(said), quiet=True))
     if any(row.estimate is not None and row.estimate.cost is not None for row in rows):
-        blocks.append(ChartBlock("cost", voice.gettext("Cost of the run"), cost(content, voice)))
+        blocks.append(ChartBlock("cost", voice.gettext("Cost per run"), cost(content, voice)))
     return SectionBlock("comparison", voice.gettext("Comparison of the options"), blocks)
 
 
 def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
     """Return the chart of the times."""
     told = time(content, scale_of_times(content), voice)
-    return ChartBlock("time", voice.gettext("Time to train"), told)
+    return ChartBlock("time", voice.gettext("Training time"), told)
 
 
 def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
@@ -196,9 +196,7 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
     """Return how many times as long one option takes as another."""
     rows = [
         [
-            Cell(
-                voice.say(Message("{faster} against {slower}", {"faster": one.faster, "slower": one.slower}))
-            ),
+            Cell(voice.say(Message("{faster} vs. {slower}", {"faster": one.faster, "slower": one.slower}))),
             Cell(voice.ratio(one.ratio)),
             Cell(
                 MISSING
@@ -210,9 +208,9 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
         for one in content.comparison.ratios[:10]
     ]
     heads = [
-        Head(voice.gettext("Speed of one option against another"), width=3.4),
+        Head(voice.gettext("Relative speed of the options"), width=3.4),
         Head(voice.gettext("Ratio"), True),
-        Head(voice.gettext("80 % band"), True, 1.4),
+        Head(voice.gettext("80 % interval"), True, 1.4),
         Head(voice.gettext("Probability"), True),
     ]
     return Grid("ratios", voice.gettext("How they compare"), heads, rows)
@@ -276,9 +274,9 @@ def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
             [Cell(MISSING if one.plan is None else voice.number(one.plan.global_batch)) for _, one in found],
         ),
         (voice.gettext("Steps"), [Cell(voice.number(one.steps)) for _, one in found]),
-        (voice.gettext("Time of a step"), [figure(one.step_time, voice) for _, one in found]),
-        (voice.gettext("Share of the peak (MFU)"), [figure(one.mfu, voice) for _, one in found]),
-        (voice.gettext("Time to train"), [figure(one.time_to_train, voice, scale) for _, one in found]),
+        (voice.gettext("Step time"), [figure(one.step_time, voice) for _, one in found]),
+        (voice.gettext("Share of peak (MFU)"), [figure(one.mfu, voice) for _, one in found]),
+        (voice.gettext("Training time"), [figure(one.time_to_train, voice, scale) for _, one in found]),
         (voice.gettext("Throughput"), [figure(one.throughput, voice) for _, one in found]),
         (voice.gettext("Tokens per second"), [figure(one.tokens_per_second, voice) for _, one in found]),
         (
@@ -286,12 +284,12 @@ def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
             [figure(costs[label].capex if label in costs else None, voice) for label, _ in found],
         ),
         (
-            voice.gettext("Cost of a useful hour"),
+            voice.gettext("Cost per useful hour"),
             [figure(costs[label].hourly if label in costs else None, voice) for label, _ in found],
         ),
         (voice.gettext("Energy"), [figure(one.energy, voice) for _, one in found]),
         (
-            voice.gettext("Carbon dioxide of the run"),
+            voice.gettext("Carbon dioxide per run"),
             [
                 figure(one.cost.carbon.run if one.cost is not None and one.cost.carbon else None, voice)
                 for _, one in found
@@ -300,9 +298,9 @@ def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     ]
     labels = [label for label, _ in found]
     said = voice.gettext(
-        "The time to train is the number of steps times the time of a step, with evaluations, checkpoints "
-        "and failures added; a step is the sum of its parts, each computed from the figures of chip, "
-        "network and software."
+        "Training time is the number of steps times the step time, plus evaluations, "
+        "checkpoints and failures. The step time is the sum of its parts, each computed from "
+        "chip, network and software figures."
     )
     blocks: list[Block] = [Paragraph(said)]
     blocks += columns(
@@ -310,17 +308,17 @@ def logic(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     )
     blocks += columns(
         "parts",
-        voice.gettext("Where the time goes"),
+        voice.gettext("Training time breakdown"),
         voice.gettext("Part"),
         parts(found, scale, voice),
         labels,
     )
     if any(one.breakdown for _, one in found):
-        caption = voice.gettext("Share of the time to train by part")
+        caption = voice.gettext("Share of training time by part")
         blocks.append(ChartBlock("breakdown", caption, breakdown(found, voice)))
     shown = weighed(content)
     if shown is not None and shown.sensitivity:
-        said = voice.say(Message("What the time of {option} hangs on", {"option": shown.label}))
+        said = voice.say(Message("What drives the training time of {option}", {"option": shown.label}))
         blocks.append(ChartBlock("sensitivity", said, sensitivity(shown, voice)))
     return SectionBlock("logic", voice.gettext("Sizing logic"), blocks)
 
@@ -380,14 +378,14 @@ def plans(content: ProposalContent, voice: Voice) -> SectionBlock | None:
     ]
     blocks: list[Block] = columns(
         "plan",
-        voice.gettext("Every choice of the plan"),
+        voice.gettext("All plan settings"),
         voice.gettext("Choice"),
         rows,
         [label for label, _ in found],
     )
     silent = {said.message: said for _, one in found for said in one.model.assumptions}
     if silent:
-        blocks.append(Paragraph(voice.gettext("Where the description of the model is silent:")))
+        blocks.append(Paragraph(voice.gettext("Not given in the model description:")))
         blocks += [Paragraph(said_of(text, voice), quiet=True) for text in silent.values()]
     return SectionBlock("plan", voice.gettext("Appendix: the plan"), blocks)
 

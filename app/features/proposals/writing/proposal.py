@@ -49,7 +49,7 @@ PLACES = {
 def line_name(section: str, name: str, voice: Voice) -> str:
     """Return what a line is about, in words."""
     if name.endswith(RANGE):
-        return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % band')})"
+        return f"{line_name(section, name.removesuffix(RANGE), voice)} ({voice.gettext('80 % interval')})"
     if section in {"warnings", "assumptions"}:
         return voice.label(name)
     if name.startswith(PART):
@@ -204,8 +204,8 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     cautions = sum(one.severity == "caution" for one in content.warnings)
     blocks.append(options.time_chart(content, voice))
     counted = Message(
-        "serious warnings: {serious}, cautions: {cautions}; all stand under “Risks and warnings”. Ranges are "
-        "80 % bands, from the 10th to the 90th percentile.",
+        "serious warnings: {serious}, cautions: {cautions}; all are listed under “Risks and "
+        "warnings”. Ranges are 80 % intervals, from the 10th to the 90th percentile.",
         {"serious": serious, "cautions": cautions},
     )
     blocks.append(Paragraph(voice.sentence(counted), quiet=True))
@@ -223,9 +223,7 @@ def limits(content: ProposalContent, voice: Voice) -> list[Block]:
     if advice.deadline_s is not None:
         found.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
     if advice.budget is not None:
-        found.append(
-            f"{voice.gettext('Budget of the run')}{colon}{voice.full(advice.budget, content.currency)}"
-        )
+        found.append(f"{voice.gettext('Run budget')}{colon}{voice.full(advice.budget, content.currency)}")
     return [Paragraph(" · ".join(found))] if found else []
 
 
@@ -233,11 +231,11 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     """Return the figures of the recommended option."""
     scale = options.scale_of_times(content)
     time = options.time_of(row)
-    found = [(voice.gettext("Time to train"), voice.central(time, scale), voice.spread(time, scale))]
+    found = [(voice.gettext("Training time"), voice.central(time, scale), voice.spread(time, scale))]
     cost = row.estimate.cost if row.estimate is not None else None
     if cost is not None:
         run = row.run_cost
-        found.append((voice.gettext("Cost of the run"), voice.central(run), voice.spread(run)))
+        found.append((voice.gettext("Cost per run"), voice.central(run), voice.spread(run)))
         if cost.capex is not None:
             found.append(
                 (voice.gettext("Purchase price"), voice.central(cost.capex), voice.spread(cost.capex))
@@ -245,7 +243,7 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
     best = min((one.hours for one in content.comparison.rows if one.hours), default=None)
     slowest = max((one.hours for one in content.comparison.rows if one.hours), default=None)
     if row.hours and best and slowest and slowest > row.hours:
-        found.append((voice.gettext("Against the slowest"), voice.ratio(slowest / row.hours), ""))
+        found.append((voice.gettext("Relative to the slowest"), voice.ratio(slowest / row.hours), ""))
     if row.estimate is not None and row.estimate.system.power is not None:
         power = row.estimate.system.power
         found.append((voice.gettext("Power"), voice.central(power), voice.spread(power)))

@@ -82,7 +82,7 @@ class HashingReader(io.RawIOBase):
 def make_backup(store: Store, files: UploadFiles, target: Path) -> ArchiveSummary:
     """Write everything that is kept to one archive; the server may go on meanwhile."""
     if target.exists():
-        raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target))
+        raise BadInput.at("FILE", "{file} already exists; choose another name", file=str(target))
     # Each has a part of its own: of two backups to one name neither writes into what the other has begun.
     part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
@@ -96,7 +96,7 @@ def make_backup(store: Store, files: UploadFiles, target: Path) -> ArchiveSummar
         os.link(part, target)
         forced(target.parent)
     except FileExistsError:
-        raise BadInput.at("FILE", "{file} is there already; name another one", file=str(target)) from None
+        raise BadInput.at("FILE", "{file} already exists; choose another name", file=str(target)) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         message = "{file} cannot be written: {reason}"
@@ -115,7 +115,7 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
         with snapshot(store, folder) as (connection, rows):
             revision = revision_of(connection)
             if revision is None:
-                raise BadInput("the database has no tables yet; there is nothing to keep")
+                raise BadInput("the database has no tables yet; there is nothing to back up")
             tables = []
             for table in reflected(connection):
                 columns = columns_of(table)
@@ -151,7 +151,8 @@ def open_upload(files: UploadFiles, workspace: str, sha256: str) -> BinaryIO:
         return files.path(workspace, sha256).open("rb")
     except FileNotFoundError:
         raise Unavailable(
-            "a file that an upload names is missing: no backup was made; “rackline check-store” names it"
+            "a file that an upload refers to is missing, so no backup was made; “rackline "
+            "check-store” names it"
         ) from None
 
 

@@ -118,7 +118,7 @@ class ArchiveSummary:
 
 def damaged(reason: str = "it is not whole") -> BadInput:
     """Return the error for an archive that cannot be trusted; nothing of it is taken in."""
-    return BadInput.at("FILE", "the archive is damaged or none of Rackline's: {reason}", reason=reason)
+    return BadInput.at("FILE", "the archive is damaged or was not made by Rackline: {reason}", reason=reason)
 
 
 def kind_of(column: sa.Column[Any]) -> Kind:
@@ -235,7 +235,7 @@ def opened(archive: Path) -> Iterator[BinaryIO]:
         with archive.open("rb") as raw, gzip.GzipFile(fileobj=raw) as stream:
             yield stream  # type: ignore[misc]
     except FileNotFoundError:
-        raise BadInput.at("FILE", "there is no file {file}", file=str(archive)) from None
+        raise BadInput.at("FILE", "the file {file} does not exist", file=str(archive)) from None
     except IsADirectoryError:
         raise BadInput.at("FILE", "{file} is a directory", file=str(archive)) from None
     except (tarfile.HeaderError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError):

@@ -48,7 +48,7 @@ def restore_backup(archive: Path, url: str, data_dir: Path) -> ArchiveSummary:
     if not knows(manifest.schema_revision):
         raise BadInput.at(
             "FILE",
-            "the archive was made by a later version ({version}); restore it with that one",
+            "the archive was made by a newer version ({version}); restore it with that version",
             version=manifest.engine_version[:40],
         )
     check_no_uploads(data_dir)
@@ -89,7 +89,7 @@ def check_archive(archive: Path, room: int) -> Manifest:
                 continue
             room -= member.size
             if room < 0:
-                raise BadInput.at("FILE", "there is not enough room to unpack the archive")
+                raise BadInput.at("FILE", "there is not enough disk space to unpack the archive")
             digest = hashlib.sha256()
             for piece in member.pieces():
                 digest.update(piece)
@@ -105,14 +105,14 @@ def check_no_uploads(data_dir: Path) -> None:
     """Refuse a directory that holds uploaded files."""
     directory = data_dir / "uploads"
     if directory.is_dir() and any(path.name != LOCK for path in directory.iterdir()):
-        message = "{directory} holds files already; name an empty directory by RACKLINE_DATA_DIR"
+        message = "{directory} already contains files; set RACKLINE_DATA_DIR to an empty directory"
         raise Conflict(Message(message, {"directory": str(directory)}))
 
 
 def not_empty() -> Conflict:
     """Return the error for a database that holds something."""
     return Conflict(
-        "a backup is restored into an empty database only; name another one with --into, "
+        "a backup can only be restored into an empty database; choose another one with --into, "
         "or move this one away"
     )
 

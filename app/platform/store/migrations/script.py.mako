@@ -5,7 +5,7 @@ from alembic import op
 
 import sqlmodel
 
-import app.store.types
+import app.platform.store.types
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

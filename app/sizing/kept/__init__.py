@@ -1,1 +1,0 @@
-"""What is kept, and lists of it."""

@@ -1,1 +1,0 @@
-"""What lists and uploads are answered with."""
