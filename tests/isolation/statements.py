@@ -59,7 +59,8 @@ def excused() -> bool:
     frame: Any = sys._getframe(1)
     while frame is not None:
         path, name = frame.f_code.co_filename, frame.f_code.co_name
-        if name in ELSEWHERE and ("/app/platform/store/" in path or (name == "flush" and "/orm/session.py" in path)):
+        inside = "/app/platform/store/" in path or (name == "flush" and "/orm/session.py" in path)
+        if name in ELSEWHERE and inside:
             return True
         frame = frame.f_back
     return False
